@@ -1,10 +1,12 @@
 """Which use cases have a unit-test file at the mirrored path, as pure functions over a checkout.
 
 A use case is a class of `src/application` with an async method `execute`. Its test file is
-`tests/unit/application/<slice>/test_<module>.py`, and constructs the class.
+`tests/unit/application/<slice>/test_<module>.py`, and constructs the class. A slice has its reads in one `queries.py`;
+each of them may have a test file with the name of its class instead: `test_get_agent.py` of `GetAgent`.
 """
 
 import ast
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,7 @@ OPEN = Path(__file__).parent / "untested_use_cases.txt"
 
 APPLICATION = Path("src/application")
 UNIT_TESTS = Path("tests/unit/application")
+QUERIES = "queries.py"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,9 +27,11 @@ class UseCase:
     name: str
 
     @property
-    def test_file(self) -> Path:
-        """Relative to the checkout."""
-        return UNIT_TESTS / self.module.parent / f"test_{self.module.name}"
+    def test_files(self) -> tuple[Path, ...]:
+        """Where its tests may be, relative to the checkout."""
+        folder = UNIT_TESTS / self.module.parent
+        mirrored = folder / f"test_{self.module.name}"
+        return (mirrored, folder / f"test_{_snake(self.name)}.py") if self.module.name == QUERIES else (mirrored,)
 
 
 def use_cases(root: Path) -> list[UseCase]:
@@ -40,12 +45,8 @@ def use_cases(root: Path) -> list[UseCase]:
 
 
 def is_tested(root: Path, use_case: UseCase) -> bool:
-    """True if the mirrored test file exists and constructs the use case."""
-    path = root / use_case.test_file
-    if not path.is_file():
-        return False
-    called = (node.func for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
-    return any(isinstance(function, ast.Name) and function.id == use_case.name for function in called)
+    """True if a test file at the mirrored path exists and constructs the use case."""
+    return any(_constructs(root / path, use_case.name) for path in use_case.test_files)
 
 
 def untested(root: Path) -> list[str]:
@@ -53,6 +54,17 @@ def untested(root: Path) -> list[str]:
     return [
         f"{use_case.module.as_posix()} {use_case.name}" for use_case in use_cases(root) if not is_tested(root, use_case)
     ]
+
+
+def _constructs(path: Path, name: str) -> bool:
+    if not path.is_file():
+        return False
+    called = (node.func for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+    return any(isinstance(function, ast.Name) and function.id == name for function in called)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def _executes(node: ast.ClassDef) -> bool:

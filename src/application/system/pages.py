@@ -18,6 +18,9 @@ class PageRequest:
     cursor: str | None = None
 
 
+FIRST_PAGE = PageRequest()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[ItemT]):
     """Entries in order; `next_cursor` is None on the last page."""

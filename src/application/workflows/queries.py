@@ -1,21 +1,11 @@
 """Reading workflows: one, a page of them, the versions of one."""
 
-from dataclasses import dataclass
-
-from application.system.pages import Page, PageRequest
+from application.system.pages import FIRST_PAGE, Page, PageRequest
 from application.workflows.ports import WorkflowStore
 from application.workflows.workflow_lookup import existing_workflow
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.workflows.graph import Workflow
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GetWorkflowCommand:
-    """`workflow` is an id or a name."""
-
-    principal: Principal
-    workflow: str
 
 
 class GetWorkflow:
@@ -24,18 +14,10 @@ class GetWorkflow:
     def __init__(self, *, workflows: WorkflowStore) -> None:
         self._workflows = workflows
 
-    async def execute(self, command: GetWorkflowCommand) -> Workflow:
-        """The newest version. Raises FORBIDDEN, NOT_FOUND."""
-        command.principal.require(Role.VIEWER)
-        return await existing_workflow(self._workflows, command.principal.organization_id, command.workflow)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListWorkflowsCommand:
-    """Which page."""
-
-    principal: Principal
-    page: PageRequest = PageRequest()
+    async def execute(self, principal: Principal, workflow: str) -> Workflow:
+        """The newest version. Raises FORBIDDEN, NOT_FOUND. `workflow` is an id or a name."""
+        principal.require(Role.VIEWER)
+        return await existing_workflow(self._workflows, principal.organization_id, workflow)
 
 
 class ListWorkflows:
@@ -44,19 +26,10 @@ class ListWorkflows:
     def __init__(self, *, workflows: WorkflowStore) -> None:
         self._workflows = workflows
 
-    async def execute(self, command: ListWorkflowsCommand) -> Page[Workflow]:
+    async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Workflow]:
         """One page, each at its newest version. Raises FORBIDDEN."""
-        command.principal.require(Role.VIEWER)
-        return await self._workflows.page(command.principal.organization_id, command.page)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListWorkflowVersionsCommand:
-    """`workflow` is an id or a name."""
-
-    principal: Principal
-    workflow: str
-    page: PageRequest = PageRequest()
+        principal.require(Role.VIEWER)
+        return await self._workflows.page(principal.organization_id, page)
 
 
 class ListWorkflowVersions:
@@ -65,9 +38,8 @@ class ListWorkflowVersions:
     def __init__(self, *, workflows: WorkflowStore) -> None:
         self._workflows = workflows
 
-    async def execute(self, command: ListWorkflowVersionsCommand) -> Page[Workflow]:
-        """One page. Raises FORBIDDEN, NOT_FOUND."""
-        principal = command.principal
+    async def execute(self, principal: Principal, workflow: str, page: PageRequest = FIRST_PAGE) -> Page[Workflow]:
+        """One page. Raises FORBIDDEN, NOT_FOUND. `workflow` is an id or a name."""
         principal.require(Role.VIEWER)
-        workflow = await existing_workflow(self._workflows, principal.organization_id, command.workflow)
-        return await self._workflows.versions(principal.organization_id, workflow.id, command.page)
+        found = await existing_workflow(self._workflows, principal.organization_id, workflow)
+        return await self._workflows.versions(principal.organization_id, found.id, page)

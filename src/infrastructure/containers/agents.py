@@ -5,10 +5,8 @@ from dependency_injector import containers, providers
 from application.agents.agent_checks import AgentChecks
 from application.agents.create_agent import CreateAgent
 from application.agents.delete_agent import DeleteAgent
-from application.agents.get_agent import GetAgent
-from application.agents.list_agent_versions import ListAgentVersions
-from application.agents.list_agents import ListAgents
 from application.agents.name_agents import NameAgents
+from application.agents.queries import GetAgent, ListAgents, ListAgentVersions
 from application.agents.update_agent import UpdateAgent
 from infrastructure.containers.models import Models
 from infrastructure.containers.storage import Storage

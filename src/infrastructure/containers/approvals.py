@@ -4,8 +4,8 @@ from dependency_injector import containers, providers
 
 from application.approvals.decide_approval import DecideApproval
 from application.approvals.fire_timers import FireTimers
-from application.approvals.list_approvals import ListApprovals
 from application.approvals.ports import TimerStore
+from application.approvals.queries import ListApprovals
 from application.runs.decide_run_approval import DecideRunApproval
 from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.runs import Runs

@@ -21,8 +21,8 @@ from application.gateway.ports import GatewayClientStore, GatewayLedger, Gateway
 from application.gateway.sessions.client_handshakes import ClientHandshakes
 from application.gateway.sessions.gateway_access import GatewayAccess
 from application.gateway.sessions.halt_session import HaltGatewaySession
-from application.gateway.sessions.list_sessions import ListGatewaySessions
 from application.gateway.sessions.open_session import OpenGatewaySession
+from application.gateway.sessions.queries import ListGatewaySessions
 from application.gateway.sessions.release_ended_sessions import ReleaseEndedSessions
 from application.gateway.sessions.revoke_session import RevokeGatewaySession
 from application.gateway.subscriptions.check_subscription import CheckSubscription

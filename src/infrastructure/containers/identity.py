@@ -3,8 +3,8 @@
 from dependency_injector import containers, providers
 
 from application.audit.export_audit_events import ExportAuditEvents
-from application.audit.list_audit_events import ListAuditEvents
 from application.audit.prune_audit import PruneAudit
+from application.audit.queries import ListAuditEvents
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.identity.authenticate import Authenticate
@@ -12,12 +12,10 @@ from application.identity.bootstrap_identity import BootstrapIdentity
 from application.identity.create_api_key import CreateApiKey
 from application.identity.create_organization import CreateOrganization
 from application.identity.create_organization_key import CreateOrganizationKey
-from application.identity.get_organization import GetOrganization
 from application.identity.key_limits import KeyLimits
 from application.identity.key_standing import KeyStanding
 from application.identity.key_uses import KeyUses
-from application.identity.list_api_keys import ListApiKeys
-from application.identity.list_organizations import ListOrganizations
+from application.identity.queries import GetOrganization, ListApiKeys, ListOrganizations
 from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
 from application.identity.update_organization import UpdateOrganization

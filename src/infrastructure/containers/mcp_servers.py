@@ -9,17 +9,19 @@ from application.mcp.check_mcp_server import CheckMcpServer
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
 from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
-from application.mcp.get_mcp_server import GetMcpServer
-from application.mcp.get_mcp_server_logs import GetMcpServerLogs
-from application.mcp.get_mcp_server_status import GetMcpServerStatus
-from application.mcp.get_mcp_server_tools import GetMcpServerTools
 from application.mcp.import_mcp_servers import ImportMcpServers
 from application.mcp.install_mcp_server import InstallMcpServer
-from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.oauth_client import DescribeOAuthClient
 from application.mcp.ports import McpInstaller
 from application.mcp.preview_mcp_import import PreviewMcpImport
+from application.mcp.queries import (
+    GetMcpServer,
+    GetMcpServerLogs,
+    GetMcpServerStatus,
+    GetMcpServerTools,
+    ListMcpServers,
+)
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.server_catalogs import ServerCatalogs

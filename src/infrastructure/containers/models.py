@@ -4,8 +4,7 @@ from dependency_injector import containers, providers
 
 from application.model_providers.create_model_provider import CreateModelProvider
 from application.model_providers.delete_model_provider import DeleteModelProvider
-from application.model_providers.get_model_provider import GetModelProvider
-from application.model_providers.list_model_providers import ListModelProviders
+from application.model_providers.queries import GetModelProvider, ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider
 from application.models.ports import FallbackModels
 from application.system.lazy import LazyClosable

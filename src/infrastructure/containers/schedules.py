@@ -5,9 +5,8 @@ from dependency_injector import containers, providers
 from application.schedules.create_schedule import CreateSchedule
 from application.schedules.delete_schedule import DeleteSchedule
 from application.schedules.fire_schedules import FireSchedules
-from application.schedules.get_schedule import GetSchedule
-from application.schedules.list_schedules import ListSchedules
 from application.schedules.ports import CronTimes
+from application.schedules.queries import GetSchedule, ListSchedules
 from application.schedules.schedule_checks import ScheduleChecks
 from application.schedules.update_schedule import UpdateSchedule
 from infrastructure.containers.models import Models

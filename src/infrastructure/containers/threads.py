@@ -4,18 +4,14 @@ from dependency_injector import containers, providers
 
 from application.sources.add_source import AddSource
 from application.sources.delete_source import DeleteSource
-from application.sources.get_source import GetSource
-from application.sources.list_sources import ListSources
 from application.sources.ports import SourceSearch
-from application.sources.read_source import ReadSource
+from application.sources.queries import GetSource, ListSources, ReadSource
 from application.sources.search_sources import SearchSources
 from application.sources.store_source import StoreSource
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
 from application.threads.delete_thread import DeleteThread
-from application.threads.get_thread import GetThread
-from application.threads.list_messages import ListMessages
-from application.threads.list_threads import ListThreads
+from application.threads.queries import GetThread, ListMessages, ListThreads
 from application.threads.release_thread import ReleaseThread
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.surroundings import Surroundings

@@ -7,11 +7,11 @@ from application.retention.apply_retention import ApplyRetention
 from application.retention.ports import RetentionStore, SweepLock
 from application.retention.sweep import SweepHouse
 from application.secrets.delete_secret import DeleteSecret
-from application.secrets.list_secrets import ListSecrets
 from application.secrets.ports import SecretVault
+from application.secrets.queries import ListSecrets
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
-from application.usage.get_usage import GetUsage
+from application.usage.queries import GetUsage
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers

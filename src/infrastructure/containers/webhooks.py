@@ -4,8 +4,8 @@ from dependency_injector import containers, providers
 
 from application.webhooks.create_webhook_key import CreateWebhookKey
 from application.webhooks.deliver_webhooks import DeliverWebhooks
-from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries
 from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore, WebhookSender
+from application.webhooks.queries import ListWebhookDeliveries
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
 from application.webhooks.signing_secrets import SigningSecrets
 from application.webhooks.webhook_check import WebhookCheck

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 
-from application.agents.list_agents import ListAgents, ListAgentsCommand
+from application.agents.queries import ListAgents
 from application.system.ports import Clock
-from application.usage.get_usage import GetUsage, GetUsageCommand
 from application.usage.ports import UsageFilter
+from application.usage.queries import GetUsage
 from domain.errors import ServiceError, invalid
 from domain.identity.api_key import Principal
 from domain.ids import AgentId
@@ -112,13 +112,11 @@ class UsagePages:
             model=wanted.model,
             by=frozenset({by}),
         )
-        return await all_of(
-            lambda page: self._get_usage.execute(GetUsageCommand(principal=principal, wanted=grouped, page=page))
-        )
+        return await all_of(lambda page: self._get_usage.execute(principal=principal, wanted=grouped, page=page))
 
     async def _agent_names(self, principal: Principal) -> dict[str, str]:
         """Of the agents there are; those that were deleted have their ids."""
-        agents = await all_of(lambda page: self._list_agents.execute(ListAgentsCommand(principal=principal, page=page)))
+        agents = await all_of(lambda page: self._list_agents.execute(principal=principal, page=page))
         return {agent.id: agent.config.name for agent in agents}
 
 

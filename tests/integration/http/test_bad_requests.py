@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from application.agents.list_agents import ListAgents
+from application.agents.queries import ListAgents
 from interfaces.http.bodies import MAX_JSON_BYTES
 from tests.integration.http.service import MODEL, Conversation, Service, paths_of, problem_of
 

@@ -8,7 +8,7 @@ from io import StringIO
 
 import pytest
 
-from application.agents.list_agents import ListAgents
+from application.agents.queries import ListAgents
 from application.system.readiness import Obstacle
 from domain.identity.role import Role
 from infrastructure.runtime.logs import configure_logging

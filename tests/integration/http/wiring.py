@@ -3,17 +3,15 @@
 from application.agents.agent_checks import AgentChecks
 from application.agents.create_agent import CreateAgent
 from application.agents.delete_agent import DeleteAgent
-from application.agents.get_agent import GetAgent
-from application.agents.list_agent_versions import ListAgentVersions
-from application.agents.list_agents import ListAgents
 from application.agents.name_agents import NameAgents
 from application.agents.ports import AgentStore
+from application.agents.queries import GetAgent, ListAgents, ListAgentVersions
 from application.agents.update_agent import UpdateAgent
 from application.approvals.check_decisions import CheckDecisions
 from application.approvals.decide_approval import DecideApproval
-from application.approvals.list_approvals import ListApprovals
+from application.approvals.queries import ListApprovals
 from application.audit.export_audit_events import ExportAuditEvents
-from application.audit.list_audit_events import ListAuditEvents
+from application.audit.queries import ListAuditEvents
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.gateway.calls.answer_question import AnswerGatewayQuestion
@@ -33,8 +31,8 @@ from application.gateway.contents.read_content import ReadGatewayContent
 from application.gateway.sessions.client_handshakes import ClientHandshakes
 from application.gateway.sessions.gateway_access import GatewayAccess
 from application.gateway.sessions.halt_session import HaltGatewaySession
-from application.gateway.sessions.list_sessions import ListGatewaySessions
 from application.gateway.sessions.open_session import OpenGatewaySession
+from application.gateway.sessions.queries import ListGatewaySessions
 from application.gateway.sessions.revoke_session import RevokeGatewaySession
 from application.gateway.sessions.session_ends import SessionEnds
 from application.gateway.subscriptions.check_subscription import CheckSubscription
@@ -49,12 +47,10 @@ from application.identity.authenticate import Authenticate
 from application.identity.create_api_key import CreateApiKey
 from application.identity.create_organization import CreateOrganization
 from application.identity.create_organization_key import CreateOrganizationKey
-from application.identity.get_organization import GetOrganization
 from application.identity.key_limits import KeyLimits
 from application.identity.key_standing import KeyStanding
 from application.identity.key_uses import KeyUses
-from application.identity.list_api_keys import ListApiKeys
-from application.identity.list_organizations import ListOrganizations
+from application.identity.queries import GetOrganization, ListApiKeys, ListOrganizations
 from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
 from application.identity.update_organization import UpdateOrganization
@@ -64,16 +60,18 @@ from application.mcp.check_mcp_server import CheckMcpServer
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
 from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
-from application.mcp.get_mcp_server import GetMcpServer
-from application.mcp.get_mcp_server_logs import GetMcpServerLogs
-from application.mcp.get_mcp_server_status import GetMcpServerStatus
-from application.mcp.get_mcp_server_tools import GetMcpServerTools
 from application.mcp.import_mcp_servers import ImportMcpServers
 from application.mcp.install_mcp_server import InstallMcpServer
-from application.mcp.list_mcp_servers import ListMcpServers
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.oauth_client import DescribeOAuthClient
 from application.mcp.preview_mcp_import import PreviewMcpImport
+from application.mcp.queries import (
+    GetMcpServer,
+    GetMcpServerLogs,
+    GetMcpServerStatus,
+    GetMcpServerTools,
+    ListMcpServers,
+)
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.server_catalogs import ServerCatalogs
@@ -84,8 +82,7 @@ from application.mcp.update_mcp_server import UpdateMcpServer
 from application.mcp.warm_catalogs import WarmCatalogs
 from application.model_providers.create_model_provider import CreateModelProvider
 from application.model_providers.delete_model_provider import DeleteModelProvider
-from application.model_providers.get_model_provider import GetModelProvider
-from application.model_providers.list_model_providers import ListModelProviders
+from application.model_providers.queries import GetModelProvider, ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider
 from application.policy.policy_checks import PolicyChecks
 from application.runs.call_agent import CallAgent
@@ -101,26 +98,21 @@ from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.watch_run import WatchRun
 from application.schedules.create_schedule import CreateSchedule
 from application.schedules.delete_schedule import DeleteSchedule
-from application.schedules.get_schedule import GetSchedule
-from application.schedules.list_schedules import ListSchedules
+from application.schedules.queries import GetSchedule, ListSchedules
 from application.schedules.schedule_checks import ScheduleChecks
 from application.schedules.update_schedule import UpdateSchedule
 from application.secrets.delete_secret import DeleteSecret
-from application.secrets.list_secrets import ListSecrets
+from application.secrets.queries import ListSecrets
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
 from application.sources.add_source import AddSource
 from application.sources.delete_source import DeleteSource
-from application.sources.get_source import GetSource
-from application.sources.list_sources import ListSources
-from application.sources.read_source import ReadSource
+from application.sources.queries import GetSource, ListSources, ReadSource
 from application.sources.store_source import StoreSource
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
 from application.threads.delete_thread import DeleteThread
-from application.threads.get_thread import GetThread
-from application.threads.list_messages import ListMessages
-from application.threads.list_threads import ListThreads
+from application.threads.queries import GetThread, ListMessages, ListThreads
 from application.threads.release_thread import ReleaseThread
 from application.tools.agent_tools import AgentTools
 from application.tools.check_tool_call import CheckToolCall
@@ -133,9 +125,9 @@ from application.tools.list_tools import ListTools
 from application.tools.review_tool_policies import ReviewToolPolicies
 from application.tools.tool_catalog import ToolCatalog
 from application.tracing.ports import GatewayTracer
-from application.usage.get_usage import GetUsage
+from application.usage.queries import GetUsage
 from application.webhooks.create_webhook_key import CreateWebhookKey
-from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries
+from application.webhooks.queries import ListWebhookDeliveries
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
 from application.webhooks.signing_secrets import SigningSecrets
 from application.webhooks.webhook_check import WebhookCheck

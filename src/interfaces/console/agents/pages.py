@@ -4,13 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from application.agents.get_agent import GetAgent, GetAgentCommand
-from application.agents.list_agent_versions import ListAgentVersions, ListAgentVersionsCommand
-from application.agents.list_agents import ListAgents, ListAgentsCommand
-from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
+from application.agents.queries import GetAgent, ListAgents, ListAgentVersions
 from application.audit.ports import AuditFilter
-from application.identity.get_organization import GetOrganization, GetOrganizationCommand
-from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersCommand
+from application.audit.queries import ListAuditEvents
+from application.identity.queries import GetOrganization
+from application.mcp.queries import ListMcpServers
 from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
 from application.system.pages import MAX_PAGE_SIZE, Page, PageRequest
@@ -87,9 +85,7 @@ class AgentPages:
 
     async def listed(self, principal: Principal, cursor: str | None) -> dict[str, object]:
         """A page of agents, each with its newest run."""
-        page = await self._list_agents.execute(
-            ListAgentsCommand(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
-        )
+        page = await self._list_agents.execute(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
 
         async def line(agent: Agent) -> AgentLine:
             runs = await self._list_runs.execute(principal, RunFilter(agent_id=agent.id), PageRequest(limit=1))
@@ -103,7 +99,7 @@ class AgentPages:
 
     async def of(self, principal: Principal, agent_id: str) -> dict[str, object]:
         """One agent as it is. Raises NOT_FOUND."""
-        agent = await self._get_agent.execute(GetAgentCommand(principal=principal, agent=agent_id))
+        agent = await self._get_agent.execute(principal=principal, agent=agent_id)
         explained = await self.explained(principal, AgentSettings.of(agent.config))
         return {
             "agent": agent,
@@ -139,7 +135,7 @@ class AgentPages:
 
     async def conflict(self, principal: Principal, base: Agent, both: tuple[str, ...]) -> Conflict:
         """What became of an agent since `base`. Raises NOT_FOUND."""
-        now = await self._get_agent.execute(GetAgentCommand(principal=principal, agent=base.id))
+        now = await self._get_agent.execute(principal=principal, agent=base.id)
         actors = await self._actors(principal, base.id)
         return Conflict(
             agent=now,
@@ -168,11 +164,9 @@ class AgentPages:
         conflict: Conflict | None = None,
     ) -> dict[str, object]:
         """The form with what stands in it, and what there is to choose from."""
-        servers = await all_of(
-            lambda page: self._list_servers.execute(ListMcpServersCommand(principal=principal, page=page))
-        )
-        organization = await self._get_organization.execute(GetOrganizationCommand(principal=principal))
-        agents = await all_of(lambda page: self._list_agents.execute(ListAgentsCommand(principal=principal, page=page)))
+        servers = await all_of(lambda page: self._list_servers.execute(principal=principal, page=page))
+        organization = await self._get_organization.execute(principal=principal)
+        agents = await all_of(lambda page: self._list_agents.execute(principal=principal, page=page))
         used = (model for agent in agents for model in agent.config.models)
         return {
             "form": form,
@@ -188,7 +182,7 @@ class AgentPages:
 
     async def _version_page(self, principal: Principal, agent_id: str, limit: int, cursor: str | None) -> Page[Agent]:
         return await self._versions.execute(
-            ListAgentVersionsCommand(principal=principal, agent=agent_id, page=PageRequest(limit=limit, cursor=cursor))
+            principal=principal, agent=agent_id, page=PageRequest(limit=limit, cursor=cursor)
         )
 
     async def _all_versions(self, principal: Principal, agent_id: str) -> AsyncIterator[Agent]:
@@ -203,11 +197,9 @@ class AgentPages:
     async def _actors(self, principal: Principal, agent_id: str) -> dict[int, str]:
         """Who saved which version, of the newest five hundred entries."""
         page = await self._list_audit.execute(
-            ListAuditEventsCommand(
-                principal=principal,
-                wanted=AuditFilter(resource=agent_id, action=_AGENT_ACTIONS),
-                page=PageRequest(limit=MAX_PAGE_SIZE),
-            )
+            principal=principal,
+            wanted=AuditFilter(resource=agent_id, action=_AGENT_ACTIONS),
+            page=PageRequest(limit=MAX_PAGE_SIZE),
         )
         return {
             version: event.actor for event in page.items if isinstance(version := event.details.get("version"), int)

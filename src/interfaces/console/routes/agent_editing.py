@@ -9,7 +9,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 
 from application.agents.create_agent import CreateAgent, CreateAgentCommand
-from application.agents.get_agent import GetAgent, GetAgentCommand
+from application.agents.queries import GetAgent
 from application.agents.update_agent import UpdateAgent, UpdateAgentCommand
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError
@@ -72,7 +72,7 @@ async def show_agent_form(
 ) -> Response[str]:
     """The form of an agent that is there."""
     request.principal.require(Role.ADMIN)
-    agent = await get_agent.execute(GetAgentCommand(principal=request.principal, agent=agent_id))
+    agent = await get_agent.execute(principal=request.principal, agent=agent_id)
     form = FormValues(agent_values(agent_view(agent)))
     context = await _form(request.principal, form, agent_pages)
     return pages.show(request, "agent_edit.html", {**context, "agent": agent})
@@ -125,7 +125,7 @@ async def save_agent(
     entered is put together to be saved once more."""
     principal, form = request.principal, FormValues(data)
     principal.require(Role.ADMIN)
-    agent = await get_agent.execute(GetAgentCommand(principal=principal, agent=agent_id))
+    agent = await get_agent.execute(principal=principal, agent=agent_id)
     conflict: Conflict | None = None
     faults = NO_FAULTS
     try:

@@ -7,8 +7,8 @@ from litestar.plugins.htmx import HTMXHeaders
 
 from application.agents.name_agents import NameAgents
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
-from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
 from application.approvals.ports import ApprovalFilter
+from application.approvals.queries import ListApprovals
 from application.system.pages import PageRequest
 from domain.approvals.approval import ApprovalState
 from domain.errors import Violation, invalid
@@ -28,12 +28,11 @@ DECIDED = "approval-decided"
 
 async def waiting(principal: Principal, list_approvals: ListApprovals, name_agents: NameAgents) -> dict[str, object]:
     """What waits, oldest first: that expires first."""
-    command = ListApprovalsCommand(
+    page = await list_approvals.execute(
         principal=principal,
         wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
         page=PageRequest(limit=PAGE),
     )
-    page = await list_approvals.execute(command)
     return {
         "approvals": page.items[::-1],
         "agent_names": await name_agents.execute(principal, (each.agent_id for each in page.items)),

@@ -10,8 +10,8 @@ from litestar.params import FromQuery, QueryParameter
 from litestar.response import Stream
 
 from application.audit.export_audit_events import ExportAuditEvents, ExportAuditEventsCommand
-from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
 from application.audit.ports import AuditFilter
+from application.audit.queries import ListAuditEvents
 from application.audit.verify_audit_chain import VerifyAuditChain, VerifyAuditChainCommand
 from application.system.pages import PageRequest
 from domain.audit.chain_check import ChainProblem
@@ -68,10 +68,9 @@ async def show_audit(
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
     """Newest first; what is filled in must all hold."""
-    command = ListAuditEventsCommand(
+    page = await list_audit_events.execute(
         principal=request.principal, wanted=asked.wanted, page=PageRequest(limit=PAGE, cursor=cursor)
     )
-    page = await list_audit_events.execute(command)
     context = {"events": page.items, "next_cursor": page.next_cursor, "asked": asked, "actions": list(AuditAction)}
     return pages.show(request, "audit.html", context)
 

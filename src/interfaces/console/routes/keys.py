@@ -9,7 +9,7 @@ from litestar.params import FromPath, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
 
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand, CreatedApiKey
-from application.identity.list_api_keys import ListApiKeys, ListApiKeysCommand
+from application.identity.queries import ListApiKeys
 from application.identity.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
 from application.system.pages import PageRequest
 from application.system.ports import Clock
@@ -41,9 +41,7 @@ class KeyPages:
 
     async def listed(self, principal: Principal, cursor: str | None = None) -> dict[str, object]:
         """A page of keys, newest first. Raises FORBIDDEN."""
-        page = await self._list.execute(
-            ListApiKeysCommand(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
-        )
+        page = await self._list.execute(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
         return {"keys": page.items, "next_cursor": page.next_cursor, "now": self._clock.now(), "own": principal}
 
 

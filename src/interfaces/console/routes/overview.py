@@ -9,17 +9,16 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 
 from application.agents.name_agents import NameAgents
-from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
 from application.approvals.ports import ApprovalFilter
-from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
-from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersCommand
+from application.approvals.queries import ListApprovals
 from application.mcp.ports import ServerStatus
+from application.mcp.queries import GetMcpServerStatus, ListMcpServers
 from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
 from application.system.pages import PageRequest
 from application.system.ports import Clock
-from application.usage.get_usage import GetUsage, GetUsageCommand
 from application.usage.ports import UsageFilter
+from application.usage.queries import GetUsage
 from domain.approvals.approval import ApprovalState
 from domain.identity.api_key import Principal
 from domain.mcp.server import McpServer
@@ -69,15 +68,14 @@ class Overview:
 
     async def of(self, principal: Principal) -> dict[str, object]:
         """The figures by the names that the template has for them."""
-        waiting = ListApprovalsCommand(
-            principal=principal,
-            wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
-            page=PageRequest(limit=RECENT),
-        )
         recent, unfinished, approvals, servers, cost = await asyncio.gather(
             self._runs(principal, None),
             asyncio.gather(*(self._runs(principal, status) for status in _UNFINISHED)),
-            self._list_approvals.execute(waiting),
+            self._list_approvals.execute(
+                principal=principal,
+                wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
+                page=PageRequest(limit=RECENT),
+            ),
             self.servers(principal),
             self._cost_today(principal),
         )
@@ -103,13 +101,12 @@ class Overview:
 
     async def servers(self, principal: Principal) -> list[ServerLine]:
         """The MCP servers, newest first, with their state."""
-        page = await self._list_servers.execute(
-            ListMcpServersCommand(principal=principal, page=PageRequest(limit=RECENT))
-        )
+        page = await self._list_servers.execute(principal=principal, page=PageRequest(limit=RECENT))
 
         async def line(server: McpServer) -> ServerLine:
-            command = GetMcpServerStatusCommand(principal=principal, server=server.id)
-            return ServerLine(server=server, status=await self._server_status.execute(command))
+            return ServerLine(
+                server=server, status=await self._server_status.execute(principal=principal, server=server.id)
+            )
 
         return list(await asyncio.gather(*map(line, page.items)))
 
@@ -117,7 +114,7 @@ class Overview:
         """None: no price is known of anything that was used."""
         today = self._clock.now().date()
         wanted = UsageFilter(since=today, until=today, by=frozenset({UsageKey.DAY}))
-        page = await self._get_usage.execute(GetUsageCommand(principal=principal, wanted=wanted))
+        page = await self._get_usage.execute(principal=principal, wanted=wanted)
         cost = sum((each.cost_usd for each in page.items), Decimal(0))
         return None if not cost and any(each.unpriced_calls for each in page.items) else cost
 

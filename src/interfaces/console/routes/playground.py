@@ -5,7 +5,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromQuery
 from litestar.plugins.htmx import HTMXHeaders
 
-from application.agents.list_agents import ListAgents, ListAgentsCommand
+from application.agents.queries import ListAgents
 from application.runs.start_run import StartRun, StartRunCommand
 from domain.ids import ThreadId
 from domain.threads.message import TextContent
@@ -24,7 +24,7 @@ async def show_playground(
     agent: FromQuery[str] = "",
 ) -> Response[str]:
     """Where a run is started."""
-    agents = await all_of(lambda page: list_agents.execute(ListAgentsCommand(principal=request.principal, page=page)))
+    agents = await all_of(lambda page: list_agents.execute(principal=request.principal, page=page))
     enabled = [each for each in agents if each.config.enabled]
     return pages.show(request, "playground.html", {"agents": enabled, "chosen": agent})
 

@@ -6,12 +6,12 @@ from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery, QueryParameter
 
-from application.agents.list_agents import ListAgents, ListAgentsCommand
 from application.agents.name_agents import NameAgents
-from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
+from application.agents.queries import ListAgents
 from application.approvals.ports import ApprovalFilter
-from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
+from application.approvals.queries import ListApprovals
 from application.audit.ports import AuditFilter
+from application.audit.queries import ListAuditEvents
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.ports import RunFilter
 from application.runs.queries import GetRun, ListRuns
@@ -53,7 +53,7 @@ async def show_runs(
         status=RunStatus(status) if status in set(RunStatus) else None, agent_id=AgentId(agent) if agent else None
     )
     runs = await list_runs.execute(principal, wanted, PageRequest(limit=PAGE, cursor=cursor))
-    agents = await all_of(lambda page: list_agents.execute(ListAgentsCommand(principal=principal, page=page)))
+    agents = await all_of(lambda page: list_agents.execute(principal=principal, page=page))
     return pages.show(
         request,
         "runs.html",
@@ -94,16 +94,12 @@ class RunPages:
         trail has them. Raises NOT_FOUND."""
         run = await self._get_run.execute(principal, run_id)
         approvals = await self._list_approvals.execute(
-            ListApprovalsCommand(
-                principal=principal, wanted=ApprovalFilter(run_id=run_id), page=PageRequest(limit=MAX_APPROVALS)
-            )
+            principal=principal, wanted=ApprovalFilter(run_id=run_id), page=PageRequest(limit=MAX_APPROVALS)
         )
         calls = await self._list_audit.execute(
-            ListAuditEventsCommand(
-                principal=principal,
-                wanted=AuditFilter(run_id=run_id, action=_TOOL_ACTIONS),
-                page=PageRequest(limit=MAX_CALLS),
-            )
+            principal=principal,
+            wanted=AuditFilter(run_id=run_id, action=_TOOL_ACTIONS),
+            page=PageRequest(limit=MAX_CALLS),
         )
         return {
             "run": run,

@@ -9,9 +9,9 @@ from litestar.params import FromPath
 
 from application.model_providers.create_model_provider import CreateModelProvider, CreateModelProviderCommand
 from application.model_providers.delete_model_provider import DeleteModelProvider, DeleteModelProviderCommand
-from application.model_providers.list_model_providers import ListModelProviders, ListModelProvidersCommand
+from application.model_providers.queries import ListModelProviders
 from application.secrets.delete_secret import DeleteSecret, DeleteSecretCommand
-from application.secrets.list_secrets import ListSecrets, ListSecretsCommand
+from application.secrets.queries import ListSecrets
 from application.secrets.set_secret import SetSecret, SetSecretCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
@@ -44,12 +44,8 @@ class SecretPages:
         self, principal: Principal, form: FormValues | None = None, faults: FieldFaults = NO_FAULTS, said: str = ""
     ) -> dict[str, object]:
         """Names, never values. Raises FORBIDDEN."""
-        secrets = await all_of(
-            lambda page: self._list_secrets.execute(ListSecretsCommand(principal=principal, page=page))
-        )
-        providers = await all_of(
-            lambda page: self._list_providers.execute(ListModelProvidersCommand(principal=principal, page=page))
-        )
+        secrets = await all_of(lambda page: self._list_secrets.execute(principal=principal, page=page))
+        providers = await all_of(lambda page: self._list_providers.execute(principal=principal, page=page))
         return {
             "secrets": secrets,
             "providers": [model_provider_view(provider) for provider in providers],

@@ -11,9 +11,8 @@ from litestar.plugins.htmx import HTMXHeaders
 from application.mcp.authorize_mcp_server import AuthorizeMcpServer, AuthorizeMcpServerCommand
 from application.mcp.delete_mcp_server import DeleteMcpServer, DeleteMcpServerCommand
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer, DisconnectMcpServerCommand
-from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
-from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
 from application.mcp.install_mcp_server import InstallMcpServer, InstallMcpServerCommand
+from application.mcp.queries import GetMcpServer, GetMcpServerStatus
 from application.mcp.uninstall_mcp_server import UninstallMcpServer, UninstallMcpServerCommand
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
 from domain.identity.role import Role
@@ -47,7 +46,7 @@ async def show_install(
     get_mcp_server_status: NamedDependency[GetMcpServerStatus],
 ) -> Response[str]:
     """How far its installation is; the page is told when that has come to an end."""
-    status = await get_mcp_server_status.execute(GetMcpServerStatusCommand(principal=request.principal, server=slug))
+    status = await get_mcp_server_status.execute(principal=request.principal, server=slug)
     may_change = request.principal.role.includes(Role.ADMIN)
     context = {"slug": slug, "install": status.install, "may_change": may_change}
     return pages.show(request, "parts/installing.html", context, headers={} if status.install else _TELL)
@@ -61,7 +60,7 @@ async def show_standing(
     was: FromQuery[str] = "",
 ) -> Response[None]:
     """Tells the page if it stands otherwise than it did."""
-    status = await get_mcp_server_status.execute(GetMcpServerStatusCommand(principal=request.principal, server=slug))
+    status = await get_mcp_server_status.execute(principal=request.principal, server=slug)
     return Response(None, status_code=204, headers={} if status.state.value == was else _TELL)
 
 
@@ -110,7 +109,7 @@ async def reinstall_server(
     anything is removed."""
     principal = request.principal
     principal.require(Role.ADMIN)
-    server = await get_mcp_server.execute(GetMcpServerCommand(principal=principal, server=slug))
+    server = await get_mcp_server.execute(principal=principal, server=slug)
     version = data.get("version", "").strip() or None
     replace(server.config, version=version)
     await uninstall_mcp_server.execute(UninstallMcpServerCommand(principal=principal, server=server.id))
@@ -165,7 +164,7 @@ async def authorize_server(
     """The link by which a person agrees at the authorization server."""
     principal = request.principal
     begun = await authorize_mcp_server.execute(AuthorizeMcpServerCommand(principal=principal, server=slug))
-    status = await get_mcp_server_status.execute(GetMcpServerStatusCommand(principal=principal, server=slug))
+    status = await get_mcp_server_status.execute(principal=principal, server=slug)
     return pages.show(request, "parts/authorize.html", {"begun": begun, "slug": slug, "state": status.state.value})
 
 

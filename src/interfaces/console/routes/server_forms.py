@@ -10,11 +10,11 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
 
 from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand
-from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
+from application.mcp.queries import GetMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
 from application.mcp.secret_destinations import address_of, secrets_sent_elsewhere
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand, changed_config
-from application.secrets.list_secrets import ListSecrets, ListSecretsCommand
+from application.secrets.queries import ListSecrets
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.server import (
@@ -109,7 +109,7 @@ async def show_server_form(
 ) -> Response[str]:
     """The form of a server as it is."""
     secrets = await _secret_names(request.principal, list_secrets)
-    server = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=slug))
+    server = await get_mcp_server.execute(principal=request.principal, server=slug)
     return pages.show(request, "server_form.html", _context(server.config.kind, server, secrets))
 
 
@@ -124,7 +124,7 @@ async def change_server(
     update_mcp_server: NamedDependency[UpdateMcpServer],
 ) -> Response[str]:
     """Saves it, if nobody else did since the form was opened."""
-    server = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=slug))
+    server = await get_mcp_server.execute(principal=request.principal, server=slug)
     with FormCheck() as check:
         changes = _changes(data, server)
         command = UpdateMcpServerCommand(
@@ -152,7 +152,7 @@ async def test_changed_server(
     """Tries out what was filled in, with the secrets that are stored where none was entered; saves nothing. Before stored
     secrets go to another address than the server's, it is asked whether they should."""
     request.principal.require(Role.ADMIN)
-    server = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=slug))
+    server = await get_mcp_server.execute(principal=request.principal, server=slug)
     with FormCheck() as check:
         changes = _changes(data, server)
         config = changed_config(
@@ -234,7 +234,7 @@ def _context(kind: McpServerKind, server: McpServer | None, secrets: list[str]) 
 
 async def _secret_names(principal: Principal, list_secrets: ListSecrets) -> list[str]:
     """What the organization has, which admins see. Raises FORBIDDEN."""
-    secrets = await all_of(lambda page: list_secrets.execute(ListSecretsCommand(principal=principal, page=page)))
+    secrets = await all_of(lambda page: list_secrets.execute(principal=principal, page=page))
     return sorted(secret.name for secret in secrets)
 
 

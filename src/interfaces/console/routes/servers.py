@@ -6,10 +6,8 @@ from litestar.params import FromPath
 
 from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
 from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand
-from application.mcp.get_mcp_server_logs import GetMcpServerLogs, GetMcpServerLogsCommand
-from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
-from application.mcp.get_mcp_server_tools import GetMcpServerTools, GetMcpServerToolsCommand
 from application.mcp.ports import ServerState, ServerStatus
+from application.mcp.queries import GetMcpServerLogs, GetMcpServerStatus, GetMcpServerTools
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
@@ -42,8 +40,8 @@ class ServerPages:
 
     async def of(self, principal: Principal, slug: str) -> dict[str, object]:
         """The server, its state and its tools as they were listed last. Raises NOT_FOUND."""
-        found = await self._tools.execute(GetMcpServerToolsCommand(principal=principal, server=slug))
-        status = await self._status.execute(GetMcpServerStatusCommand(principal=principal, server=slug))
+        found = await self._tools.execute(principal=principal, server=slug)
+        status = await self._status.execute(principal=principal, server=slug)
         catalog = found.catalog
         tools = () if catalog is None else pinned_tools(catalog)
         quarantined = [tool for tool in tools if tool.state is DefinitionState.QUARANTINED]
@@ -68,7 +66,7 @@ class ServerPages:
         failed = status.state is ServerState.NOT_INSTALLED and status.last_error is not None
         if not failed or not principal.role.includes(Role.OPERATOR):
             return ""
-        return await self._logs.execute(GetMcpServerLogsCommand(principal=principal, server=slug))
+        return await self._logs.execute(principal=principal, server=slug)
 
 
 @get("/servers")
@@ -102,7 +100,7 @@ async def show_logs(
     get_mcp_server_logs: NamedDependency[GetMcpServerLogs],
 ) -> Response[str]:
     """The end of what it wrote to its error output."""
-    logs = await get_mcp_server_logs.execute(GetMcpServerLogsCommand(principal=request.principal, server=slug))
+    logs = await get_mcp_server_logs.execute(principal=request.principal, server=slug)
     return pages.show(request, "parts/logs.html", {"logs": logs})
 
 

@@ -4,7 +4,7 @@ from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
-from application.identity.get_organization import GetOrganization, GetOrganizationCommand
+from application.identity.queries import GetOrganization
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
 from application.tools.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from domain.errors import ErrorKind, ServiceError
@@ -56,7 +56,7 @@ async def show_settings(
 ) -> Response[str]:
     """As they are."""
     request.principal.require(Role.ADMIN)
-    organization = await get_organization.execute(GetOrganizationCommand(principal=request.principal))
+    organization = await get_organization.execute(principal=request.principal)
     return pages.show(request, "settings.html", _context(_as_it_is(organization), organization))
 
 
@@ -77,7 +77,7 @@ async def save_settings(
     except ServiceError as error:
         if error.kind not in (ErrorKind.INVALID, ErrorKind.PRECONDITION):
             raise
-        organization = await get_organization.execute(GetOrganizationCommand(principal=principal))
+        organization = await get_organization.execute(principal=principal)
         if error.kind is ErrorKind.PRECONDITION:
             now = organization_view(organization)
             mine = {**now, **organization_body(form.again())}

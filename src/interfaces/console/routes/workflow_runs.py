@@ -12,8 +12,8 @@ from litestar.params import FromPath
 from litestar.plugins.htmx import HTMXHeaders
 
 from application.agents.name_agents import NameAgents
-from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
 from application.approvals.ports import ApprovalFilter
+from application.approvals.queries import ListApprovals
 from application.system.pages import Page, PageRequest
 from application.workflows.resume_workflow_run import ResumeWorkflowRun, ResumeWorkflowRunCommand
 from application.workflows.run_queries import GetWorkflowRun, WatchWorkflowRun
@@ -85,7 +85,7 @@ class WorkflowRunPages:
     async def _page_of_approvals(
         self, principal: Principal, wanted: ApprovalFilter, page: PageRequest
     ) -> Page[Approval]:
-        return await self._approvals.execute(ListApprovalsCommand(principal=principal, wanted=wanted, page=page))
+        return await self._approvals.execute(principal=principal, wanted=wanted, page=page)
 
 
 @get("/workflows/runs/{run_id:str}")

@@ -15,14 +15,7 @@ from application.system.pages import PageRequest
 from application.workflows.create_workflow import CreateWorkflow, CreateWorkflowCommand
 from application.workflows.delete_workflow import DeleteWorkflow, DeleteWorkflowCommand
 from application.workflows.ports import WorkflowRunFilter
-from application.workflows.queries import (
-    GetWorkflow,
-    GetWorkflowCommand,
-    ListWorkflows,
-    ListWorkflowsCommand,
-    ListWorkflowVersions,
-    ListWorkflowVersionsCommand,
-)
+from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
 from application.workflows.run_queries import ListWorkflowRuns
 from application.workflows.start_workflow_run import StartWorkflowRun, StartWorkflowRunCommand
 from application.workflows.update_workflow import UpdateWorkflow, UpdateWorkflowCommand
@@ -76,9 +69,10 @@ class WorkflowPages:
 
     async def of(self, principal: Principal, workflow: str, version: int | None) -> dict[str, object]:
         """At its newest version, or at one of its last hundred. Raises NOT_FOUND."""
-        newest = await self._get.execute(GetWorkflowCommand(principal=principal, workflow=workflow))
-        command = ListWorkflowVersionsCommand(principal=principal, workflow=newest.id, page=PageRequest(limit=PAGE))
-        versions = (await self._versions.execute(command)).items
+        newest = await self._get.execute(principal=principal, workflow=workflow)
+        versions = (
+            await self._versions.execute(principal=principal, workflow=newest.id, page=PageRequest(limit=PAGE))
+        ).items
         shown = newest
         if version is not None:
             shown = next((each for each in versions if each.version == version), None) or _no_version()
@@ -125,9 +119,7 @@ async def show_workflows(
 ) -> Response[str]:
     """Newest first, and the latest runs of all."""
     principal = request.principal
-    found = await list_workflows.execute(
-        ListWorkflowsCommand(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
-    )
+    found = await list_workflows.execute(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
     everything = WorkflowRunFilter(workflow_id=None, status=None)
     runs = await list_workflow_runs.execute(principal, everything, PageRequest(limit=RECENT))
     context = {
@@ -212,7 +204,7 @@ async def show_workflow_form(
 ) -> Response[str]:
     """Its definition, to change."""
     request.principal.require(Role.ADMIN)
-    found = await get_workflow.execute(GetWorkflowCommand(principal=request.principal, workflow=workflow))
+    found = await get_workflow.execute(principal=request.principal, workflow=workflow)
     context = {"workflow": found, "definition": await asyncio.to_thread(text_of, found.definition)}
     return pages.show(request, "workflow_form.html", context)
 

@@ -7,9 +7,7 @@ from litestar.params import JSONBody
 
 from application.agents.create_agent import CreateAgent, CreateAgentCommand
 from application.agents.delete_agent import DeleteAgent, DeleteAgentCommand
-from application.agents.get_agent import GetAgent, GetAgentCommand
-from application.agents.list_agent_versions import ListAgentVersions, ListAgentVersionsCommand
-from application.agents.list_agents import ListAgents, ListAgentsCommand
+from application.agents.queries import GetAgent, ListAgents, ListAgentVersions
 from application.agents.update_agent import UpdateAgent, UpdateAgentCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.tools.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
@@ -50,9 +48,7 @@ async def list_agents(
 ) -> AgentPage:
     """Newest first, each at its newest version."""
     return page_view(
-        await list_agents.execute(
-            ListAgentsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
-        ),
+        await list_agents.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
         agent_view,
     )
 
@@ -60,7 +56,7 @@ async def list_agents(
 @get("/agents/{agent:str}", tags=TAGS, summary="Read an agent", responses=documented(404))
 async def get_agent(request: ApiRequest, agent: AgentPath, get_agent: NamedDependency[GetAgent]) -> Response[AgentView]:
     """By id or name, at its newest version."""
-    found = await get_agent.execute(GetAgentCommand(principal=request.principal, agent=agent))
+    found = await get_agent.execute(principal=request.principal, agent=agent)
     return Response(agent_view(found), headers=etag(found.version))
 
 
@@ -105,10 +101,12 @@ async def list_agent_versions(
     cursor: PageCursor = None,
 ) -> AgentPage:
     """Newest first."""
-    command = ListAgentVersionsCommand(
-        principal=request.principal, agent=agent, page=PageRequest(limit=limit, cursor=cursor)
+    return page_view(
+        await list_agent_versions.execute(
+            principal=request.principal, agent=agent, page=PageRequest(limit=limit, cursor=cursor)
+        ),
+        agent_view,
     )
-    return page_view(await list_agent_versions.execute(command), agent_view)
 
 
 def agents_routes() -> list[HTTPRouteHandler]:

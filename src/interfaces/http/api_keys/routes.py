@@ -6,7 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand
-from application.identity.list_api_keys import ListApiKeys, ListApiKeysCommand
+from application.identity.queries import ListApiKeys
 from application.identity.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.ids import ApiKeyId
@@ -46,9 +46,7 @@ async def list_api_keys(
 ) -> ApiKeyPage:
     """Needs the role admin. Newest first, revoked and expired ones too."""
     return page_view(
-        await list_api_keys.execute(
-            ListApiKeysCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
-        ),
+        await list_api_keys.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
         api_key_view,
     )
 

@@ -8,8 +8,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromQuery, JSONBody, QueryParameter
 
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
-from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
 from application.approvals.ports import ApprovalFilter
+from application.approvals.queries import ListApprovals
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.approvals.approval import ApprovalState
 from domain.ids import ApprovalId, RunId
@@ -34,12 +34,14 @@ async def list_approvals(
     cursor: PageCursor = None,
 ) -> ApprovalPage:
     """Newest first; `state=pending` are those that somebody has to decide."""
-    command = ListApprovalsCommand(
-        principal=request.principal,
-        wanted=ApprovalFilter(state=in_state, run_id=None if run_id is None else RunId(run_id)),
-        page=PageRequest(limit=limit, cursor=cursor),
+    return page_view(
+        await list_approvals.execute(
+            principal=request.principal,
+            wanted=ApprovalFilter(state=in_state, run_id=None if run_id is None else RunId(run_id)),
+            page=PageRequest(limit=limit, cursor=cursor),
+        ),
+        approval_view,
     )
-    return page_view(await list_approvals.execute(command), approval_view)
 
 
 @post(

@@ -12,8 +12,8 @@ from litestar.params import FromQuery, QueryParameter
 from litestar.response import Stream
 
 from application.audit.export_audit_events import ExportAuditEvents, ExportAuditEventsCommand, ExportedEntry
-from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
 from application.audit.ports import AuditFilter
+from application.audit.queries import ListAuditEvents
 from application.audit.verify_audit_chain import VerifyAuditChain, VerifyAuditChainCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.audit.views import (
@@ -67,10 +67,12 @@ async def list_audit_events(
     cursor: PageCursor = None,
 ) -> AuditEventPage:
     """Newest first. All conditions must hold."""
-    command = ListAuditEventsCommand(
-        principal=request.principal, wanted=wanted, page=PageRequest(limit=limit, cursor=cursor)
+    return page_view(
+        await list_audit_events.execute(
+            principal=request.principal, wanted=wanted, page=PageRequest(limit=limit, cursor=cursor)
+        ),
+        audit_event_view,
     )
-    return page_view(await list_audit_events.execute(command), audit_event_view)
 
 
 @get(

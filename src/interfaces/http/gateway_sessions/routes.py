@@ -5,8 +5,8 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
-from application.gateway.sessions.list_sessions import ListGatewaySessions, ListGatewaySessionsCommand
 from application.gateway.sessions.open_session import OpenGatewaySession, OpenGatewaySessionCommand
+from application.gateway.sessions.queries import ListGatewaySessions
 from application.gateway.sessions.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.ids import GatewaySessionId, RunId, WorkflowRunId
@@ -54,9 +54,7 @@ async def list_gateway_sessions(
 ) -> GatewaySessionPage:
     """Needs the role operator. Newest first, ended ones too."""
     return page_view(
-        await list_gateway_sessions.execute(
-            ListGatewaySessionsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
-        ),
+        await list_gateway_sessions.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
         gateway_session_view,
     )
 

@@ -10,13 +10,15 @@ from application.mcp.authorize_mcp_server import AuthorizeMcpServer, AuthorizeMc
 from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand
 from application.mcp.delete_mcp_server import DeleteMcpServer, DeleteMcpServerCommand
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer, DisconnectMcpServerCommand
-from application.mcp.get_mcp_server import GetMcpServer, GetMcpServerCommand
-from application.mcp.get_mcp_server_logs import GetMcpServerLogs, GetMcpServerLogsCommand
-from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
-from application.mcp.get_mcp_server_tools import GetMcpServerTools, GetMcpServerToolsCommand
 from application.mcp.import_mcp_servers import ImportMcpServers, ImportMcpServersCommand
 from application.mcp.install_mcp_server import InstallMcpServer, InstallMcpServerCommand
-from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersCommand
+from application.mcp.queries import (
+    GetMcpServer,
+    GetMcpServerLogs,
+    GetMcpServerStatus,
+    GetMcpServerTools,
+    ListMcpServers,
+)
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
 from application.mcp.uninstall_mcp_server import UninstallMcpServer, UninstallMcpServerCommand
@@ -76,8 +78,10 @@ async def list_mcp_servers(
     cursor: PageCursor = None,
 ) -> McpServerPage:
     """Newest first."""
-    command = ListMcpServersCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
-    return page_view(await list_mcp_servers.execute(command), server_view)
+    return page_view(
+        await list_mcp_servers.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
+        server_view,
+    )
 
 
 @get("/mcp-servers/{server:str}", tags=TAGS, summary="Read an MCP server", responses=documented(404))
@@ -85,7 +89,7 @@ async def get_mcp_server(
     request: ApiRequest, server: ServerPath, get_mcp_server: NamedDependency[GetMcpServer]
 ) -> Response[McpServerView]:
     """By id or slug."""
-    found = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=server))
+    found = await get_mcp_server.execute(principal=request.principal, server=server)
     return Response(server_view(found), headers=etag(found.version))
 
 
@@ -169,8 +173,7 @@ async def refresh_mcp_server(
 ) -> McpServerToolsView:
     """Needs the role operator. Runs that begin afterwards see the new list."""
     await refresh_mcp_server.execute(RefreshMcpServerCommand(principal=request.principal, server=server))
-    command = GetMcpServerToolsCommand(principal=request.principal, server=server)
-    return tools_view(await get_mcp_server_tools.execute(command))
+    return tools_view(await get_mcp_server_tools.execute(principal=request.principal, server=server))
 
 
 @post(
@@ -189,8 +192,7 @@ async def connect_mcp_server(
     """Needs the role operator. Connects and lists the tools; a server with isolation `run` or `thread` connects again for
     each."""
     await refresh_mcp_server.execute(RefreshMcpServerCommand(principal=request.principal, server=server))
-    command = GetMcpServerStatusCommand(principal=request.principal, server=server)
-    return status_view(await get_mcp_server_status.execute(command))
+    return status_view(await get_mcp_server_status.execute(principal=request.principal, server=server))
 
 
 @post(
@@ -235,8 +237,9 @@ async def get_mcp_server_tools(
 ) -> McpServerToolsView:
     """As last seen; the server is not asked. A tool that is new or changed since it was approved is `quarantined`, is not
     given to runs, and has a `diff`."""
-    command = GetMcpServerToolsCommand(principal=request.principal, server=server)
-    return tools_view(await get_mcp_server_tools.execute(command), limit=limit, cursor=cursor)
+    return tools_view(
+        await get_mcp_server_tools.execute(principal=request.principal, server=server), limit=limit, cursor=cursor
+    )
 
 
 @post(
@@ -262,7 +265,7 @@ async def approve_definition(
             principal=request.principal, server=server, tool=tool, digest=None if data is None else data.digest
         )
     )
-    found = await get_mcp_server.execute(GetMcpServerCommand(principal=request.principal, server=server))
+    found = await get_mcp_server.execute(principal=request.principal, server=server)
     return pinned_tool_view(found.config.slug, approved)
 
 
@@ -271,8 +274,7 @@ async def get_mcp_server_status(
     request: ApiRequest, server: ServerPath, get_mcp_server_status: NamedDependency[GetMcpServerStatus]
 ) -> ServerStatusView:
     """Asking does not connect."""
-    command = GetMcpServerStatusCommand(principal=request.principal, server=server)
-    return status_view(await get_mcp_server_status.execute(command))
+    return status_view(await get_mcp_server_status.execute(principal=request.principal, server=server))
 
 
 @get(
@@ -285,8 +287,7 @@ async def get_mcp_server_logs(
     request: ApiRequest, server: ServerPath, get_mcp_server_logs: NamedDependency[GetMcpServerLogs]
 ) -> ServerLogsView:
     """Needs the role operator."""
-    command = GetMcpServerLogsCommand(principal=request.principal, server=server)
-    return {"text": await get_mcp_server_logs.execute(command)}
+    return {"text": await get_mcp_server_logs.execute(principal=request.principal, server=server)}
 
 
 @post(

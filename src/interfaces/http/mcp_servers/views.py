@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import NotRequired, TypedDict, cast
 
 from application.mcp.check_mcp_server import McpCheckResult
-from application.mcp.get_mcp_server_tools import McpServerTools
 from application.mcp.import_mcp_servers import ImportedEntry
 from application.mcp.ports import ServerStatus
+from application.mcp.queries import McpServerTools
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
 from domain.mcp.server import McpServer

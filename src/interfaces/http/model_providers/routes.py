@@ -7,8 +7,7 @@ from litestar.params import JSONBody
 
 from application.model_providers.create_model_provider import CreateModelProvider, CreateModelProviderCommand
 from application.model_providers.delete_model_provider import DeleteModelProvider, DeleteModelProviderCommand
-from application.model_providers.get_model_provider import GetModelProvider, GetModelProviderCommand
-from application.model_providers.list_model_providers import ListModelProviders, ListModelProvidersCommand
+from application.model_providers.queries import GetModelProvider, ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider, UpdateModelProviderCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.model_providers.schemas import ModelProviderBody, UpdateModelProviderBody
@@ -49,8 +48,10 @@ async def list_model_providers(
     cursor: PageCursor = None,
 ) -> ModelProviderPage:
     """The organization's own, newest first; those that the service's environment makes are not among them."""
-    command = ListModelProvidersCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
-    return page_view(await list_model_providers.execute(command), model_provider_view)
+    return page_view(
+        await list_model_providers.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
+        model_provider_view,
+    )
 
 
 @get("/model-providers/{provider:str}", tags=TAGS, summary="Read a model provider", responses=documented(404))
@@ -58,7 +59,7 @@ async def get_model_provider(
     request: ApiRequest, provider: ProviderPath, get_model_provider: NamedDependency[GetModelProvider]
 ) -> Response[ModelProviderView]:
     """All of it but the key."""
-    found = await get_model_provider.execute(GetModelProviderCommand(principal=request.principal, name=provider))
+    found = await get_model_provider.execute(principal=request.principal, name=provider)
     return Response(model_provider_view(found), headers=etag(found.version))
 
 

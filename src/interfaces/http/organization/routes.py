@@ -5,7 +5,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
-from application.identity.get_organization import GetOrganization, GetOrganizationCommand
+from application.identity.queries import GetOrganization
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
 from application.tools.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from interfaces.http.organization.schemas import UpdateOrganizationBody
@@ -22,7 +22,7 @@ async def get_organization(
     request: ApiRequest, get_organization: NamedDependency[GetOrganization]
 ) -> Response[OrganizationView]:
     """The organization of the key."""
-    found = await get_organization.execute(GetOrganizationCommand(principal=request.principal))
+    found = await get_organization.execute(principal=request.principal)
     return Response(organization_view(found), headers=etag(found.version))
 
 

@@ -7,8 +7,7 @@ from litestar.params import JSONBody
 
 from application.identity.create_organization import CreateOrganization, CreateOrganizationCommand
 from application.identity.create_organization_key import CreateOrganizationKey, CreateOrganizationKeyCommand
-from application.identity.get_organization import GetOrganization, GetOrganizationCommand
-from application.identity.list_organizations import ListOrganizations, ListOrganizationsCommand
+from application.identity.queries import GetOrganization, ListOrganizations
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.tools.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
@@ -55,8 +54,10 @@ async def list_organizations(
     cursor: PageCursor = None,
 ) -> OrganizationPage:
     """Needs a platform key. Newest first."""
-    command = ListOrganizationsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
-    return page_view(await list_organizations.execute(command), organization_view)
+    return page_view(
+        await list_organizations.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
+        organization_view,
+    )
 
 
 @get(
@@ -69,8 +70,7 @@ async def get_any_organization(
     request: ApiRequest, organization_id: OrganizationPath, get_organization: NamedDependency[GetOrganization]
 ) -> Response[OrganizationView]:
     """Needs a platform key."""
-    command = GetOrganizationCommand(principal=request.principal, organization_id=OrganizationId(organization_id))
-    found = await get_organization.execute(command)
+    found = await get_organization.execute(principal=request.principal, organization_id=OrganizationId(organization_id))
     return Response(organization_view(found), headers=etag(found.version))
 
 

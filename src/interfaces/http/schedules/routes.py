@@ -7,8 +7,7 @@ from litestar.params import JSONBody
 
 from application.schedules.create_schedule import CreateSchedule
 from application.schedules.delete_schedule import DeleteSchedule, DeleteScheduleCommand
-from application.schedules.get_schedule import GetSchedule, GetScheduleCommand
-from application.schedules.list_schedules import ListSchedules, ListSchedulesCommand
+from application.schedules.queries import GetSchedule, ListSchedules
 from application.schedules.update_schedule import UpdateSchedule
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.paging import PageCursor, PageLimit, page_view
@@ -41,8 +40,10 @@ async def list_schedules(
     cursor: PageCursor = None,
 ) -> SchedulePage:
     """Newest first."""
-    command = ListSchedulesCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
-    return page_view(await list_schedules.execute(command), schedule_view)
+    return page_view(
+        await list_schedules.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
+        schedule_view,
+    )
 
 
 @get("/schedules/{schedule:str}", tags=TAGS, summary="Read a schedule", responses=documented(404))
@@ -50,7 +51,7 @@ async def get_schedule(
     request: ApiRequest, schedule: SchedulePath, get_schedule: NamedDependency[GetSchedule]
 ) -> Response[ScheduleView]:
     """With its next time, and what became of the last."""
-    found = await get_schedule.execute(GetScheduleCommand(principal=request.principal, schedule=schedule))
+    found = await get_schedule.execute(principal=request.principal, schedule=schedule)
     return Response(schedule_view(found), headers=etag(found.version))
 
 

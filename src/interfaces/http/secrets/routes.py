@@ -6,7 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.secrets.delete_secret import DeleteSecret, DeleteSecretCommand
-from application.secrets.list_secrets import ListSecrets, ListSecretsCommand
+from application.secrets.queries import ListSecrets
 from application.secrets.rotate_secret_key import RotateSecretKey, RotateSecretKeyCommand
 from application.secrets.set_secret import SetSecret, SetSecretCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
@@ -43,8 +43,10 @@ async def list_secrets(
     cursor: PageCursor = None,
 ) -> SecretPage:
     """Needs the role admin. Names and dates, newest first."""
-    command = ListSecretsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
-    return page_view(await list_secrets.execute(command), secret_view)
+    return page_view(
+        await list_secrets.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
+        secret_view,
+    )
 
 
 @delete("/secrets/{secret:str}", tags=TAGS, summary="Delete a secret", responses=documented(403, 404, 409))

@@ -14,9 +14,7 @@ from litestar.response import Stream
 
 from application.sources.add_source import AddSource, AddSourceCommand
 from application.sources.delete_source import DeleteSource, DeleteSourceCommand
-from application.sources.get_source import GetSource, GetSourceCommand
-from application.sources.list_sources import ListSources, ListSourcesCommand
-from application.sources.read_source import ReadSource, ReadSourceCommand
+from application.sources.queries import GetSource, ListSources, ReadSource
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.identity.role import Role
 from domain.ids import SourceId, ThreadId
@@ -98,17 +96,18 @@ async def list_sources(
     cursor: PageCursor = None,
 ) -> SourcePage:
     """Newest first."""
-    command = ListSourcesCommand(
-        principal=request.principal, thread_id=ThreadId(thread_id), page=PageRequest(limit=limit, cursor=cursor)
+    return page_view(
+        await list_sources.execute(
+            principal=request.principal, thread_id=ThreadId(thread_id), page=PageRequest(limit=limit, cursor=cursor)
+        ),
+        source_view,
     )
-    return page_view(await list_sources.execute(command), source_view)
 
 
 @get("/sources/{source_id:str}", tags=TAGS, summary="Read a source", responses=documented(404))
 async def get_source(request: ApiRequest, source_id: SourcePath, get_source: NamedDependency[GetSource]) -> SourceView:
     """Without its bytes."""
-    command = GetSourceCommand(principal=request.principal, source_id=SourceId(source_id))
-    return source_view(await get_source.execute(command))
+    return source_view(await get_source.execute(principal=request.principal, source_id=SourceId(source_id)))
 
 
 @get(
@@ -124,8 +123,7 @@ async def get_source_content(
     request: ApiRequest, source_id: SourcePath, read_source: NamedDependency[ReadSource]
 ) -> Stream:
     """The file as it was given, always as a download."""
-    command = ReadSourceCommand(principal=request.principal, source_id=SourceId(source_id))
-    found = await read_source.execute(command)
+    found = await read_source.execute(principal=request.principal, source_id=SourceId(source_id))
     return Stream(
         found.content,
         media_type=_SHOWN_AS.get(found.source.kind, _BINARY),

@@ -9,9 +9,7 @@ from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.threads.append_message import AppendMessage, AppendMessageCommand
 from application.threads.create_thread import CreateThread, CreateThreadCommand
 from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
-from application.threads.get_thread import GetThread, GetThreadCommand
-from application.threads.list_messages import ListMessages, ListMessagesCommand
-from application.threads.list_threads import ListThreads, ListThreadsCommand
+from application.threads.queries import GetThread, ListMessages, ListThreads
 from application.threads.release_thread import ReleaseThread, ReleaseThreadCommand
 from domain.ids import ThreadId
 from interfaces.http.paging import PageCursor, PageLimit, page_view
@@ -44,9 +42,7 @@ async def list_threads(
 ) -> ThreadPage:
     """Newest first."""
     return page_view(
-        await list_threads.execute(
-            ListThreadsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
-        ),
+        await list_threads.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
         thread_view,
     )
 
@@ -54,8 +50,7 @@ async def list_threads(
 @get("/threads/{thread_id:str}", tags=TAGS, summary="Read a thread", responses=documented(404))
 async def get_thread(request: ApiRequest, thread_id: ThreadPath, get_thread: NamedDependency[GetThread]) -> ThreadView:
     """Without its messages."""
-    command = GetThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id))
-    return thread_view(await get_thread.execute(command))
+    return thread_view(await get_thread.execute(principal=request.principal, thread_id=ThreadId(thread_id)))
 
 
 @delete("/threads/{thread_id:str}", tags=TAGS, summary="Delete a thread", responses=documented(403, 404, 409))
@@ -76,10 +71,12 @@ async def list_messages(
     cursor: PageCursor = None,
 ) -> MessagePage:
     """Oldest first."""
-    command = ListMessagesCommand(
-        principal=request.principal, thread_id=ThreadId(thread_id), page=PageRequest(limit=limit, cursor=cursor)
+    return page_view(
+        await list_messages.execute(
+            principal=request.principal, thread_id=ThreadId(thread_id), page=PageRequest(limit=limit, cursor=cursor)
+        ),
+        message_view,
     )
-    return page_view(await list_messages.execute(command), message_view)
 
 
 @post(

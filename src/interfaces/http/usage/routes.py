@@ -9,8 +9,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
-from application.usage.get_usage import GetUsage, GetUsageCommand
 from application.usage.ports import UsageFilter
+from application.usage.queries import GetUsage
 from domain.ids import AgentId
 from domain.usage.daily_usage import UsageKey
 from interfaces.http.paging import PageCursor, PageLimit, page_view
@@ -44,8 +44,12 @@ async def get_usage(
         model=model,
         by=frozenset(by) if by else frozenset(UsageKey),
     )
-    command = GetUsageCommand(principal=request.principal, wanted=wanted, page=PageRequest(limit=limit, cursor=cursor))
-    return page_view(await get_usage.execute(command), usage_view)
+    return page_view(
+        await get_usage.execute(
+            principal=request.principal, wanted=wanted, page=PageRequest(limit=limit, cursor=cursor)
+        ),
+        usage_view,
+    )
 
 
 def usage_routes() -> list[HTTPRouteHandler]:

@@ -6,7 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.webhooks.create_webhook_key import CreateWebhookKey, CreateWebhookKeyCommand
-from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries, ListWebhookDeliveriesCommand
+from application.webhooks.queries import ListWebhookDeliveries
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery, RetryWebhookDeliveryCommand
 from domain.ids import RunId, WebhookDeliveryId
 from interfaces.http.paging import PageCursor, PageLimit, page_view
@@ -39,10 +39,12 @@ async def list_webhook_deliveries(
     cursor: PageCursor = None,
 ) -> WebhookDeliveryPage:
     """Newest first."""
-    command = ListWebhookDeliveriesCommand(
-        principal=request.principal, run_id=RunId(run_id), page=PageRequest(limit=limit, cursor=cursor)
+    return page_view(
+        await list_webhook_deliveries.execute(
+            principal=request.principal, run_id=RunId(run_id), page=PageRequest(limit=limit, cursor=cursor)
+        ),
+        webhook_delivery_view,
     )
-    return page_view(await list_webhook_deliveries.execute(command), webhook_delivery_view)
 
 
 @post(

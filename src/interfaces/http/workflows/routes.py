@@ -8,14 +8,7 @@ from litestar.params import JSONBody
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.workflows.create_workflow import CreateWorkflow, CreateWorkflowCommand
 from application.workflows.delete_workflow import DeleteWorkflow, DeleteWorkflowCommand
-from application.workflows.queries import (
-    GetWorkflow,
-    GetWorkflowCommand,
-    ListWorkflows,
-    ListWorkflowsCommand,
-    ListWorkflowVersions,
-    ListWorkflowVersionsCommand,
-)
+from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
 from application.workflows.update_workflow import UpdateWorkflow, UpdateWorkflowCommand
 from application.workflows.validate_workflow import ValidateWorkflow, ValidateWorkflowCommand
 from domain.workflows.diagram import mermaid
@@ -60,8 +53,10 @@ async def list_workflows(
     cursor: PageCursor = None,
 ) -> WorkflowPage:
     """Newest first, each at its newest version."""
-    command = ListWorkflowsCommand(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor))
-    return page_view(await list_workflows.execute(command), workflow_view)
+    return page_view(
+        await list_workflows.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
+        workflow_view,
+    )
 
 
 @post(
@@ -87,7 +82,7 @@ async def get_workflow(
     request: ApiRequest, workflow: WorkflowPath, get_workflow: NamedDependency[GetWorkflow]
 ) -> Response[WorkflowView]:
     """By id or name, at its newest version."""
-    found = await get_workflow.execute(GetWorkflowCommand(principal=request.principal, workflow=workflow))
+    found = await get_workflow.execute(principal=request.principal, workflow=workflow)
     return Response(workflow_view(found), headers=etag(found.version))
 
 
@@ -102,7 +97,7 @@ async def draw_workflow(
     request: ApiRequest, workflow: WorkflowPath, get_workflow: NamedDependency[GetWorkflow]
 ) -> Response[str]:
     """Its newest version as a Mermaid flowchart."""
-    found = await get_workflow.execute(GetWorkflowCommand(principal=request.principal, workflow=workflow))
+    found = await get_workflow.execute(principal=request.principal, workflow=workflow)
     return Response(mermaid(found.definition), media_type=MERMAID, headers=etag(found.version))
 
 
@@ -155,10 +150,12 @@ async def list_workflow_versions(
     cursor: PageCursor = None,
 ) -> WorkflowPage:
     """Newest first."""
-    command = ListWorkflowVersionsCommand(
-        principal=request.principal, workflow=workflow, page=PageRequest(limit=limit, cursor=cursor)
+    return page_view(
+        await list_workflow_versions.execute(
+            principal=request.principal, workflow=workflow, page=PageRequest(limit=limit, cursor=cursor)
+        ),
+        workflow_view,
     )
-    return page_view(await list_workflow_versions.execute(command), workflow_view)
 
 
 def workflows_routes() -> list[HTTPRouteHandler]:

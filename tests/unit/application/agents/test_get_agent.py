@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.agents.get_agent import GetAgent, GetAgentCommand
 from application.agents.ports import AgentStore
+from application.agents.queries import GetAgent
 from domain.identity.role import Role
 from domain.ids import AgentId
 from tests.builders import AGENT, an_agent
@@ -32,16 +32,14 @@ async def test_every_role_reads_the_newest_version_by_id_and_by_name(
 ) -> None:
     get = GetAgent(agents=InMemoryAgentStore(state))
 
-    assert await get.execute(GetAgentCommand(principal=a_principal(role), agent=agent)) == NEWEST
+    assert await get.execute(principal=a_principal(role), agent=agent) == NEWEST
 
 
 async def test_an_id_goes_before_a_name(state: InMemoryState) -> None:
     confusing = an_agent(AgentId("agt_other"), name=AGENT)
     state.agents[confusing.id] = [confusing]
 
-    found = await GetAgent(agents=InMemoryAgentStore(state)).execute(
-        GetAgentCommand(principal=a_principal(), agent=AGENT)
-    )
+    found = await GetAgent(agents=InMemoryAgentStore(state)).execute(principal=a_principal(), agent=AGENT)
 
     assert found == NEWEST
 
@@ -50,7 +48,7 @@ async def test_an_id_goes_before_a_name(state: InMemoryState) -> None:
 @pytest.mark.parametrize("agent", [AGENT, "guide"], ids=["id", "name"])
 async def test_an_agent_of_another_organization_is_not_found(state: InMemoryState, agent: str) -> None:
     with refused("agent_not_found"):
-        await GetAgent(agents=InMemoryAgentStore(state)).execute(GetAgentCommand(principal=a_stranger(), agent=agent))
+        await GetAgent(agents=InMemoryAgentStore(state)).execute(principal=a_stranger(), agent=agent)
 
 
 async def test_a_storage_failure_is_not_taken_for_a_missing_agent(mocker: MockerFixture) -> None:
@@ -58,6 +56,6 @@ async def test_a_storage_failure_is_not_taken_for_a_missing_agent(mocker: Mocker
     agents.get.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await GetAgent(agents=agents).execute(GetAgentCommand(principal=a_principal(), agent=AGENT))
+        await GetAgent(agents=agents).execute(principal=a_principal(), agent=AGENT)
 
     agents.find.assert_not_awaited()

@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.agents.list_agents import ListAgents, ListAgentsCommand
 from application.agents.ports import AgentStore
+from application.agents.queries import ListAgents
 from application.system.pages import PageRequest
 from domain.identity.role import Role
 from domain.ids import AgentId
@@ -30,17 +30,17 @@ def stored_agents() -> InMemoryAgentStore:
 async def test_every_role_sees_the_agents_of_its_organization_at_their_newest_version_newest_agent_first(
     role: Role,
 ) -> None:
-    page = await ListAgents(agents=stored_agents()).execute(ListAgentsCommand(principal=a_principal(role)))
+    page = await ListAgents(agents=stored_agents()).execute(principal=a_principal(role))
 
     assert page.items == (NEW, CHANGED)
 
 
 async def test_agents_are_listed_page_by_page() -> None:
     list_agents = ListAgents(agents=stored_agents())
-    first = await list_agents.execute(ListAgentsCommand(principal=a_principal(), page=PageRequest(limit=1)))
+    first = await list_agents.execute(principal=a_principal(), page=PageRequest(limit=1))
     rest = PageRequest(limit=1, cursor=first.next_cursor)
 
-    last = await list_agents.execute(ListAgentsCommand(principal=a_principal(), page=rest))
+    last = await list_agents.execute(principal=a_principal(), page=rest)
 
     assert (first.items, last.items, last.next_cursor) == ((NEW,), (CHANGED,), None)
 
@@ -50,4 +50,4 @@ async def test_a_storage_failure_is_not_an_empty_list(mocker: MockerFixture) -> 
     agents.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListAgents(agents=agents).execute(ListAgentsCommand(principal=a_principal()))
+        await ListAgents(agents=agents).execute(principal=a_principal())

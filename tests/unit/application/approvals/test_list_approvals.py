@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.approvals.list_approvals import ListApprovals, ListApprovalsCommand
 from application.approvals.ports import ApprovalFilter, ApprovalStore
+from application.approvals.queries import ListApprovals
 from application.system.pages import PageRequest
 from domain.approvals.approval import ApprovalState
 from domain.identity.role import Role
@@ -26,13 +26,11 @@ def stored_approvals() -> InMemoryApprovalStore:
     return InMemoryApprovalStore(state)
 
 
-def a_command(role: Role = Role.VIEWER, *, wanted: ApprovalFilter = EVERYTHING) -> ListApprovalsCommand:
-    return ListApprovalsCommand(principal=a_principal(role), wanted=wanted, page=PageRequest(limit=10))
-
-
 @pytest.mark.requirement("C3")
 async def test_a_viewer_lists_the_approvals_of_the_organization_newest_first() -> None:
-    page = await ListApprovals(approvals=stored_approvals()).execute(a_command())
+    page = await ListApprovals(approvals=stored_approvals()).execute(
+        principal=a_principal(Role.VIEWER), wanted=EVERYTHING, page=PageRequest(limit=10)
+    )
 
     assert page.items == (DECIDED, SECOND, FIRST)
 
@@ -46,16 +44,19 @@ async def test_a_viewer_lists_the_approvals_of_the_organization_newest_first() -
     ids=["state", "run"],
 )
 async def test_a_filter_narrows_the_list(wanted: ApprovalFilter, found: tuple[object, ...]) -> None:
-    page = await ListApprovals(approvals=stored_approvals()).execute(a_command(wanted=wanted))
+    page = await ListApprovals(approvals=stored_approvals()).execute(
+        principal=a_principal(Role.VIEWER), wanted=wanted, page=PageRequest(limit=10)
+    )
 
     assert page.items == found
 
 
 @pytest.mark.requirement("C6")
 async def test_approvals_of_another_organization_are_not_listed() -> None:
-    command = ListApprovalsCommand(principal=a_stranger(), wanted=EVERYTHING, page=PageRequest(limit=10))
 
-    page = await ListApprovals(approvals=stored_approvals()).execute(command)
+    page = await ListApprovals(approvals=stored_approvals()).execute(
+        principal=a_stranger(), wanted=EVERYTHING, page=PageRequest(limit=10)
+    )
 
     assert page.items == ()
 
@@ -65,6 +66,8 @@ async def test_a_storage_failure_reaches_the_caller(mocker: MockerFixture) -> No
     approvals.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListApprovals(approvals=approvals).execute(a_command())
+        await ListApprovals(approvals=approvals).execute(
+            principal=a_principal(Role.VIEWER), wanted=EVERYTHING, page=PageRequest(limit=10)
+        )
 
     approvals.page.assert_awaited_once_with(ORG, EVERYTHING, PageRequest(limit=10))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from application.audit.list_audit_events import ListAuditEvents, ListAuditEventsCommand
 from application.audit.ports import AuditFilter
+from application.audit.queries import ListAuditEvents
 from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from tests.builders import an_audit_event
@@ -19,6 +19,10 @@ async def test_everybody_of_the_organization_reads_the_trail_and_nobody_else() -
     await log.record(an_audit_event(1, action=AuditAction.TOOL_EXECUTED))
     await log.record(an_audit_event(2, action=AuditAction.RUN_COMPLETED))
     list_events = ListAuditEvents(audit_log=log)
-    command = ListAuditEventsCommand(principal=a_principal(Role.VIEWER), wanted=AuditFilter(action="tool.*"))
-    assert [entry.action for entry in (await list_events.execute(command)).items] == [AuditAction.TOOL_EXECUTED]
-    assert (await list_events.execute(ListAuditEventsCommand(principal=a_stranger()))).items == ()
+    assert [
+        entry.action
+        for entry in (
+            await list_events.execute(principal=a_principal(Role.VIEWER), wanted=AuditFilter(action="tool.*"))
+        ).items
+    ] == [AuditAction.TOOL_EXECUTED]
+    assert (await list_events.execute(principal=a_stranger())).items == ()

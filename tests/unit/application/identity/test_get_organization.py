@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.identity.get_organization import GetOrganization, GetOrganizationCommand
 from application.identity.ports import OrganizationStore
+from application.identity.queries import GetOrganization
 from domain.identity.role import Role
 from domain.ids import OrganizationId
 from tests.builders import ORG, OTHER_ORG, an_organization
@@ -22,14 +22,13 @@ def get() -> GetOrganization:
 @pytest.mark.requirement("C6")
 @pytest.mark.parametrize("role", list(Role))
 async def test_every_role_reads_its_own_organization(get: GetOrganization, role: Role) -> None:
-    assert await get.execute(GetOrganizationCommand(principal=a_principal(role))) == an_organization(ORG)
+    assert await get.execute(principal=a_principal(role)) == an_organization(ORG)
 
 
 @pytest.mark.requirement("C6")
 async def test_a_platform_key_reads_any_organization(get: GetOrganization) -> None:
-    command = GetOrganizationCommand(principal=PLATFORM, organization_id=OTHER_ORG)
 
-    assert await get.execute(command) == an_organization(OTHER_ORG)
+    assert await get.execute(principal=PLATFORM, organization_id=OTHER_ORG) == an_organization(OTHER_ORG)
 
 
 @pytest.mark.requirement("C6")
@@ -37,9 +36,7 @@ async def test_an_admin_without_a_platform_key_reads_no_other_organization(mocke
     organizations = mocker.create_autospec(OrganizationStore, instance=True)
 
     with refused("platform_key_required"):
-        await GetOrganization(organizations=organizations).execute(
-            GetOrganizationCommand(principal=a_principal(), organization_id=OTHER_ORG)
-        )
+        await GetOrganization(organizations=organizations).execute(principal=a_principal(), organization_id=OTHER_ORG)
 
     organizations.get.assert_not_awaited()
 
@@ -48,7 +45,7 @@ async def test_an_organization_that_is_gone_is_not_found(get: GetOrganization) -
     gone = OrganizationId("org_gone")
 
     with refused("organization_not_found"):
-        await get.execute(GetOrganizationCommand(principal=a_principal(organization_id=gone)))
+        await get.execute(principal=a_principal(organization_id=gone))
 
 
 async def test_a_storage_failure_is_not_taken_for_a_missing_organization(mocker: MockerFixture) -> None:
@@ -56,4 +53,4 @@ async def test_a_storage_failure_is_not_taken_for_a_missing_organization(mocker:
     organizations.get.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await GetOrganization(organizations=organizations).execute(GetOrganizationCommand(principal=a_principal()))
+        await GetOrganization(organizations=organizations).execute(principal=a_principal())

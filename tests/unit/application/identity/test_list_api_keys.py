@@ -6,8 +6,8 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.identity.key_uses import KeyUses
-from application.identity.list_api_keys import ListApiKeys, ListApiKeysCommand
 from application.identity.ports import IdentityStore
+from application.identity.queries import ListApiKeys
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from tests.builders import KEY, OTHER_ORG, START, a_key, after
@@ -33,7 +33,7 @@ def identities() -> InMemoryIdentityStore:
 async def test_an_admin_sees_all_keys_of_the_organization_newest_first(identities: InMemoryIdentityStore) -> None:
     list_keys = ListApiKeys(identities=identities, uses=KeyUses(identities=identities))
 
-    page = await list_keys.execute(ListApiKeysCommand(principal=a_principal()))
+    page = await list_keys.execute(principal=a_principal())
 
     assert page.items == (EXPIRED, REVOKED, OLD)
 
@@ -45,7 +45,7 @@ async def test_keys_are_listed_with_uses_that_were_only_noted_and_these_are_stor
     uses = KeyUses(identities=identities)
     uses.note(KEY, after(60))
 
-    page = await ListApiKeys(identities=identities, uses=uses).execute(ListApiKeysCommand(principal=a_principal()))
+    page = await ListApiKeys(identities=identities, uses=uses).execute(principal=a_principal())
 
     assert [key.last_used_at for key in page.items] == [None, None, after(60)]
     stored = await identities.key_by_hash(OLD.token_hash)
@@ -60,7 +60,7 @@ async def test_only_an_admin_lists_keys(mocker: MockerFixture, role: Role) -> No
     uses = mocker.create_autospec(KeyUses, instance=True)
 
     with refused("role_insufficient"):
-        await ListApiKeys(identities=store, uses=uses).execute(ListApiKeysCommand(principal=a_principal(role)))
+        await ListApiKeys(identities=store, uses=uses).execute(principal=a_principal(role))
 
     uses.store.assert_not_awaited()
     store.keys.assert_not_awaited()
@@ -72,7 +72,7 @@ async def test_keys_are_not_listed_without_the_uses_that_could_not_be_stored(moc
     uses.store.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListApiKeys(identities=store, uses=uses).execute(ListApiKeysCommand(principal=a_principal()))
+        await ListApiKeys(identities=store, uses=uses).execute(principal=a_principal())
 
     store.keys.assert_not_awaited()
 
@@ -82,6 +82,4 @@ async def test_a_storage_failure_is_not_an_empty_list(mocker: MockerFixture) -> 
     store.keys.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListApiKeys(identities=store, uses=KeyUses(identities=store)).execute(
-            ListApiKeysCommand(principal=a_principal())
-        )
+        await ListApiKeys(identities=store, uses=KeyUses(identities=store)).execute(principal=a_principal())

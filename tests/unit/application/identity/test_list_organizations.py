@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture
 
-from application.identity.list_organizations import ListOrganizations, ListOrganizationsCommand
 from application.identity.ports import OrganizationStore
+from application.identity.queries import ListOrganizations
 from application.system.pages import PageRequest
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -20,10 +20,10 @@ from tests.unit.application.identity.organizations import PLATFORM, a_state_with
 @pytest.mark.requirement("C6")
 async def test_a_platform_key_sees_all_organizations_newest_first_page_by_page() -> None:
     list_organizations = ListOrganizations(organizations=InMemoryOrganizationStore(a_state_with_organizations()))
-    first = await list_organizations.execute(ListOrganizationsCommand(principal=PLATFORM, page=PageRequest(limit=1)))
+    first = await list_organizations.execute(principal=PLATFORM, page=PageRequest(limit=1))
     rest = PageRequest(limit=1, cursor=first.next_cursor)
 
-    last = await list_organizations.execute(ListOrganizationsCommand(principal=PLATFORM, page=rest))
+    last = await list_organizations.execute(principal=PLATFORM, page=rest)
 
     assert (first.items, last.items) == ((an_organization(OTHER_ORG),), (an_organization(ORG),))
     assert last.next_cursor is None
@@ -42,7 +42,7 @@ async def test_no_other_key_lists_organizations(mocker: MockerFixture, principal
     organizations = mocker.create_autospec(OrganizationStore, instance=True)
 
     with refused(code):
-        await ListOrganizations(organizations=organizations).execute(ListOrganizationsCommand(principal=principal))
+        await ListOrganizations(organizations=organizations).execute(principal=principal)
 
     organizations.page.assert_not_awaited()
 
@@ -52,4 +52,4 @@ async def test_a_storage_failure_is_not_an_empty_list(mocker: MockerFixture) -> 
     organizations.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListOrganizations(organizations=organizations).execute(ListOrganizationsCommand(principal=PLATFORM))
+        await ListOrganizations(organizations=organizations).execute(principal=PLATFORM)

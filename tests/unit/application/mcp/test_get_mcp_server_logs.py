@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture, MockType
 
-from application.mcp.get_mcp_server_logs import GetMcpServerLogs, GetMcpServerLogsCommand
 from application.mcp.ports import McpConnections, McpInstaller, McpServerStore
+from application.mcp.queries import GetMcpServerLogs
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from tests.builders import a_server
@@ -26,7 +26,7 @@ class Ports:
 
     async def read(self, principal: Principal) -> str:
         reading = GetMcpServerLogs(servers=self.servers, connections=self.connections, installer=self.installer)
-        return await reading.execute(GetMcpServerLogsCommand(principal=principal, server="files"))
+        return await reading.execute(principal=principal, server="files")
 
     def assert_nothing_was_read(self) -> None:
         self.installer.log.assert_not_called()

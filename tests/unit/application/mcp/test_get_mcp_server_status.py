@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture, MockType
 
-from application.mcp.get_mcp_server_status import GetMcpServerStatus, GetMcpServerStatusCommand
 from application.mcp.ports import ServerState, ServerStatus
+from application.mcp.queries import GetMcpServerStatus
 from application.mcp.server_status import ServerStatuses
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -28,7 +28,7 @@ def statuses(mocker: MockerFixture) -> MockType:
 async def status(statuses: MockType, principal: Principal) -> ServerStatus:
     servers = InMemoryMcpServerStore(a_state_with_servers(a_server()))
     reading = GetMcpServerStatus(servers=servers, statuses=statuses)
-    return await reading.execute(GetMcpServerStatusCommand(principal=principal, server="files"))
+    return await reading.execute(principal=principal, server="files")
 
 
 @pytest.mark.requirement("B3")

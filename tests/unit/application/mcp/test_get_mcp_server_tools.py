@@ -3,9 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.mcp.get_mcp_server_tools import GetMcpServerTools, GetMcpServerToolsCommand
 from application.mcp.ports import McpCatalogStore, McpServerStore
-from domain.identity.api_key import Principal
+from application.mcp.queries import GetMcpServerTools
 from domain.identity.role import Role
 from tests.builders import ORG, SERVER, a_catalog, a_server
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
@@ -13,10 +12,6 @@ from tests.doubles.state import InMemoryState
 from tests.mcp_builders import a_state_with_servers
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger
-
-
-def reading(principal: Principal) -> GetMcpServerToolsCommand:
-    return GetMcpServerToolsCommand(principal=principal, server="files")
 
 
 def over(state: InMemoryState) -> GetMcpServerTools:
@@ -29,13 +24,13 @@ async def test_every_role_reads_the_catalog_as_it_was_stored(role: Role) -> None
     state = a_state_with_servers(a_server(version=3))
     state.catalogs[SERVER] = a_catalog(server_version=2)
 
-    shown = await over(state).execute(reading(a_principal(role)))
+    shown = await over(state).execute(principal=a_principal(role), server="files")
 
     assert (shown.server, shown.catalog) == (a_server(version=3), a_catalog(server_version=2))
 
 
 async def test_a_server_that_was_never_listed_has_no_catalog() -> None:
-    shown = await over(a_state_with_servers(a_server())).execute(reading(a_principal()))
+    shown = await over(a_state_with_servers(a_server())).execute(principal=a_principal(), server="files")
     assert shown.catalog is None
 
 
@@ -45,7 +40,7 @@ async def test_the_catalog_of_another_organization_is_not_read(mocker: MockerFix
     servers = InMemoryMcpServerStore(a_state_with_servers(a_server()))
 
     with refused("mcp_server_not_found"):
-        await GetMcpServerTools(servers=servers, catalogs=catalogs).execute(reading(a_stranger()))
+        await GetMcpServerTools(servers=servers, catalogs=catalogs).execute(principal=a_stranger(), server="files")
 
     catalogs.load.assert_not_awaited()
 
@@ -57,6 +52,6 @@ async def test_a_catalog_that_cannot_be_read_is_not_a_server_without_tools(mocke
     catalogs.load.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await GetMcpServerTools(servers=servers, catalogs=catalogs).execute(reading(a_principal()))
+        await GetMcpServerTools(servers=servers, catalogs=catalogs).execute(principal=a_principal(), server="files")
 
     servers.get.assert_awaited_once_with(ORG, "files")

@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.mcp.list_mcp_servers import ListMcpServers, ListMcpServersCommand
 from application.mcp.ports import McpServerStore
+from application.mcp.queries import ListMcpServers
 from application.system.pages import PageRequest
 from domain.identity.role import Role
 from domain.ids import McpServerId
@@ -27,18 +27,17 @@ def servers() -> ListMcpServers:
 async def test_every_role_sees_the_servers_of_its_organization_newest_first(
     servers: ListMcpServers, role: Role
 ) -> None:
-    page = await servers.execute(ListMcpServersCommand(principal=a_principal(role)))
+    page = await servers.execute(principal=a_principal(role))
     assert page.items == (NEWER, OLDER)
 
 
 async def test_a_page_holds_no_more_than_requested(servers: ListMcpServers) -> None:
-    command = ListMcpServersCommand(principal=a_principal(), page=PageRequest(limit=1))
-    assert (await servers.execute(command)).items == (NEWER,)
+    assert (await servers.execute(principal=a_principal(), page=PageRequest(limit=1))).items == (NEWER,)
 
 
 @pytest.mark.requirement("C6")
 async def test_servers_of_another_organization_are_not_listed(servers: ListMcpServers) -> None:
-    assert (await servers.execute(ListMcpServersCommand(principal=a_stranger()))).items == ()
+    assert (await servers.execute(principal=a_stranger())).items == ()
 
 
 async def test_a_storage_failure_is_not_an_empty_list(mocker: MockerFixture) -> None:
@@ -46,4 +45,4 @@ async def test_a_storage_failure_is_not_an_empty_list(mocker: MockerFixture) -> 
     store.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListMcpServers(servers=store).execute(ListMcpServersCommand(principal=a_principal()))
+        await ListMcpServers(servers=store).execute(principal=a_principal())

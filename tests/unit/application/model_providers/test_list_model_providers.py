@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.model_providers.list_model_providers import ListModelProviders, ListModelProvidersCommand
 from application.model_providers.ports import ModelProviderStore
+from application.model_providers.queries import ListModelProviders
 from application.system.pages import PageRequest
 from domain.identity.role import Role
 from tests.builders import OTHER_ORG
@@ -21,17 +21,17 @@ THEIRS = a_provider(organization_id=OTHER_ORG)
 async def test_every_role_sees_the_providers_of_its_own_organization_newest_first(role: Role) -> None:
     list_providers = ListModelProviders(providers=stored(OLD, THEIRS, NEW))
 
-    page = await list_providers.execute(ListModelProvidersCommand(principal=a_principal(role)))
+    page = await list_providers.execute(principal=a_principal(role))
 
     assert page.items == (NEW, OLD)
 
 
 async def test_providers_are_listed_page_by_page() -> None:
     list_providers = ListModelProviders(providers=stored(OLD, NEW))
-    first = await list_providers.execute(ListModelProvidersCommand(principal=a_principal(), page=PageRequest(limit=1)))
+    first = await list_providers.execute(principal=a_principal(), page=PageRequest(limit=1))
     rest = PageRequest(limit=1, cursor=first.next_cursor)
 
-    last = await list_providers.execute(ListModelProvidersCommand(principal=a_principal(), page=rest))
+    last = await list_providers.execute(principal=a_principal(), page=rest)
 
     assert (first.items, last.items, last.next_cursor) == ((NEW,), (OLD,), None)
 
@@ -41,4 +41,4 @@ async def test_a_storage_failure_is_not_an_empty_list(mocker: MockerFixture) -> 
     providers.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListModelProviders(providers=providers).execute(ListModelProvidersCommand(principal=a_principal()))
+        await ListModelProviders(providers=providers).execute(principal=a_principal())

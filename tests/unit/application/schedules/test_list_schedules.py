@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.schedules.list_schedules import ListSchedules, ListSchedulesCommand
 from application.schedules.ports import ScheduleStore
+from application.schedules.queries import ListSchedules
 from application.system.pages import PageRequest
 from application.system.wakeups import Wakeups
 from domain.identity.role import Role
@@ -33,16 +33,16 @@ def list_schedules(mocker: MockerFixture) -> ListSchedules:
 async def test_every_role_sees_the_schedules_of_its_organization_newest_first(
     list_schedules: ListSchedules, role: Role
 ) -> None:
-    page = await list_schedules.execute(ListSchedulesCommand(principal=a_principal(role)))
+    page = await list_schedules.execute(principal=a_principal(role))
 
     assert page.items == (NEW, OLD)
 
 
 async def test_schedules_are_listed_page_by_page(list_schedules: ListSchedules) -> None:
-    first = await list_schedules.execute(ListSchedulesCommand(principal=a_principal(), page=PageRequest(limit=1)))
+    first = await list_schedules.execute(principal=a_principal(), page=PageRequest(limit=1))
     rest = PageRequest(limit=1, cursor=first.next_cursor)
 
-    last = await list_schedules.execute(ListSchedulesCommand(principal=a_principal(), page=rest))
+    last = await list_schedules.execute(principal=a_principal(), page=rest)
 
     assert (first.items, last.items, last.next_cursor) == ((NEW,), (OLD,), None)
 
@@ -52,4 +52,4 @@ async def test_a_storage_failure_is_not_an_empty_list(mocker: MockerFixture) -> 
     schedules.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListSchedules(schedules=schedules).execute(ListSchedulesCommand(principal=a_principal()))
+        await ListSchedules(schedules=schedules).execute(principal=a_principal())

@@ -3,10 +3,9 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.secrets.list_secrets import ListSecrets, ListSecretsCommand
 from application.secrets.ports import SecretStore
+from application.secrets.queries import ListSecrets
 from application.system.pages import PageRequest
-from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.secrets.secret import Secret
 from tests.builders import ORG, after
@@ -27,13 +26,9 @@ def stored_secrets() -> InMemorySecretStore:
     return InMemorySecretStore(state)
 
 
-def listing(principal: Principal, *, limit: int = 10) -> ListSecretsCommand:
-    return ListSecretsCommand(principal=principal, page=PageRequest(limit=limit))
-
-
 @pytest.mark.requirement("C7")
 async def test_an_admin_sees_names_and_dates_newest_first_and_no_values() -> None:
-    page = await ListSecrets(secrets=stored_secrets()).execute(listing(a_principal()))
+    page = await ListSecrets(secrets=stored_secrets()).execute(principal=a_principal(), page=PageRequest(limit=10))
 
     assert page.items == (NEW, OLD)
     assert "s3cret-value" not in repr(page)
@@ -42,16 +37,18 @@ async def test_an_admin_sees_names_and_dates_newest_first_and_no_values() -> Non
 async def test_secrets_are_listed_page_by_page() -> None:
     list_secrets = ListSecrets(secrets=stored_secrets())
 
-    first = await list_secrets.execute(listing(a_principal(), limit=1))
+    first = await list_secrets.execute(principal=a_principal(), page=PageRequest(limit=1))
     rest = PageRequest(limit=1, cursor=first.next_cursor)
-    last = await list_secrets.execute(ListSecretsCommand(principal=a_principal(), page=rest))
+    last = await list_secrets.execute(principal=a_principal(), page=rest)
 
     assert (first.items, last.items, last.next_cursor) == ((NEW,), (OLD,), None)
 
 
 @pytest.mark.requirement("C6", "C7")
 async def test_secrets_of_another_organization_are_not_listed() -> None:
-    assert (await ListSecrets(secrets=stored_secrets()).execute(listing(a_stranger()))).items == ()
+    assert (
+        await ListSecrets(secrets=stored_secrets()).execute(principal=a_stranger(), page=PageRequest(limit=10))
+    ).items == ()
 
 
 @pytest.mark.requirement("C6")
@@ -60,7 +57,7 @@ async def test_only_an_admin_lists_secrets(mocker: MockerFixture, role: Role) ->
     secrets = mocker.create_autospec(SecretStore, instance=True)
 
     with refused("role_insufficient"):
-        await ListSecrets(secrets=secrets).execute(listing(a_principal(role)))
+        await ListSecrets(secrets=secrets).execute(principal=a_principal(role), page=PageRequest(limit=10))
 
     secrets.page.assert_not_awaited()
 
@@ -70,4 +67,4 @@ async def test_a_storage_failure_is_not_an_empty_list(mocker: MockerFixture) -> 
     secrets.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListSecrets(secrets=secrets).execute(listing(a_principal()))
+        await ListSecrets(secrets=secrets).execute(principal=a_principal(), page=PageRequest(limit=10))

@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.sources.get_source import GetSource, GetSourceCommand
 from application.sources.ports import SourceStore
+from application.sources.queries import GetSource
 from domain.identity.role import Role
 from tests.doubles.sources import InMemorySourceStore
 from tests.refusals import refused, storage_away
@@ -19,14 +19,14 @@ SOURCE = a_source()
 async def test_every_role_reads_a_source_of_its_organization(role: Role) -> None:
     get = GetSource(sources=InMemorySourceStore(a_state_with(a_stored_source())))
 
-    assert await get.execute(GetSourceCommand(principal=a_principal(role), source_id=SOURCE.id)) == SOURCE
+    assert await get.execute(principal=a_principal(role), source_id=SOURCE.id) == SOURCE
 
 
 async def test_a_source_that_is_still_coming_in_is_not_found() -> None:
     get = GetSource(sources=InMemorySourceStore(a_state_with(a_stored_source(finished=False))))
 
     with refused("source_not_found"):
-        await get.execute(GetSourceCommand(principal=a_principal(), source_id=SOURCE.id))
+        await get.execute(principal=a_principal(), source_id=SOURCE.id)
 
 
 @pytest.mark.requirement("C6")
@@ -34,7 +34,7 @@ async def test_a_source_of_another_organization_is_not_found() -> None:
     get = GetSource(sources=InMemorySourceStore(a_state_with(a_stored_source())))
 
     with refused("source_not_found"):
-        await get.execute(GetSourceCommand(principal=a_stranger(), source_id=SOURCE.id))
+        await get.execute(principal=a_stranger(), source_id=SOURCE.id)
 
 
 async def test_a_storage_failure_is_not_taken_for_a_missing_source(mocker: MockerFixture) -> None:
@@ -42,4 +42,4 @@ async def test_a_storage_failure_is_not_taken_for_a_missing_source(mocker: Mocke
     sources.get.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await GetSource(sources=sources).execute(GetSourceCommand(principal=a_principal(), source_id=SOURCE.id))
+        await GetSource(sources=sources).execute(principal=a_principal(), source_id=SOURCE.id)

@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.sources.list_sources import ListSources, ListSourcesCommand
 from application.sources.ports import SourceStore
+from application.sources.queries import ListSources
 from application.system.pages import PageRequest
 from application.threads.ports import ThreadStore
 from domain.identity.api_key import Principal
@@ -33,25 +33,22 @@ def list_sources() -> ListSources:
     return ListSources(sources=InMemorySourceStore(state), threads=InMemoryThreadStore(state))
 
 
-def of_thread(
-    principal: Principal, *, thread_id: ThreadId = THREAD, page: PageRequest = EVERYTHING
-) -> ListSourcesCommand:
-    return ListSourcesCommand(principal=principal, thread_id=thread_id, page=page)
-
-
 @pytest.mark.requirement("C6")
 @pytest.mark.parametrize("role", list(Role))
 async def test_every_role_sees_the_finished_sources_of_a_thread_newest_first(
     list_sources: ListSources, role: Role
 ) -> None:
-    assert (await list_sources.execute(of_thread(a_principal(role)))).items == (NEW, OLD)
+    assert (await list_sources.execute(principal=a_principal(role), thread_id=THREAD, page=EVERYTHING)).items == (
+        NEW,
+        OLD,
+    )
 
 
 async def test_sources_are_listed_page_by_page(list_sources: ListSources) -> None:
-    first = await list_sources.execute(of_thread(a_principal(), page=PageRequest(limit=1)))
+    first = await list_sources.execute(principal=a_principal(), thread_id=THREAD, page=PageRequest(limit=1))
     rest = PageRequest(limit=1, cursor=first.next_cursor)
 
-    last = await list_sources.execute(of_thread(a_principal(), page=rest))
+    last = await list_sources.execute(principal=a_principal(), thread_id=THREAD, page=rest)
 
     assert (first.items, last.items, last.next_cursor) == ((NEW,), (OLD,), None)
 
@@ -69,7 +66,9 @@ async def test_sources_of_a_thread_that_the_organization_does_not_have_are_not_f
     threads = InMemoryThreadStore(a_state_with())
 
     with refused("thread_not_found"):
-        await ListSources(sources=sources, threads=threads).execute(of_thread(principal, thread_id=thread_id))
+        await ListSources(sources=sources, threads=threads).execute(
+            principal=principal, thread_id=thread_id, page=EVERYTHING
+        )
 
     sources.page.assert_not_awaited()
 
@@ -82,4 +81,6 @@ async def test_a_storage_failure_is_not_an_empty_list(mocker: MockerFixture, fai
     (threads.get if failing == "threads" else sources.page).side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListSources(sources=sources, threads=threads).execute(of_thread(a_principal()))
+        await ListSources(sources=sources, threads=threads).execute(
+            principal=a_principal(), thread_id=THREAD, page=EVERYTHING
+        )

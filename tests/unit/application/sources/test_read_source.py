@@ -4,7 +4,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.sources.ports import SourceStore
-from application.sources.read_source import ReadSource, ReadSourceCommand
+from application.sources.queries import ReadSource
 from domain.identity.role import Role
 from tests.builders import ORG
 from tests.doubles.sources import InMemorySourceStore
@@ -23,9 +23,7 @@ def stored_source(*, finished: bool = True) -> InMemorySourceStore:
 @pytest.mark.requirement("C6")
 @pytest.mark.parametrize("role", list(Role))
 async def test_every_role_reads_the_bytes_of_a_source_in_order(role: Role) -> None:
-    read = await ReadSource(sources=stored_source()).execute(
-        ReadSourceCommand(principal=a_principal(role), source_id=SOURCE.id)
-    )
+    read = await ReadSource(sources=stored_source()).execute(principal=a_principal(role), source_id=SOURCE.id)
 
     assert read.source == SOURCE
     assert [part async for part in read.content] == list(PARTS)
@@ -34,7 +32,7 @@ async def test_every_role_reads_the_bytes_of_a_source_in_order(role: Role) -> No
 async def test_a_part_is_read_when_it_is_asked_for_and_none_before(mocker: MockerFixture) -> None:
     sources = mocker.create_autospec(SourceStore, instance=True)
     sources.get.return_value, sources.part.side_effect = SOURCE, [*PARTS, None]
-    read = await ReadSource(sources=sources).execute(ReadSourceCommand(principal=a_principal(), source_id=SOURCE.id))
+    read = await ReadSource(sources=sources).execute(principal=a_principal(), source_id=SOURCE.id)
     sources.part.assert_not_awaited()
 
     assert await anext(read.content) == PARTS[0]
@@ -45,16 +43,12 @@ async def test_a_part_is_read_when_it_is_asked_for_and_none_before(mocker: Mocke
 @pytest.mark.requirement("C6")
 async def test_a_source_of_another_organization_is_not_found() -> None:
     with refused("source_not_found"):
-        await ReadSource(sources=stored_source()).execute(
-            ReadSourceCommand(principal=a_stranger(), source_id=SOURCE.id)
-        )
+        await ReadSource(sources=stored_source()).execute(principal=a_stranger(), source_id=SOURCE.id)
 
 
 async def test_a_source_that_is_still_coming_in_is_not_read() -> None:
     with refused("source_not_found"):
-        await ReadSource(sources=stored_source(finished=False)).execute(
-            ReadSourceCommand(principal=a_principal(), source_id=SOURCE.id)
-        )
+        await ReadSource(sources=stored_source(finished=False)).execute(principal=a_principal(), source_id=SOURCE.id)
 
 
 async def test_a_storage_failure_is_not_taken_for_a_missing_source(mocker: MockerFixture) -> None:
@@ -62,13 +56,13 @@ async def test_a_storage_failure_is_not_taken_for_a_missing_source(mocker: Mocke
     sources.get.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ReadSource(sources=sources).execute(ReadSourceCommand(principal=a_principal(), source_id=SOURCE.id))
+        await ReadSource(sources=sources).execute(principal=a_principal(), source_id=SOURCE.id)
 
 
 async def test_a_storage_failure_between_parts_is_not_taken_for_the_end_of_the_file(mocker: MockerFixture) -> None:
     sources = mocker.create_autospec(SourceStore, instance=True)
     sources.get.return_value, sources.part.side_effect = SOURCE, [PARTS[0], storage_away()]
-    read = await ReadSource(sources=sources).execute(ReadSourceCommand(principal=a_principal(), source_id=SOURCE.id))
+    read = await ReadSource(sources=sources).execute(principal=a_principal(), source_id=SOURCE.id)
 
     with refused("storage_unavailable"):
         [part async for part in read.content]

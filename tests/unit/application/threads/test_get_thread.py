@@ -3,8 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture
 
-from application.threads.get_thread import GetThread, GetThreadCommand
 from application.threads.ports import ThreadStore
+from application.threads.queries import GetThread
 from domain.identity.role import Role
 from tests.builders import THREAD, a_thread
 from tests.refusals import refused, storage_away
@@ -16,7 +16,7 @@ from tests.unit.application.actors import a_principal, a_stranger
 async def test_every_role_reads_a_thread(role: Role) -> None:
     threads, _ = stored_threads()
 
-    thread = await GetThread(threads=threads).execute(GetThreadCommand(principal=a_principal(role), thread_id=THREAD))
+    thread = await GetThread(threads=threads).execute(principal=a_principal(role), thread_id=THREAD)
 
     assert thread == a_thread()
 
@@ -26,7 +26,7 @@ async def test_a_thread_of_another_organization_is_not_found() -> None:
     threads, _ = stored_threads()
 
     with refused("thread_not_found"):
-        await GetThread(threads=threads).execute(GetThreadCommand(principal=a_stranger(), thread_id=THREAD))
+        await GetThread(threads=threads).execute(principal=a_stranger(), thread_id=THREAD)
 
 
 async def test_a_storage_failure_is_not_mistaken_for_a_missing_thread(mocker: MockerFixture) -> None:
@@ -34,4 +34,4 @@ async def test_a_storage_failure_is_not_mistaken_for_a_missing_thread(mocker: Mo
     threads.get.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await GetThread(threads=threads).execute(GetThreadCommand(principal=a_principal(), thread_id=THREAD))
+        await GetThread(threads=threads).execute(principal=a_principal(), thread_id=THREAD)

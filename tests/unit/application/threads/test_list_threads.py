@@ -4,8 +4,8 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.system.pages import PageRequest
-from application.threads.list_threads import ListThreads, ListThreadsCommand
 from application.threads.ports import ThreadStore
+from application.threads.queries import ListThreads
 from domain.identity.role import Role
 from tests.builders import ORG, THREAD, a_thread, a_thread_id, after
 from tests.doubles.state import StoredThread
@@ -22,10 +22,8 @@ async def test_a_viewer_lists_threads_newest_first_in_pages() -> None:
     state.threads[NEWER.id] = StoredThread(thread=NEWER)
     listing = ListThreads(threads=threads)
 
-    first = await listing.execute(ListThreadsCommand(principal=VIEWER, page=PageRequest(limit=1)))
-    rest = await listing.execute(
-        ListThreadsCommand(principal=VIEWER, page=PageRequest(limit=1, cursor=first.next_cursor))
-    )
+    first = await listing.execute(principal=VIEWER, page=PageRequest(limit=1))
+    rest = await listing.execute(principal=VIEWER, page=PageRequest(limit=1, cursor=first.next_cursor))
 
     assert [thread.id for thread in (*first.items, *rest.items)] == [NEWER.id, THREAD]
     assert rest.next_cursor is None
@@ -35,7 +33,7 @@ async def test_a_viewer_lists_threads_newest_first_in_pages() -> None:
 async def test_threads_of_another_organization_are_not_listed() -> None:
     threads, _ = stored_threads()
 
-    assert (await ListThreads(threads=threads).execute(ListThreadsCommand(principal=a_stranger()))).items == ()
+    assert (await ListThreads(threads=threads).execute(principal=a_stranger())).items == ()
 
 
 async def test_a_storage_failure_reaches_the_caller(mocker: MockerFixture) -> None:
@@ -43,6 +41,6 @@ async def test_a_storage_failure_reaches_the_caller(mocker: MockerFixture) -> No
     threads.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListThreads(threads=threads).execute(ListThreadsCommand(principal=VIEWER))
+        await ListThreads(threads=threads).execute(principal=VIEWER)
 
     threads.page.assert_awaited_once_with(ORG, PageRequest())

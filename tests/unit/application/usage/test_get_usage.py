@@ -6,8 +6,8 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.system.pages import PageRequest
-from application.usage.get_usage import GetUsage, GetUsageCommand
 from application.usage.ports import UsageFilter, UsageReports
+from application.usage.queries import GetUsage
 from domain.errors import ServiceError
 from domain.identity.role import Role
 from domain.runs.usage import ModelSpending
@@ -34,7 +34,7 @@ def reports() -> InMemoryUsageStore:
 @pytest.mark.requirement("A10")
 @pytest.mark.parametrize("role", list(Role))
 async def test_every_role_reads_the_sums_and_deleted_agents_are_in_them(role: Role) -> None:
-    page = await GetUsage(reports=reports()).execute(GetUsageCommand(principal=a_principal(role)))
+    page = await GetUsage(reports=reports()).execute(principal=a_principal(role))
 
     [used] = page.items
     assert (used.day, used.agent_id, used.model_calls, used.input_tokens) == (FIRST, AGENT, 2, 200)
@@ -44,7 +44,7 @@ async def test_every_role_reads_the_sums_and_deleted_agents_are_in_them(role: Ro
 async def test_sums_are_over_what_they_are_not_grouped_by() -> None:
     by_model = UsageFilter(by=frozenset({UsageKey.MODEL}))
 
-    page = await GetUsage(reports=reports()).execute(GetUsageCommand(principal=VIEWER, wanted=by_model))
+    page = await GetUsage(reports=reports()).execute(principal=VIEWER, wanted=by_model)
 
     [used] = page.items
     assert (used.day, used.agent_id, used.model) == (None, None, "scripted:demo.yaml")
@@ -52,7 +52,7 @@ async def test_sums_are_over_what_they_are_not_grouped_by() -> None:
 
 @pytest.mark.requirement("C6")
 async def test_usage_of_another_organization_is_not_in_the_sums() -> None:
-    page = await GetUsage(reports=reports()).execute(GetUsageCommand(principal=a_stranger()))
+    page = await GetUsage(reports=reports()).execute(principal=a_stranger())
 
     assert page.items == ()
 
@@ -62,7 +62,7 @@ async def test_a_first_day_after_the_last_one_is_refused_and_nothing_is_read(moc
     wanted = UsageFilter(since=LAST, until=FIRST)
 
     with pytest.raises(ServiceError) as raised:
-        await GetUsage(reports=unread).execute(GetUsageCommand(principal=VIEWER, wanted=wanted))
+        await GetUsage(reports=unread).execute(principal=VIEWER, wanted=wanted)
 
     assert raised.value.code == "usage_days_invalid"
     assert [wrong.path for wrong in raised.value.violations] == ["since"]
@@ -77,7 +77,7 @@ async def test_a_first_day_after_the_last_one_is_refused_and_nothing_is_read(moc
 async def test_one_day_and_open_ends_are_fine(mocker: MockerFixture, wanted: UsageFilter) -> None:
     read = mocker.create_autospec(UsageReports, instance=True)
 
-    await GetUsage(reports=read).execute(GetUsageCommand(principal=VIEWER, wanted=wanted))
+    await GetUsage(reports=read).execute(principal=VIEWER, wanted=wanted)
 
     read.page.assert_awaited_once_with(ORG, wanted, PageRequest())
 
@@ -87,4 +87,4 @@ async def test_a_storage_failure_reaches_the_caller(mocker: MockerFixture) -> No
     failing.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await GetUsage(reports=failing).execute(GetUsageCommand(principal=VIEWER))
+        await GetUsage(reports=failing).execute(principal=VIEWER)

@@ -5,8 +5,8 @@ from pytest_mock import MockerFixture, MockType
 
 from application.system.pages import PageRequest
 from application.system.wakeups import Wakeups
-from application.webhooks.list_webhook_deliveries import ListWebhookDeliveries, ListWebhookDeliveriesCommand
 from application.webhooks.ports import RunLookup, WebhookDeliveryStore
+from application.webhooks.queries import ListWebhookDeliveries
 from domain.identity.role import Role
 from tests.builders import ORG, RUN, a_run, a_run_id
 from tests.doubles.webhooks import InMemoryWebhookDeliveryStore
@@ -37,25 +37,25 @@ def deliveries(mocker: MockerFixture) -> InMemoryWebhookDeliveryStore:
     return InMemoryWebhookDeliveryStore(state, mocker.create_autospec(Wakeups, instance=True))
 
 
-def of_run(role: Role = Role.VIEWER, page: PageRequest = EVERYTHING) -> ListWebhookDeliveriesCommand:
-    return ListWebhookDeliveriesCommand(principal=a_principal(role), run_id=RUN, page=page)
-
-
 @pytest.mark.requirement("E7")
 @pytest.mark.parametrize("role", list(Role))
 async def test_every_role_sees_the_deliveries_of_a_run_newest_first(
     runs: MockType, deliveries: InMemoryWebhookDeliveryStore, role: Role
 ) -> None:
-    page = await ListWebhookDeliveries(runs=runs, deliveries=deliveries).execute(of_run(role))
+    page = await ListWebhookDeliveries(runs=runs, deliveries=deliveries).execute(
+        principal=a_principal(role), run_id=RUN, page=EVERYTHING
+    )
 
     assert page.items == (SECOND, FIRST)
 
 
 async def test_deliveries_are_listed_page_by_page(runs: MockType, deliveries: InMemoryWebhookDeliveryStore) -> None:
     list_deliveries = ListWebhookDeliveries(runs=runs, deliveries=deliveries)
-    first = await list_deliveries.execute(of_run(page=PageRequest(limit=1)))
+    first = await list_deliveries.execute(principal=a_principal(Role.VIEWER), run_id=RUN, page=PageRequest(limit=1))
 
-    last = await list_deliveries.execute(of_run(page=PageRequest(limit=1, cursor=first.next_cursor)))
+    last = await list_deliveries.execute(
+        principal=a_principal(Role.VIEWER), run_id=RUN, page=PageRequest(limit=1, cursor=first.next_cursor)
+    )
 
     assert (first.items, last.items, last.next_cursor) == ((SECOND,), (FIRST,), None)
 
@@ -63,26 +63,30 @@ async def test_deliveries_are_listed_page_by_page(runs: MockType, deliveries: In
 async def test_a_run_without_deliveries_has_an_empty_page(runs: MockType, mocker: MockerFixture) -> None:
     empty = InMemoryWebhookDeliveryStore(a_state_with(), mocker.create_autospec(Wakeups, instance=True))
 
-    assert (await ListWebhookDeliveries(runs=runs, deliveries=empty).execute(of_run())).items == ()
+    assert (
+        await ListWebhookDeliveries(runs=runs, deliveries=empty).execute(
+            principal=a_principal(Role.VIEWER), run_id=RUN, page=EVERYTHING
+        )
+    ).items == ()
 
 
 async def test_deliveries_of_an_unknown_run_are_not_found(
     runs: MockType, deliveries: InMemoryWebhookDeliveryStore
 ) -> None:
-    command = ListWebhookDeliveriesCommand(principal=a_principal(), run_id=a_run_id(99))
 
     with refused("run_not_found"):
-        await ListWebhookDeliveries(runs=runs, deliveries=deliveries).execute(command)
+        await ListWebhookDeliveries(runs=runs, deliveries=deliveries).execute(
+            principal=a_principal(), run_id=a_run_id(99)
+        )
 
 
 @pytest.mark.requirement("C6")
 async def test_deliveries_of_a_run_of_another_organization_are_not_found(
     runs: MockType, deliveries: InMemoryWebhookDeliveryStore
 ) -> None:
-    command = ListWebhookDeliveriesCommand(principal=a_stranger(), run_id=RUN)
 
     with refused("run_not_found"):
-        await ListWebhookDeliveries(runs=runs, deliveries=deliveries).execute(command)
+        await ListWebhookDeliveries(runs=runs, deliveries=deliveries).execute(principal=a_stranger(), run_id=RUN)
 
 
 async def test_a_storage_failure_is_not_an_empty_page(runs: MockType, mocker: MockerFixture) -> None:
@@ -90,7 +94,9 @@ async def test_a_storage_failure_is_not_an_empty_page(runs: MockType, mocker: Mo
     deliveries.of_run.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListWebhookDeliveries(runs=runs, deliveries=deliveries).execute(of_run())
+        await ListWebhookDeliveries(runs=runs, deliveries=deliveries).execute(
+            principal=a_principal(Role.VIEWER), run_id=RUN, page=EVERYTHING
+        )
 
     runs.get.assert_not_awaited()
 
@@ -102,4 +108,6 @@ async def test_a_run_that_cannot_be_looked_up_is_not_taken_for_a_missing_one(
     empty = InMemoryWebhookDeliveryStore(a_state_with(), mocker.create_autospec(Wakeups, instance=True))
 
     with refused("storage_unavailable"):
-        await ListWebhookDeliveries(runs=runs, deliveries=empty).execute(of_run())
+        await ListWebhookDeliveries(runs=runs, deliveries=empty).execute(
+            principal=a_principal(Role.VIEWER), run_id=RUN, page=EVERYTHING
+        )

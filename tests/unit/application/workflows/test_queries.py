@@ -6,14 +6,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.workflows.ports import WorkflowStore
-from application.workflows.queries import (
-    GetWorkflow,
-    GetWorkflowCommand,
-    ListWorkflows,
-    ListWorkflowsCommand,
-    ListWorkflowVersions,
-    ListWorkflowVersionsCommand,
-)
+from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
 from domain.identity.role import Role
 from domain.ids import WorkflowId
 from domain.workflows.graph import Workflow
@@ -49,15 +42,14 @@ def workflows() -> InMemoryWorkflowStore:
 async def test_every_role_reads_the_newest_version_by_name_and_by_id(
     workflows: InMemoryWorkflowStore, role: Role, name: str
 ) -> None:
-    command = GetWorkflowCommand(principal=a_principal(role), workflow=name)
-    assert await GetWorkflow(workflows=workflows).execute(command) == SECOND
+    assert await GetWorkflow(workflows=workflows).execute(principal=a_principal(role), workflow=name) == SECOND
 
 
 @pytest.mark.parametrize("role", list(Role))
 async def test_every_role_lists_workflows_at_their_newest_version_newest_first(
     workflows: InMemoryWorkflowStore, role: Role
 ) -> None:
-    page = await ListWorkflows(workflows=workflows).execute(ListWorkflowsCommand(principal=a_principal(role)))
+    page = await ListWorkflows(workflows=workflows).execute(principal=a_principal(role))
     assert page.items == (NEWER, SECOND)
 
 
@@ -65,19 +57,18 @@ async def test_every_role_lists_workflows_at_their_newest_version_newest_first(
 async def test_every_role_lists_the_versions_of_a_workflow_newest_first(
     workflows: InMemoryWorkflowStore, role: Role
 ) -> None:
-    command = ListWorkflowVersionsCommand(principal=a_principal(role), workflow="story")
-    assert (await ListWorkflowVersions(workflows=workflows).execute(command)).items == (SECOND, FIRST)
+    assert (
+        await ListWorkflowVersions(workflows=workflows).execute(principal=a_principal(role), workflow="story")
+    ).items == (SECOND, FIRST)
 
 
 @pytest.mark.requirement("C6")
 async def test_workflows_of_another_organization_are_not_read(workflows: InMemoryWorkflowStore) -> None:
     with refused("workflow_not_found"):
-        await GetWorkflow(workflows=workflows).execute(GetWorkflowCommand(principal=a_stranger(), workflow="story"))
+        await GetWorkflow(workflows=workflows).execute(principal=a_stranger(), workflow="story")
     with refused("workflow_not_found"):
-        await ListWorkflowVersions(workflows=workflows).execute(
-            ListWorkflowVersionsCommand(principal=a_stranger(), workflow=FIRST.id)
-        )
-    page = await ListWorkflows(workflows=workflows).execute(ListWorkflowsCommand(principal=a_stranger()))
+        await ListWorkflowVersions(workflows=workflows).execute(principal=a_stranger(), workflow=FIRST.id)
+    page = await ListWorkflows(workflows=workflows).execute(principal=a_stranger())
     assert page.items == ()
 
 
@@ -86,10 +77,8 @@ async def test_a_storage_failure_is_neither_a_missing_workflow_nor_an_empty_list
     store.find.side_effect = store.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await GetWorkflow(workflows=store).execute(GetWorkflowCommand(principal=a_principal(), workflow="story"))
+        await GetWorkflow(workflows=store).execute(principal=a_principal(), workflow="story")
     with refused("storage_unavailable"):
-        await ListWorkflows(workflows=store).execute(ListWorkflowsCommand(principal=a_principal()))
+        await ListWorkflows(workflows=store).execute(principal=a_principal())
     with refused("storage_unavailable"):
-        await ListWorkflowVersions(workflows=store).execute(
-            ListWorkflowVersionsCommand(principal=a_principal(), workflow="story")
-        )
+        await ListWorkflowVersions(workflows=store).execute(principal=a_principal(), workflow="story")

@@ -4,9 +4,8 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.gateway.ports import GatewaySessionStore
-from application.gateway.sessions.list_sessions import ListGatewaySessions, ListGatewaySessionsCommand
+from application.gateway.sessions.queries import ListGatewaySessions
 from application.system.pages import PageRequest
-from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from tests.builders import START
 from tests.doubles.gateway import InMemoryGatewaySessionStore
@@ -17,16 +16,12 @@ from tests.unit.application.actors import a_principal, a_stranger
 ENDED = a_gateway_session(revoked_at=START)
 
 
-def listing(principal: Principal) -> ListGatewaySessionsCommand:
-    return ListGatewaySessionsCommand(principal=principal, page=PageRequest(limit=10))
-
-
 @pytest.mark.requirement("F5")
 async def test_operators_see_the_sessions_of_their_organization_ended_ones_too() -> None:
     sessions = ListGatewaySessions(sessions=InMemoryGatewaySessionStore(a_state_with(ENDED)))
 
-    assert (await sessions.execute(listing(a_principal(Role.OPERATOR)))).items == (ENDED,)
-    assert (await sessions.execute(listing(a_stranger()))).items == ()
+    assert (await sessions.execute(principal=a_principal(Role.OPERATOR), page=PageRequest(limit=10))).items == (ENDED,)
+    assert (await sessions.execute(principal=a_stranger(), page=PageRequest(limit=10))).items == ()
 
 
 @pytest.mark.requirement("F5")
@@ -34,7 +29,9 @@ async def test_a_runner_sees_no_sessions(mocker: MockerFixture) -> None:
     store = mocker.create_autospec(GatewaySessionStore, instance=True)
 
     with refused("role_insufficient"):
-        await ListGatewaySessions(sessions=store).execute(listing(a_principal(Role.RUNNER)))
+        await ListGatewaySessions(sessions=store).execute(
+            principal=a_principal(Role.RUNNER), page=PageRequest(limit=10)
+        )
 
     store.page.assert_not_awaited()
 
@@ -44,4 +41,4 @@ async def test_storage_that_is_away_is_no_empty_list(mocker: MockerFixture) -> N
     store.page.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await ListGatewaySessions(sessions=store).execute(listing(a_principal()))
+        await ListGatewaySessions(sessions=store).execute(principal=a_principal(), page=PageRequest(limit=10))

@@ -1,22 +1,13 @@
-"""GetUsage: read the model usage of an organization's agents."""
+"""Reading what agents have used."""
 
-from dataclasses import dataclass
-
-from application.system.pages import Page, PageRequest
+from application.system.pages import FIRST_PAGE, Page, PageRequest
 from application.usage.ports import UsageFilter, UsageReports
 from domain.errors import Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.usage.daily_usage import UsageSum
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GetUsageCommand:
-    """The filter, the grouping and the page."""
-
-    principal: Principal
-    wanted: UsageFilter = UsageFilter()
-    page: PageRequest = PageRequest()
+_EVERYTHING = UsageFilter()
 
 
 class GetUsage:
@@ -30,10 +21,12 @@ class GetUsage:
     def __init__(self, *, reports: UsageReports) -> None:
         self._reports = reports
 
-    async def execute(self, command: GetUsageCommand) -> Page[UsageSum]:
-        command.principal.require(Role.VIEWER)
-        since, until = command.wanted.since, command.wanted.until
+    async def execute(
+        self, principal: Principal, wanted: UsageFilter = _EVERYTHING, page: PageRequest = FIRST_PAGE
+    ) -> Page[UsageSum]:
+        principal.require(Role.VIEWER)
+        since, until = wanted.since, wanted.until
         if since is not None and until is not None and since > until:
             wrong = Violation(path="since", message="must not be after until")
             raise invalid("usage_days_invalid", "The first day is after the last one.", wrong)
-        return await self._reports.page(command.principal.organization_id, command.wanted, command.page)
+        return await self._reports.page(principal.organization_id, wanted, page)

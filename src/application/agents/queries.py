@@ -1,0 +1,46 @@
+"""Reading agents: one, many, the versions of one."""
+
+from application.agents.agent_lookup import existing_agent
+from application.agents.ports import AgentStore
+from application.system.pages import FIRST_PAGE, Page, PageRequest
+from domain.agents.agent import Agent
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+
+
+class GetAgent:
+    """Any role may read; an agent of another organization does not exist."""
+
+    def __init__(self, *, agents: AgentStore) -> None:
+        self._agents = agents
+
+    async def execute(self, principal: Principal, agent: str) -> Agent:
+        """The agent. Raises NOT_FOUND. `agent` is an id or a name."""
+        principal.require(Role.VIEWER)
+        return await existing_agent(self._agents, principal.organization_id, agent)
+
+
+class ListAgents:
+    """Any role may read; newest agent first, each at its newest version."""
+
+    def __init__(self, *, agents: AgentStore) -> None:
+        self._agents = agents
+
+    async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Agent]:
+        """One page."""
+        principal.require(Role.VIEWER)
+        return await self._agents.page(principal.organization_id, page)
+
+
+class ListAgentVersions:
+    """Any role may read; newest version first."""
+
+    def __init__(self, *, agents: AgentStore) -> None:
+        self._agents = agents
+
+    async def execute(self, principal: Principal, agent: str, page: PageRequest = FIRST_PAGE) -> Page[Agent]:
+        """One page. Raises NOT_FOUND. `agent` is an id or a name."""
+        principal.require(Role.VIEWER)
+        organization_id = principal.organization_id
+        found = await existing_agent(self._agents, organization_id, agent)
+        return await self._agents.versions(organization_id, found.id, page)

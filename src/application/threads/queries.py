@@ -1,0 +1,52 @@
+"""Reading threads and their messages."""
+
+from application.system.pages import FIRST_PAGE, Page, PageRequest
+from application.threads.ports import ThreadStore
+from domain.errors import not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import ThreadId
+from domain.threads.message import Message
+from domain.threads.thread import Thread
+
+
+class GetThread:
+    """Any role may read. A thread of another organization is not found."""
+
+    def __init__(self, *, threads: ThreadStore) -> None:
+        self._threads = threads
+
+    async def execute(self, principal: Principal, thread_id: ThreadId) -> Thread:
+        """Raises NOT_FOUND."""
+        principal.require(Role.VIEWER)
+        thread = await self._threads.get(principal.organization_id, thread_id)
+        if thread is None:
+            raise not_found("thread", thread_id)
+        return thread
+
+
+class ListThreads:
+    """Any role may read; newest first."""
+
+    def __init__(self, *, threads: ThreadStore) -> None:
+        self._threads = threads
+
+    async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Thread]:
+        principal.require(Role.VIEWER)
+        return await self._threads.page(principal.organization_id, page)
+
+
+class ListMessages:
+    """Any role may read; oldest first, without superseded messages."""
+
+    def __init__(self, *, threads: ThreadStore) -> None:
+        self._threads = threads
+
+    async def execute(self, principal: Principal, thread_id: ThreadId, page: PageRequest = FIRST_PAGE) -> Page[Message]:
+        """Raises NOT_FOUND."""
+        principal.require(Role.VIEWER)
+        organization_id = principal.organization_id
+        found = await self._threads.messages(organization_id, thread_id, page)
+        if not found.items and await self._threads.get(organization_id, thread_id) is None:
+            raise not_found("thread", thread_id)
+        return found
