@@ -1,1 +1,1 @@
-"""Wake-ups: how those who follow a run learn that there is something to read."""
+"""Wake-up signals for streams and waits, and notifications of changed rows."""

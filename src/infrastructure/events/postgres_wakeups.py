@@ -1,11 +1,12 @@
-"""Wake-ups between processes through PostgreSQL's LISTEN and NOTIFY: the scaled-out adapter of the `Wakeups` port.
+"""Wake-ups between processes by PostgreSQL's LISTEN and NOTIFY: the `Wakeups` port for several
+processes.
 
-Topics are sent after the commit they tell of, together as they come, on a connection of their own (a NOTIFY within a transaction
-makes commits wait for each other). Nothing is promised while a connection is lost: once it is back every listener is woken,
-reads again, and has missed nothing.
+Topics are sent after the commit, in batches, on a separate connection: a NOTIFY within a
+transaction makes commits wait for each other. A lost connection loses notifications. After
+reconnecting, every listener is woken and reads again, so it misses nothing.
 
-Changes of rows that processes keep in memory come the same way, told by triggers in the transactions that make them, and so
-do the heartbeats that each process sends to itself: see `RowFeed`.
+Notifications of changed rows arrive the same way: triggers send them in the changing transactions.
+Heartbeats that each process sends to itself arrive this way too; see `RowFeed`.
 """
 
 import asyncio
@@ -25,26 +26,29 @@ logger = logging.getLogger(__name__)
 
 CHANNEL = "dragoman_wakeups"
 ROWS_CHANNEL = "dragoman_rows"
-"""What the triggers of tables write to: the table and the organization."""
+"""The channel of the tables' triggers. A payload is the table and the organization."""
 BEAT_EVERY_S = 0.4
 SILENCE_S = 3.0
-"""After how long without a heartbeat a listening connection is given up."""
+"""A listening connection without a heartbeat for this time is replaced."""
 MAX_PAYLOAD_BYTES = 7_900
-"""Below the 8000 bytes that NOTIFY takes (PostgreSQL, NOTIFY)."""
+"""Below NOTIFY's limit of 8000 bytes (PostgreSQL, NOTIFY)."""
 _FIRST_RETRY_S = 0.1
 _LAST_RETRY_S = 5.0
 _STOP_S = 2.0
 
 
 class PostgresWakeups:
-    """Listeners of this process, woken by every process on the same database. `process` names this one: it wakes its own
-    listeners at once, and passes over what it hears of itself. `rows` is told of changed rows."""
+    """Listeners of this process, woken by every process on the same database.
+
+    `process` names this process: it wakes its own listeners directly, and ignores its own
+    notifications. `rows` gets the notifications of changed rows.
+    """
 
     def __init__(self, url: str, *, process: str, rows: RowFeed) -> None:
         self._url = url
         self._process = process
         self._rows = rows
-        # Of its own, so that no process is woken by the hearts of others.
+        # A separate channel per process, so that heartbeats do not wake other processes.
         self._beats = f"dragoman_beat_{process}"
         self._local = InProcessWakeups()
         self._ears: dict[str, Callable[[str], None]] = {}
@@ -55,7 +59,8 @@ class PostgresWakeups:
         self._stopping = False
 
     async def start(self) -> None:
-        """Begin to listen and to send; returns when both can, or at once if the database is away (it is retried)."""
+        """Start listening and sending. Returns when both work, or after a few seconds if the
+        database is unavailable; connecting is retried."""
         self._tasks = (
             asyncio.create_task(self._keep("listening", self._listen), name="wakeups-listen"),
             asyncio.create_task(self._keep("sending", self._send), name="wakeups-send"),
@@ -65,7 +70,7 @@ class PostgresWakeups:
                 await self._listening.wait()
 
     async def stop(self) -> None:
-        """Send what waits, in bounded time, then close the connections."""
+        """Send the waiting topics, in bounded time, then close the connections."""
         self._stopping = True
         self._something_to_send.set()
         if self._tasks:
@@ -76,22 +81,22 @@ class PostgresWakeups:
         self._tasks = ()
 
     def subscribe(self, topic: str) -> AbstractAsyncContextManager[Listener]:
-        """Listen from entering the context until leaving it."""
+        """Listen while the context is open."""
         return self._local.subscribe(topic)
 
     def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
-        """Call `hear` with each topic that another process wakes and that is `word` and more, divided by a colon. Nothing is
-        heard while a connection is lost."""
+        """Call `hear` with each topic that another process wakes and that begins with `word` and a
+        colon. Nothing is received while the connection is lost."""
         self._ears[word] = hear
 
     def wake(self, *topics: str) -> None:
-        """Wake all listeners of the topics, here at once and elsewhere soon."""
+        """Wake all listeners of the topics: here at once, in other processes soon."""
         self._local.wake(*topics)
         self._waiting.update(dict.fromkeys(topics))
         self._something_to_send.set()
 
     async def _keep(self, doing: str, work: Callable[[AsyncConnection], Awaitable[None]]) -> None:
-        """Do the work on a connection, and on another one when that is lost."""
+        """Do the work on a connection, and again on a new one when it is lost."""
         pause_s = _FIRST_RETRY_S
         while not self._stopping:
             try:
@@ -99,14 +104,14 @@ class PostgresWakeups:
                     pause_s = _FIRST_RETRY_S
                     await work(connection)
             except (psycopg.Error, OSError) as error:
-                logger.warning("wake-ups: %s is interrupted (%s)", doing, type(error).__name__)
+                logger.warning("wake-ups: %s interrupted (%s); reconnecting", doing, type(error).__name__)
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _LAST_RETRY_S)
 
     async def _listen(self, connection: AsyncConnection) -> None:
         for channel in (CHANNEL, ROWS_CHANNEL, self._beats):
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-        # Whatever was said while nobody listened.
+        # Notifications may have been missed before this connection listened.
         self._rows.interrupted()
         self._local.wake_all()
         self._listening.set()
@@ -116,7 +121,7 @@ class PostgresWakeups:
             async for notification in connection.notifies(timeout=SILENCE_S):
                 heard = True
                 self._hear(notification)
-        logger.warning("wake-ups: nothing was heard for %s s, not even of this process itself", SILENCE_S)
+        logger.warning("wake-ups: no heartbeat received for %s s; reconnecting", SILENCE_S)
 
     def _hear(self, notification: Notify) -> None:
         if notification.channel == self._beats:
@@ -148,7 +153,7 @@ class PostgresWakeups:
                     async with asyncio.timeout(max(0.0, beat_at - time.monotonic())):
                         await self._something_to_send.wait()
                 continue
-            # Taken out first: a topic that is woken again while it is being sent is sent again.
+            # Removed before sending, so that a topic that is woken meanwhile is sent again.
             topics, self._waiting = self._waiting, {}
             try:
                 for payload in self._payloads(topics):
@@ -158,7 +163,8 @@ class PostgresWakeups:
                 raise
 
     def _payloads(self, topics: Iterable[str]) -> list[str]:
-        """The topics in as few messages as they fit into: the sender, then topics, divided by blanks."""
+        """The topics in as few messages as possible: the sender, then topics, separated by
+        spaces."""
         payloads = [self._process]
         for topic in topics:
             if len(payloads[-1].encode()) + len(topic.encode()) + 1 > MAX_PAYLOAD_BYTES:

@@ -1,5 +1,5 @@
-"""What this process hears of rows that others change, and whether it would have heard of it by now: what caches of rows ask
-before they answer. ADR 0015. Fed by `PostgresWakeups`."""
+"""Notifications of rows that other processes change, and whether they are up to date. Caches of
+rows depend on it (ADR 0015). `PostgresWakeups` feeds it."""
 
 import time
 from collections.abc import Callable
@@ -7,19 +7,21 @@ from collections.abc import Callable
 from domain.ids import OrganizationId
 
 FRESH_S = 1.0
-"""For how long a heartbeat that came back vouches for what was heard before it."""
+"""A received heartbeat confirms all earlier notifications for this time."""
 
 Forget = Callable[[OrganizationId | None], None]
-"""Told whose rows of a table were changed; None: it may be anybody's."""
+"""Called with the organization whose rows changed; None means any organization."""
 
 
 class RowFeed:
     """Changes of rows by table and organization.
 
-    Where the database is `shared`, kept rows may be used only while the feed is fresh: this process hears changes in the
-    order of their commits, and a heartbeat that it sent itself after whatever it heard of later. So what was committed
-    before the heartbeat was sent is known when it is heard, and nothing that is kept is older than FRESH_S. A process that
-    has its database alone is always fresh, and hears nothing. To be used from one event loop.
+    - In a `shared` database, cached rows may be used only while the feed is fresh. This process
+      receives changes in commit order, and its own heartbeats after the changes that precede them.
+      So a received heartbeat confirms every earlier commit, and no cached row is older than
+      FRESH_S.
+    - A process with a database of its own is always fresh and receives nothing.
+    - Use it from one event loop.
     """
 
     def __init__(self, *, shared: bool, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -30,23 +32,24 @@ class RowFeed:
         self._watchers: dict[str, list[Forget]] = {}
 
     def listen(self, forget: Forget, *tables: str) -> None:
-        """Call `forget` for each change of these tables, as soon as it is heard."""
+        """Call `forget` for each change of these tables by another process."""
         for table in tables:
             self._listeners.setdefault(table, []).append(forget)
 
     def watch(self, watcher: Forget, *tables: str) -> None:
-        """Call `watcher` for each change of these tables whoever makes it, this process too; after those who `listen`."""
+        """Call `watcher` for each change of these tables by any process, including this one, after
+        the listeners."""
         for table in tables:
             self._watchers.setdefault(table, []).append(watcher)
 
     def wrote(self, tables: tuple[str, ...], organization_id: OrganizationId | None) -> None:
-        """This process changed rows of these tables, and keeps nothing from before."""
+        """This process changed rows of these tables and has updated its own caches."""
         for table in tables:
             for watcher in self._watchers.get(table, ()):
                 watcher(organization_id)
 
     def fresh(self) -> bool:
-        """Whether all changes but those of the last second are known here."""
+        """Whether all changes older than a second are known."""
         return not self._shared or self._monotonic() - self._heard_of <= FRESH_S
 
     def beat(self) -> str:
@@ -54,17 +57,18 @@ class RowFeed:
         return repr(self._monotonic())
 
     def heard(self, beat: str) -> None:
-        """A heartbeat of this process came back, and all changes before it."""
+        """A heartbeat of this process was received, and with it all earlier changes."""
         self._heard_of = max(self._heard_of, float(beat))
 
     def changed(self, table: str, organization_id: OrganizationId) -> None:
-        """Somebody changed a row of the table."""
+        """Another process changed a row of the table."""
         for forget in self._listeners.get(table, ()):
             forget(organization_id)
         self.wrote((table,), organization_id)
 
     def interrupted(self) -> None:
-        """Changes may have been missed: all that is kept is forgotten, and nothing vouched for until the next heartbeat."""
+        """Changes may have been missed: drop all cached rows, and be stale until the next
+        heartbeat."""
         self._heard_of = float("-inf")
         for told in (self._listeners, self._watchers):
             for forgetting in told.values():

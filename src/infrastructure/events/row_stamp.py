@@ -1,12 +1,12 @@
-"""Whether rows are still those that something was made from. ADR 0015."""
+"""Version numbers of tables, for values derived from their rows (ADR 0015)."""
 
 from domain.ids import OrganizationId
 from infrastructure.events.row_feed import RowFeed
 
 
 class RowStamp:
-    """Calling it gives a number, which is another one after each change of `tables`, whoever made it; None while changes may
-    be unheard of."""
+    """Calling it returns a number that changes with every change of `tables` by any process; None
+    while notifications are not up to date."""
 
     def __init__(self, *tables: str, feed: RowFeed) -> None:
         self._feed = feed
@@ -14,7 +14,6 @@ class RowStamp:
         feed.watch(self._changed, *tables)
 
     def __call__(self) -> int | None:
-        """The number now."""
         return self._changes if self._feed.fresh() else None
 
     def _changed(self, organization_id: OrganizationId | None) -> None:

@@ -1,4 +1,4 @@
-"""Wake-ups within one process: the embedded set-up's adapter of the `Wakeups` port."""
+"""Wake-ups within one process: the `Wakeups` port without other processes."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,43 +8,41 @@ from application.system.deadline import Deadline
 
 
 class InProcessWakeups:
-    """Topics and their listeners. A topic exists only while somebody listens to it, so waking one without listeners
-    costs a dictionary look-up and nothing accumulates. To be used from one event loop."""
+    """Topics and their listeners. A topic exists only while it has listeners, so nothing
+    accumulates. Use it from one event loop."""
 
     def __init__(self) -> None:
         self._listeners: dict[str, set[Listener]] = {}
 
     async def start(self) -> None:
-        """There is nobody else to hear of."""
+        """There is nothing to connect."""
 
     async def stop(self) -> None:
-        """Nor to tell."""
+        """There is nothing to disconnect."""
 
     def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
-        """Nor will anybody say anything."""
+        """There are no other processes."""
 
     def subscribe(self, topic: str) -> "_Listening":
-        """Listen from entering the context until leaving it."""
+        """Listen while the context is open."""
         return _Listening(self._listeners, topic)
 
     def wake(self, *topics: str) -> None:
-        """Wake all listeners of the topics."""
         for topic in topics:
             for listener in self._listeners.get(topic, ()):
                 listener.wake()
 
     def wake_all(self) -> None:
-        """Wake every listener of any topic."""
         self.wake(*self._listeners)
 
     @property
     def topic_count(self) -> int:
-        """How many topics are listened to."""
+        """The number of topics with listeners."""
         return len(self._listeners)
 
 
 class _Listening:
-    """A topic's listener while it listens; to be entered once."""
+    """A registered listener; enter it once."""
 
     __slots__ = ("_listener", "_listeners", "_topic")
 
@@ -67,7 +65,7 @@ class _Listening:
 
 
 class Listener:
-    """One place to wait. Wake-ups coalesce: however many came since the last wait, the next one returns once."""
+    """A waiting point. Wake-ups coalesce: after any number of them, the next wait returns once."""
 
     __slots__ = ("_woken",)
 
@@ -75,17 +73,17 @@ class Listener:
         self._woken = asyncio.Event()
 
     async def wait(self, timeout_s: float) -> bool:
-        """True when woken, False when `timeout_s` passed."""
+        """True when woken, False after `timeout_s`."""
         try:
             with Deadline(asyncio.get_running_loop().time() + timeout_s):
                 await self._woken.wait()
         except TimeoutError:
-            # A wake-up that came together with the deadline still counts, or it would be reported one wait late.
+            # A wake-up at the same moment as the deadline is reported now, not one wait late.
             if not self._woken.is_set():
                 return False
         self._woken.clear()
         return True
 
     def wake(self) -> None:
-        """Let the present or the next wait return."""
+        """Let the current or the next wait return."""
         self._woken.set()

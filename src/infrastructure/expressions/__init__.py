@@ -1,1 +1,1 @@
-"""JMESPath of bounded cost, in this process or in one that can be killed."""
+"""JMESPath with bounded cost, in this process or in a killable child process."""

@@ -1,8 +1,8 @@
-"""JMESPath of which the work is bounded: an expression of some hundred characters can make terabytes of a short value, or look
-at a long one for minutes.
+"""JMESPath with bounded work. Without bounds, a short expression can produce terabytes from a short
+value, or run for minutes on a long one.
 
-Counted are steps, values made on the way with the size that they have as JSON (in memory their parts may be one and the same),
-and what functions are given.
+The bound counts steps, intermediate values with their size as JSON (in memory their parts may be
+shared), and the arguments of functions.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,9 +17,9 @@ from jmespath.visitor import Options, TreeInterpreter
 from domain.json_value import JsonValue, size_within
 
 MAX_WORK = 32 * 1024 * 1024
-"""Characters of texts, and `_PER_ELEMENT` for each step and each element: a second or so."""
+"""Characters of texts, and `_PER_ELEMENT` for each step and element: about a second."""
 MAX_IN_PLACE = 64 * 1024
-"""Work that may be done on the event loop: some milliseconds."""
+"""The work allowed on the event loop: some milliseconds."""
 _PER_ELEMENT = 16
 _MAKING = frozenset(
     {
@@ -33,9 +33,9 @@ _MAKING = frozenset(
         "value_projection",
     }
 )
-"""Kinds of node that make values; the others pass parts of them on."""
+"""Kinds of nodes that create values; the others return parts of them."""
 _LOOKUPS = frozenset({"current", "field", "identity", "index", "index_expression", "literal", "pipe", "subexpression"})
-"""Kinds of node of which the work does not depend on the value."""
+"""Kinds of nodes with work that does not depend on the value."""
 
 
 class Fault(StrEnum):
@@ -47,7 +47,8 @@ class Fault(StrEnum):
 
 
 class EvaluationError(Exception):
-    """An expression has no value; the texts of the library, which repeat values, are left out."""
+    """An expression has no value. Messages of the library are left out, because they contain
+    values."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.value)
@@ -55,7 +56,7 @@ class EvaluationError(Exception):
 
 
 class TooMuchWork(Exception):
-    """The bound is reached."""
+    """The bound is exceeded."""
 
 
 def evaluated(parsed: Mapping[str, Any], value: JsonValue) -> JsonValue:
@@ -64,7 +65,8 @@ def evaluated(parsed: Mapping[str, Any], value: JsonValue) -> JsonValue:
 
 
 def evaluated_in_place(parsed: Mapping[str, Any], value: JsonValue) -> JsonValue:
-    """The value of an expression, for the event loop. Raises TooMuchWork if it is not cheap, and EvaluationError."""
+    """The value of an expression, on the event loop. Raises TooMuchWork if it is expensive, and
+    EvaluationError."""
     if not is_lookup(parsed) and size_within(value, MAX_IN_PLACE, per_element=_PER_ELEMENT) > MAX_IN_PLACE:
         raise TooMuchWork
     try:
@@ -99,14 +101,14 @@ def _evaluated(interpreter: "_Interpreter", parsed: Mapping[str, Any], value: Js
 
 
 class _Functions(functions.Functions):
-    """The library's, counted. One of them can make much more than it is given."""
+    """The library's functions with counted arguments. `join` can produce much more than its
+    arguments."""
 
     def __init__(self, interpreter: "_Interpreter") -> None:
         super().__init__()
         self._interpreter = interpreter
 
     def call_function(self, function_name: str, resolved_args: Iterable[Any]) -> Any:
-        """The function's value."""
         given = list(resolved_args)
         for argument in given:
             self._interpreter.take(argument)
@@ -120,7 +122,8 @@ class _Functions(functions.Functions):
 
 
 class _Interpreter(TreeInterpreter):
-    """Counts; for one evaluation. `looks_inside` counts all of what functions are given, else its elements."""
+    """Counts the work of one evaluation. With `looks_inside` all nested values of arguments are
+    counted, otherwise their elements."""
 
     def __init__(self, max_work: int, *, looks_inside: bool) -> None:
         super().__init__(Options(custom_functions=_Functions(self)))
@@ -128,19 +131,17 @@ class _Interpreter(TreeInterpreter):
         self._looks_inside = looks_inside
 
     def visit(self, node: Any, *args: Any, **kwargs: Any) -> Any:
-        """The value of a node."""
         value = super().visit(node, *args, **kwargs)
         made = node["type"] in _MAKING
         self._spend(size_within(value, self._left, per_element=_PER_ELEMENT) if made else _PER_ELEMENT)
         return value
 
     def visit_comparator(self, node: Any, value: Any) -> Any:
-        """Whether two values are equal, or one is greater."""
         self.take(value)
         return super().visit_comparator(node, value)
 
     def take(self, argument: Any) -> None:
-        """Count what a function is given."""
+        """Count an argument."""
         if self._looks_inside and not callable(argument):
             self._spend(size_within(argument, self._left, per_element=_PER_ELEMENT))
         elif isinstance(argument, list | dict | str):

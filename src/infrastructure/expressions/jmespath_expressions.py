@@ -1,6 +1,7 @@
-"""JMESPath by the reference implementation. Expressions are compiled once; those a parser could be held up by are refused.
+"""JMESPath by the reference implementation. Expressions are compiled once; those that would block
+the parser are rejected.
 
-What is cheap by a counted bound is evaluated in place, everything else in a child process (expression_worker.py).
+Cheap expressions are evaluated in place, all others in a child process (`worker.py`).
 """
 
 import asyncio
@@ -31,8 +32,6 @@ _CLOSING = ")]}"
 
 
 class _Node(TypedDict):
-    """A node of a parsed expression."""
-
     type: str
     children: "list[_Node | int | None]"
     value: NotRequired[object]
@@ -46,7 +45,7 @@ class JmesPathExpressions:
         self._compiled: LruCache[str, ParsedResult] = LruCache(cache_size)
 
     def problem_with(self, expression: str) -> str | None:
-        """Why it cannot be used, as a clause without a full stop, or None."""
+        """Why the expression cannot be used, as a clause without a full stop, or None."""
         if not expression.strip():
             return "it is empty"
         if len(expression) > MAX_LENGTH:
@@ -62,7 +61,7 @@ class JmesPathExpressions:
             return "it is nested too deeply"
 
     async def evaluate(self, expression: str, value: JsonValue) -> JsonValue:
-        """Its value. Raises ExpressionFailed."""
+        """The value of the expression. Raises ExpressionFailed."""
         problem = self.problem_with(expression)
         if problem is not None:
             raise ExpressionFailed(f"The expression cannot be used: {problem}.")
@@ -78,13 +77,13 @@ class JmesPathExpressions:
             raise ExpressionFailed("The expression failed: it cannot be evaluated at the moment.") from error
 
     async def close(self) -> None:
-        """End the processes that evaluate."""
+        """End the evaluating processes."""
         await self._worker.close()
 
     async def _evaluated(self, expression: str, value: JsonValue) -> JsonValue:
         parsed = self._parsed(expression).parsed
         if not is_lookup(parsed):
-            # A template may have thousands of expressions: others have their turn between them.
+            # A template may have thousands of expressions: let other tasks run between them.
             await asyncio.sleep(0)
         try:
             return evaluated_in_place(parsed, value)
@@ -101,10 +100,10 @@ class JmesPathExpressions:
 
 def _failure(fault: Fault) -> ExpressionFailed:
     if fault is Fault.TOO_MUCH:
-        said = "it makes too much of this value"
+        said = "it produces too much from this value"
         return ExpressionFailed(f"The expression failed: {said}.", code=EXPRESSION_TOO_COSTLY)
     said = (
-        "a function was given a value of a type it does not take"
+        "a function got a value of a type that it does not accept"
         if fault is Fault.WRONG_TYPE
         else "it cannot be evaluated over this value"
     )
@@ -112,7 +111,8 @@ def _failure(fault: Fault) -> ExpressionFailed:
 
 
 def _wrong_call(parsed: ParsedResult) -> str | None:
-    """A function that there is not, or that takes another number of arguments: the library tells it only when called."""
+    """An unknown function, or a wrong number of arguments. The library reports these only during a
+    call."""
     waiting: list[_Node] = [cast(_Node, parsed.parsed)]
     while waiting:
         node = waiting.pop()

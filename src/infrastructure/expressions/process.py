@@ -1,8 +1,9 @@
-"""The process that evaluates costly JMESPath expressions, in a child for each.
+"""The process that evaluates expensive JMESPath expressions, in a child for each.
 
-Started as `python -I -m infrastructure.expressions.process FD`; above it is expression_worker.py, below it the forking process.
-A job's head is `{"expression", "max_memory_bytes", "cpu_s", "max_bytes"}`, its data the value as JSON. The head of an answer is
-`{"size"}`, with that many bytes of JSON after it, or `{"fault"}`.
+Started as `python -I -m infrastructure.expressions.process FD`. Above: `worker.py`; below: the
+forking process. The head of a job is `{"expression", "max_memory_bytes", "cpu_s", "max_bytes"}`,
+its data is the value as JSON. The head of an answer is `{"size"}`, followed by that many bytes of
+JSON, or `{"fault"}`.
 """
 
 import json
@@ -17,11 +18,11 @@ from infrastructure.forking.wire import REQUEST, encoded_head
 from infrastructure.runtime.json_text import decode, encode
 
 _NICENESS = 5
-"""The service itself goes before what one workflow computes."""
+"""The service has priority over the evaluation of one workflow."""
 
 
 def serve(connection: socket.socket) -> None:
-    """Evaluate one expression, in a process that can do nothing else."""
+    """Evaluate one expression, in a confined process."""
     with connection.makefile("rb") as incoming:
         head_size, size = REQUEST.unpack(incoming.read(REQUEST.size))
         head = json.loads(incoming.read(head_size))
@@ -48,13 +49,13 @@ def _evaluated(expression: str, data: bytes, max_bytes: int) -> bytes:
 
 
 def load() -> None:
-    """Evaluate once, since libraries load parts of themselves late."""
+    """Evaluate once, because libraries load parts of themselves late."""
     _evaluated("sort_by([?a > `0`], &a)[*].{b: to_string(a)} | length(@)", b'[{"a": 1}]', 10)
     decode(encode("\ud800"))
 
 
 def main(arguments: list[str]) -> int:
-    """Runs to the end of the service."""
+    """Run until the service ends."""
     forking_process.run_forking(int(arguments[0]), load, serve)
     return 0
 

@@ -1,4 +1,4 @@
-"""Evaluates costly JMESPath expressions in child processes that are killed when their time is up."""
+"""Evaluates expensive JMESPath expressions in child processes that are killed at their deadline."""
 
 import asyncio
 import json
@@ -17,8 +17,9 @@ _PROCESS = "infrastructure.expressions.process"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationLimits:
-    """Caps of one evaluation. `timeout_s` does not include waiting for other evaluations; `max_memory_bytes` is what the
-    child may take beyond what the libraries need; `max_bytes` is the size of the result as JSON."""
+    """Limits of one evaluation. `timeout_s` excludes the wait for other evaluations.
+    `max_memory_bytes` is the child's memory on top of the libraries. `max_bytes` bounds the result
+    as JSON."""
 
     timeout_s: float = 5.0
     max_memory_bytes: int = 1024 * 1024 * 1024
@@ -26,7 +27,7 @@ class EvaluationLimits:
 
 
 class ExpressionWorker:
-    """At most `max_concurrent` evaluations at a time; further ones wait."""
+    """At most `max_concurrent` evaluations at a time; others wait."""
 
     def __init__(
         self, *, limits: EvaluationLimits | None = None, max_concurrent: int = 2, idle_timeout_s: float = 120.0
@@ -35,8 +36,9 @@ class ExpressionWorker:
         self._children = ForkedChildren(_PROCESS, max_concurrent=max_concurrent, idle_timeout_s=idle_timeout_s)
 
     async def evaluate(self, expression: str, value: JsonValue) -> JsonValue:
-        """The value. Raises EvaluationError, TimeoutError, ForkServerUnavailableError. Cancellation ends the child."""
-        # In threads: to write and read a large value takes long enough for others to notice.
+        """The value of the expression. Raises EvaluationError, TimeoutError,
+        ForkServerUnavailableError. Cancellation kills the child."""
+        # In threads: encoding and decoding a large value would block the event loop.
         data = await asyncio.to_thread(_encoded, value)
         try:
             found = await self._children.run(lambda connection: self._answer(connection, expression, data))
@@ -53,7 +55,7 @@ class ExpressionWorker:
             {
                 "expression": expression,
                 "max_memory_bytes": self._limits.max_memory_bytes,
-                "cpu_s": int(self._limits.timeout_s) + 2,  # a net: the deadline here comes first
+                "cpu_s": int(self._limits.timeout_s) + 2,  # a safety net: the deadline here comes first
                 "max_bytes": self._limits.max_bytes,
             }
         ).encode()

@@ -1,1 +1,1 @@
-"""Extraction of text in child processes that can be killed."""
+"""Extraction of text in killable child processes."""

@@ -1,4 +1,5 @@
-"""Bytes to characters, the way browsers decide: byte order mark, declared charset, what the page says, then a guess."""
+"""Decodes bytes as browsers do: byte order mark, declared charset, charset in the page, then a
+guess."""
 
 import codecs
 import re
@@ -7,7 +8,7 @@ from trafilatura.utils import detect_encoding
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # begins like the mark of UTF-16, so it is looked for first
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins like the mark of UTF-16, so it is checked first
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -19,7 +20,8 @@ _LATIN = frozenset({"ascii", "iso8859-1"})
 
 
 def decoded(data: bytes, charset: str | None, *, is_html: bool = False) -> str:
-    """The text, always: what fits no charset becomes U+FFFD. A wrong declaration over UTF-8 bytes is seen through."""
+    """The text; never fails: undecodable bytes become U+FFFD. Valid UTF-8 wins over a wrong
+    declaration."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, errors="replace")
@@ -38,12 +40,13 @@ def decoded(data: bytes, charset: str | None, *, is_html: bool = False) -> str:
 
 
 def _known(charset: str | None) -> str | None:
-    """Python's name for a charset. Latin-1 means Windows-1252 on the web (WHATWG Encoding, section 4.2)."""
+    """Python's name for a charset. On the web, Latin-1 means Windows-1252 (WHATWG Encoding, section
+    4.2)."""
     if charset is None:
         return None
     try:
         name = codecs.lookup(charset).name
-        b"".decode(name)  # refuses codecs that are no charsets
+        b"".decode(name)  # rejects codecs that are not charsets
     except (LookupError, ValueError):
         return None
     return "cp1252" if name in _LATIN else name

@@ -1,6 +1,7 @@
-"""Reads one document: HTML, PDF or plain text. Runs in the extraction child only, never in the service.
+"""Reads one document: HTML, PDF or plain text. Runs only in the extraction child, never in the
+service.
 
-The libraries are lxml by way of trafilatura (main text of HTML) and pypdf.
+Libraries: lxml and trafilatura (main text of HTML), pypdf.
 """
 
 import io
@@ -20,14 +21,14 @@ from infrastructure.extraction.media_types import DocumentKind, declared_charset
 _MAX_TITLE = 300
 _SPACES = re.compile(r"\s+")
 _NOT_ITS_FAULT = (MemoryError, RecursionError, OSError)
-"""What is not taken for damage of a document."""
+"""Errors that do not mean that the document is damaged."""
 _UNREADABLE_PAGE = "[This page could not be read.]"
 _INVISIBLE = ("script", "style", "noscript", "template", "svg", "head", "iframe", "object")
 _BLOCKS = ("p", "div", "br", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "section", "article", "pre", "table")
 
 
 class DocumentFault(StrEnum):
-    """Why there is no text."""
+    """Why a document has no text."""
 
     UNSUPPORTED = "unsupported"
     UNREADABLE = "unreadable"
@@ -39,7 +40,7 @@ class DocumentFault(StrEnum):
 
 
 class DocumentError(Exception):
-    """The document has no text for us."""
+    """The document has no usable text."""
 
     def __init__(self, fault: DocumentFault) -> None:
         super().__init__(fault.value)
@@ -48,14 +49,14 @@ class DocumentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What was read."""
+    """A document that was read."""
 
     title: str | None
     pages: tuple[str, ...]
 
 
 def read_document(data: bytes, media_type: str, *, max_characters: int) -> Document:
-    """Title and text of a document. Raises DocumentError, and MemoryError where memory is limited."""
+    """Title and text of a document. Raises DocumentError, and MemoryError at the memory limit."""
     try:
         document = _read(data, media_type, max_characters)
     except RecursionError as error:
@@ -84,13 +85,13 @@ def _read_text(text: str) -> Document:
 
 
 def _read_html(source: str) -> Document:
-    """The main text as Markdown; where a page has none that stands out, all that is visible."""
+    """The main text as Markdown; all visible text if the page has no main text."""
     tree = _parsed(source)
     title = _one_line(tree.findtext(".//title"))
     text = trafilatura.extract(
         tree, output_format="markdown", include_comments=False, include_tables=True, include_links=False
     )
-    # Parsed anew, because extraction takes the tree apart.
+    # Parsed again, because extraction modifies the tree.
     text = (text or _visible_text(_parsed(source))).strip()
     if not text:
         raise DocumentError(DocumentFault.NO_TEXT)
@@ -98,13 +99,14 @@ def _read_html(source: str) -> Document:
 
 
 def _parsed(source: str) -> HtmlElement:
-    # As bytes, for a text that states a charset is refused; `huge_tree` for pages nested deeper than 256.
+    # As bytes, because a text with a declared charset is rejected; `huge_tree` for pages nested
+    # deeper than 256.
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False, huge_tree=True)
     try:
         return document_fromstring(source.replace("\0", "").encode("utf-8", errors="replace"), parser=parser)
     except etree.ParserError as error:
         raise DocumentError(DocumentFault.NO_TEXT) from error
-    except etree.XMLSyntaxError as error:  # no HTML is wrong enough for it: what it means here is memory
+    except etree.XMLSyntaxError as error:  # any text parses as HTML, so this means memory
         raise DocumentError(DocumentFault.TOO_COSTLY) from error
 
 
@@ -145,19 +147,19 @@ def _opened_pdf(data: bytes) -> tuple[pypdf.PdfReader, int, str | None]:
         raise
     except LimitReachedError as error:
         raise DocumentError(DocumentFault.TOO_COSTLY) from error
-    except Exception as error:  # damaged files bring out every kind of exception
+    except Exception as error:  # damaged files raise any exception
         raise DocumentError(DocumentFault.UNREADABLE) from error
 
 
 def _page_text(reader: pypdf.PdfReader, number: int) -> str | None:
-    """The text of a page; None for a damaged one, which must not hide the others."""
+    """The text of a page; None for a damaged one, so that the other pages are still read."""
     try:
         return reader.pages[number].extract_text().strip()
     except _NOT_ITS_FAULT:
         raise
     except LimitReachedError as error:
         raise DocumentError(DocumentFault.TOO_COSTLY) from error
-    except Exception:  # noqa: BLE001  # damaged files bring out every kind of exception
+    except Exception:  # noqa: BLE001  # damaged files raise any exception
         return None
 
 

@@ -1,4 +1,4 @@
-"""Which kinds of document there are, by media type. Shared by the service and the process that reads them."""
+"""The supported kinds of documents by media type. The service and the reading process share it."""
 
 from email.message import Message
 from enum import StrEnum
@@ -31,7 +31,7 @@ class DocumentKind(StrEnum):
 
 
 def document_kind(media_type: str) -> DocumentKind | None:
-    """How documents of this type are read; None for those that are not. Parameters are ignored."""
+    """How documents of this type are read; None if unsupported. Parameters are ignored."""
     essence = media_type.partition(";")[0].strip().lower()
     if essence in _HTML_TYPES:
         return DocumentKind.HTML
@@ -44,7 +44,7 @@ def document_kind(media_type: str) -> DocumentKind | None:
 
 
 def declared_charset(media_type: str) -> str | None:
-    """The `charset` parameter of a type, if it has one."""
+    """The `charset` parameter of a type, if any."""
     header = Message()
     header["content-type"] = media_type.replace("\r", " ").replace("\n", " ")
     charset = header.get_param("charset")

@@ -1,7 +1,8 @@
-"""The `TextExtractor` of the service: documents are read in child processes of one reader process, and never here.
+"""The `TextExtractor` of the service: reads documents in child processes of a reader process.
 
-The reader (reader_process.py) starts with the first document and ends when none came for a while, for its libraries take
-tens of megabytes. Each document has a child of its own, bounded in memory, which is killed when its time is up.
+The reader (`reader_process.py`) starts with the first document and ends after an idle time, because
+its libraries take tens of megabytes. Each document gets a child with bounded memory, which is
+killed at its deadline.
 """
 
 import asyncio
@@ -36,7 +37,7 @@ _FAULTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractionLimits:
-    """Caps of one document; `max_memory_bytes` is what its child may take beyond what the libraries need."""
+    """Limits of one document. `max_memory_bytes` is the child's memory on top of the libraries."""
 
     max_bytes: int = 50 * 1024 * 1024
     max_characters: int = 20_000_000
@@ -44,7 +45,7 @@ class ExtractionLimits:
 
 
 class ProcessTextExtractor:
-    """Reads at most `max_concurrent` documents at a time; further ones wait, within their own time."""
+    """Reads at most `max_concurrent` documents at a time; others wait within their own timeout."""
 
     def __init__(
         self, *, limits: ExtractionLimits | None = None, max_concurrent: int = 2, idle_timeout_s: float = 120.0
@@ -53,11 +54,11 @@ class ProcessTextExtractor:
         self._children = ForkedChildren(_READER, max_concurrent=max_concurrent, idle_timeout_s=idle_timeout_s)
 
     def supports(self, media_type: str) -> bool:
-        """HTML, PDF and everything that is text."""
+        """HTML, PDF and all text types."""
         return document_kind(media_type) is not None
 
     async def extract(self, data: bytes, media_type: str, *, timeout_s: float) -> ExtractedText:
-        """See the port. The time includes waiting for other documents."""
+        """The timeout includes the wait for other documents."""
         if not self.supports(media_type):
             raise _error("unsupported")
         if len(data) > self._limits.max_bytes:
@@ -81,7 +82,7 @@ class ProcessTextExtractor:
             media_type=media_type,
             max_characters=self._limits.max_characters,
             max_memory_bytes=self._limits.max_memory_bytes,
-            cpu_s=int(timeout_s) + 2,  # a net: the deadline here comes first
+            cpu_s=int(timeout_s) + 2,  # a safety net: the deadline here comes first
         )
         try:
             return await self._children.run(lambda connection: self._answer(connection, job, data))
@@ -91,7 +92,7 @@ class ProcessTextExtractor:
             raise _error("internal") from None
 
     async def _answer(self, connection: socket.socket, job: Job, data: bytes) -> ExtractedText:
-        """What the child says. Raises EOFError or OSError when it ends before."""
+        """The child's answer. Raises EOFError or OSError when it ends early."""
         loop = asyncio.get_running_loop()
         await loop.sock_sendall(connection, job.encoded(len(data)))
         await loop.sock_sendall(connection, data)
@@ -102,7 +103,7 @@ class ProcessTextExtractor:
         if fault == "too_large":
             raise _too_large(f"The text of the document has more than {self._limits.max_characters:,} characters.")
         if fault == "internal":
-            logger.error("a document was not read because its child lacks a file")
+            logger.error("document was not read: its child process lacks a file")
         if isinstance(fault, str):
             raise _error(fault)
         if not isinstance(lengths, list):

@@ -1,6 +1,7 @@
 """The process that reads documents: loads the libraries once, and forks a child for each document.
 
-Started as `python -I -m infrastructure.extraction.reader_process FD`; above it is process_extractor.py, below it the forking process.
+Started as `python -I -m infrastructure.extraction.reader_process FD`. Above:
+`process_extractor.py`; below: the forking process.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from infrastructure.forking.wire import REQUEST
 
 
 def serve(connection: socket.socket) -> None:
-    """Read one document, in a process that can do nothing else: no file, socket or process can be opened from here on."""
+    """Read one document, in a confined process that can open no file, socket or process."""
     with connection.makefile("rb") as incoming:
         head_size, size = REQUEST.unpack(incoming.read(REQUEST.size))
         job = Job(**json.loads(incoming.read(head_size)))
@@ -32,32 +33,34 @@ def serve(connection: socket.socket) -> None:
         answer = encoded_answer(document.title, document.pages)
     except DocumentError as error:
         answer = (encoded_fault(error.fault),)
-    except OSError:  # documents are bytes: whatever could not be opened is a file that we should have loaded
+    except OSError:  # documents are bytes: a file that cannot be opened should have been loaded before
         answer = (encoded_fault(DocumentFault.INTERNAL),)
     except MemoryError:
         answer = (encoded_fault(DocumentFault.TOO_COSTLY),)
-    except Exception:  # noqa: BLE001  # whatever a hostile document brings out of the libraries
+    except Exception:  # noqa: BLE001  # a hostile document can raise any exception
         answer = (encoded_fault(DocumentFault.UNREADABLE),)
     for part in answer:
         connection.sendall(part)
 
 
 def confine(job: Job) -> None:
-    """Give up what reading does not need."""
+    """Give up everything that reading does not need."""
     forking_process.confine(max_memory_bytes=job.max_memory_bytes, cpu_s=job.cpu_s)
 
 
 def load_all() -> None:
-    """Charsets are modules too, and libraries import parts of themselves late; children cannot open files."""
+    """Load all charsets and lazily imported parts of the libraries, because children cannot open
+    files."""
     for package in (encodings, pypdf, trafilatura):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.endswith(".__main__"):
-                with contextlib.suppress(ImportError):  # for other systems, or with extras that are not installed
+                with contextlib.suppress(ImportError):  # modules for other systems, or with missing extras
                     importlib.import_module(module.name)
 
 
 def warm_up() -> None:
-    """Read small pages, for libraries also load data late: one with a main text, one without, one of unknown charset."""
+    """Read small pages, because libraries also load data late: one with a main text, one without,
+    one of unknown charset."""
     paragraph = "<p>A paragraph that is long enough to be taken for the main text of a page.</p>" * 5
     article = f"<html><head><title>t</title></head><body><article>{paragraph}</article></body></html>".encode()
     for page in (article, b"<html><title>t</title><p>x</p></html>", article.replace(b"A", b"\xe9")):
@@ -66,13 +69,13 @@ def warm_up() -> None:
 
 
 def load() -> None:
-    """What children need."""
+    """Load what children need."""
     load_all()
     warm_up()
 
 
 def main(arguments: list[str]) -> int:
-    """Runs to the end of the service."""
+    """Run until the service ends."""
     forking_process.run_forking(int(arguments[0]), load, serve)
     return 0
 

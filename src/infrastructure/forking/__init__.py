@@ -1,1 +1,1 @@
-"""Killable child processes for work that users can make costly."""
+"""Killable child processes for work that users can make expensive."""

@@ -1,7 +1,8 @@
-"""Jobs in killable child processes, forked by a process that has the libraries loaded (forking_process.py).
+"""Jobs in killable child processes, forked by a process with the libraries loaded
+(`forking_process.py`).
 
-The process starts with the first job and ends when none came for a while, for its libraries take megabytes. A child is killed
-when its job is cancelled, which a deadline does.
+The process starts with the first job and ends after an idle time, because its libraries take
+megabytes. A child is killed when its job is cancelled, for example by a deadline.
 """
 
 import asyncio
@@ -43,8 +44,11 @@ class ForkedChildren:
         self._idle: asyncio.TimerHandle | None = None
 
     async def run(self, job: Callable[[socket.socket], Awaitable[_T]]) -> _T:
-        """What `job` makes of a connection to a new child; it may be called a second time where the process, not the child,
-        was ended. Raises ChildLostError, ForkServerUnavailableError, and what the job raises."""
+        """The result of `job` on a connection to a new child.
+
+        `job` is called a second time if the forking process ended, not only the child. Raises
+        ChildLostError, ForkServerUnavailableError, and the exceptions of the job.
+        """
         async with self._slots:
             self._began()
             try:
@@ -68,7 +72,7 @@ class ForkedChildren:
                     raise
                 if self._server is not None and self._server.is_alive:
                     break
-                # The process was ended, with its children; the job is not to blame.
+                # The whole process ended with its children: the job did not cause it.
         raise ChildLostError
 
     async def _connected(self) -> socket.socket:
@@ -83,7 +87,7 @@ class ForkedChildren:
                     return self._server.new_child()
                 except OSError:  # it does not start, or has just ended
                     await self._discard_server()
-        logger.error("a process for child processes does not start", extra={"child_module": self._module})
+        logger.error("fork server does not start", extra={"child_module": self._module})
         raise ForkServerUnavailableError
 
     async def _discard_server(self) -> None:
@@ -109,7 +113,7 @@ class ForkedChildren:
 
 
 class ForkServer:
-    """One forking process, and the socket on which it takes orders."""
+    """One forking process, and its control socket."""
 
     def __init__(self, process: Process, control: socket.socket) -> None:
         self._process = process
@@ -117,7 +121,7 @@ class ForkServer:
 
     @classmethod
     async def started(cls, module: str) -> "ForkServer":
-        """A new one that is ready. Raises OSError when it does not get so far."""
+        """A new process that is ready. Raises OSError if it does not become ready."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
@@ -131,7 +135,7 @@ class ForkServer:
                     pass_fds=(theirs.fileno(),),
                     env={},
                     cwd="/",
-                    start_new_session=True,  # Ctrl-C is for the service, which ends it in order
+                    start_new_session=True,  # Ctrl-C goes to the service, which ends this process in order
                 )
             if await asyncio.get_running_loop().sock_recv(ours, 1) != READY:
                 raise ConnectionResetError
@@ -142,7 +146,7 @@ class ForkServer:
 
     @property
     def is_alive(self) -> bool:
-        """Asked of its socket, for the news of its end may still be on the way."""
+        """Checked on the socket, because the exit status may arrive later."""
         try:
             return self._process.returncode is None and self._control.recv(1, socket.MSG_PEEK) != b""
         except BlockingIOError:
@@ -151,7 +155,7 @@ class ForkServer:
             return False
 
     def new_child(self) -> socket.socket:
-        """Our end of its socket. Raises OSError when the process is gone."""
+        """Our end of a new child's socket. Raises OSError when the process has ended."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -163,7 +167,7 @@ class ForkServer:
         return ours
 
     def dismiss(self) -> None:
-        """It ends by itself, with its children."""
+        """Let the process end by itself, with its children."""
         self._control.close()
 
     async def close(self) -> None:
@@ -178,7 +182,7 @@ class ForkServer:
 
 
 async def received(connection: socket.socket, size: int) -> bytes:
-    """Just so many bytes. Raises EOFError when there are fewer."""
+    """Exactly `size` bytes. Raises EOFError when there are fewer."""
     loop = asyncio.get_running_loop()
     buffer = bytearray()
     while len(buffer) < size:

@@ -1,9 +1,10 @@
-"""A process that forks a child for each job, so that libraries are loaded once and each job can be killed.
+"""A process that forks a child for each job, so that libraries are loaded once and each job can be
+killed. Linux only.
 
-Above it, in the service: fork_server.py. FD, which the process is started with, is a stream socket: each byte on it carries the
-descriptor of a job's socket, after one of ours that says that we are ready. A child does one job and ends; it is killed when the
-other end of its socket is closed. When the other end of FD is closed, which includes the service's death, everything ends.
-Linux only.
+Above, in the service: `fork_server.py`. FD, an argument of the process, is a stream socket. The
+process sends one byte when it is ready. Then each received byte carries the descriptor of a job's
+socket. A child does one job and ends; it is killed when the other end of its socket is closed. When
+the other end of FD is closed, also by the service's death, all processes end.
 """
 
 import contextlib
@@ -21,14 +22,15 @@ from infrastructure.forking.wire import READY
 PR_SET_PDEATHSIG = 1
 PR_SET_NO_NEW_PRIVS = 38
 POLLRDHUP = 0x2000
-"""The other end was closed; `select` has no name for it."""
+"""The other end was closed. The module `select` has no name for it."""
 
 
 def run_forking(descriptor: int, load: Callable[[], None], serve: Callable[[socket.socket], None]) -> None:
-    """To the end of the service. `load` imports what children need: they can open no files."""
+    """Run until the service ends. `load` imports what children need, because they can open no
+    files."""
     bound(resource.RLIMIT_CORE, 0)
     prefer_as_victim()
-    # Libraries log what they find odd, which is nobody's business.
+    # Output of libraries is discarded.
     null = os.open(os.devnull, os.O_RDWR)
     control = socket.socket(fileno=descriptor)
     load()
@@ -41,13 +43,14 @@ def run_forking(descriptor: int, load: Callable[[], None], serve: Callable[[sock
 
 
 class ForkingProcess:
-    """Forks a child for each job, and ends children of which the job is given up. `serve` does a job, in the child."""
+    """Forks a child for each job, and kills children of abandoned jobs. `serve` does a job in the
+    child."""
 
     def __init__(self, control: socket.socket, serve: Callable[[socket.socket], None]) -> None:
         self._control = control
         self._serve = serve
         self._jobs: dict[int, tuple[int, socket.socket]] = {}
-        """Process id and our copy of its socket, by descriptor of that copy."""
+        """Process id and our copy of the socket, by descriptor of that copy."""
         self._wakeup, wakeup_write = os.pipe()
         os.set_blocking(wakeup_write, False)
         os.set_blocking(self._wakeup, False)
@@ -58,7 +61,7 @@ class ForkingProcess:
         self._poll.register(control.fileno(), select.POLLIN)
 
     def run(self) -> None:
-        """Until the service closes its end."""
+        """Run until the service closes its end."""
         while True:
             for descriptor, _ in self._poll.poll():
                 if descriptor == self._wakeup:
@@ -72,7 +75,7 @@ class ForkingProcess:
             self._reap()
 
     def _take(self) -> bool:
-        """Start the child of one job; False when there will be no more."""
+        """Start the child of one job; False when no more will come."""
         data, descriptors, _, _ = socket.recv_fds(self._control, 1, 1)
         if not data:
             return False
@@ -87,7 +90,7 @@ class ForkingProcess:
         return True
 
     def _become_child(self, job: socket.socket, parent: int) -> None:
-        """In the child, never returning."""
+        """Run in the child; never returns."""
         try:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -106,7 +109,8 @@ class ForkingProcess:
         self._poll.unregister(descriptor)
 
     def _reap(self) -> None:
-        """Close our copies of the sockets of children that ended, so that the service sees the end too."""
+        """Close our copies of the sockets of ended children, so that the service sees the end
+        too."""
         while self._jobs:
             pid, _ = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
@@ -127,7 +131,7 @@ class ForkingProcess:
 
 
 def confine(*, max_memory_bytes: int, cpu_s: int) -> None:
-    """Give up what a job does not need. The descriptors that are open stay usable; no further one can be had."""
+    """Give up what a job does not need. Open descriptors stay usable; no new one can be opened."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     bound(resource.RLIMIT_AS, address_space() + max_memory_bytes)
     bound(resource.RLIMIT_CPU, cpu_s)
@@ -144,7 +148,7 @@ def bound(limit: int, value: int) -> None:
 
 
 def address_space() -> int:
-    """Bytes of it in use: the libraries' own mappings do not count against a job."""
+    """Bytes of address space in use. Mappings of the libraries are not charged to a job."""
     with open("/proc/self/statm", "rb") as statm:
         return int(statm.read().split()[0]) * resource.getpagesize()
 
@@ -165,4 +169,4 @@ def prefer_as_victim() -> None:
 
 
 def _no_action(_number: int, _frame: object) -> None:
-    """The wake-up pipe carries the signal; a handler must only exist."""
+    """Only a handler must exist: the signal arrives through the wake-up pipe."""

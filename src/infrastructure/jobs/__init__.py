@@ -1,1 +1,1 @@
-"""Queues that ring workers for runs."""
+"""Queues that signal runs to workers."""

@@ -1,6 +1,6 @@
-"""The run queue of the embedded set-up: one process, one event loop, nothing stored.
+"""The run queue of a single process: one event loop, nothing stored.
 
-Only the doorbell: what is lost with the process is found again in the database by the sweep for runs.
+The queue only signals runs. What is lost with the process is found in the database by run recovery.
 """
 
 import asyncio
@@ -15,9 +15,13 @@ RunHandler = Callable[[RunId], Awaitable[None]]
 
 
 class InProcessRunQueue:
-    """Runs are handled in the order they were submitted, each by one handler at a time. A run submitted while it waits is
-    queued once; submitted while it is being handled it is handled once more after that (claiming it decides). Memory is
-    one entry per waiting run. To be used from one event loop, with one consumer."""
+    """Runs are handled in order of submission, each by one handler at a time.
+
+    - A run that is submitted while it waits is queued once. A run that is submitted while it is
+      being handled is handled once more afterwards; claiming it decides.
+    - Memory is one entry per waiting run.
+    - Use it from one event loop, with one consumer.
+    """
 
     def __init__(self) -> None:
         self._waiting: dict[RunId, None] = {}
@@ -30,25 +34,25 @@ class InProcessRunQueue:
 
     @property
     def attended(self) -> bool:
-        """Whether there is a consumer that takes runs."""
+        """Whether a consumer takes runs."""
         return self._attended.is_set()
 
     async def until_attended(self) -> None:
-        """Wait for a consumer that takes runs."""
+        """Wait for a consumer."""
         await self._attended.wait()
 
     @property
     def waiting(self) -> int:
-        """How many runs wait for a place."""
+        """The number of waiting runs."""
         return len(self._waiting) + len(self._again)
 
     @property
     def in_hand(self) -> int:
-        """How many runs are being handled."""
+        """The number of runs being handled."""
         return len(self._in_hand)
 
     async def submit(self, *run_ids: RunId) -> None:
-        """Ring for the runs; never waits. What is submitted before a consumer comes is kept for it."""
+        """Signal the runs; never waits. Runs submitted without a consumer wait for one."""
         for run_id in run_ids:
             if run_id in self._in_hand:
                 self._again[run_id] = None
@@ -57,9 +61,11 @@ class InProcessRunQueue:
                 self._changed.set()
 
     async def consume(self, handler: RunHandler, *, concurrency: int) -> None:
-        """Handle runs, at most `concurrency` at a time, until drained; cancelling it cancels the handlers too.
+        """Handle runs, at most `concurrency` at a time, until drained. Cancellation cancels the
+        handlers too.
 
-        An exception of a handler is logged and touches no other run. Raises RuntimeError when there is a consumer already.
+        An exception of a handler is logged and affects no other run. Raises RuntimeError if a
+        consumer exists.
         """
         if concurrency < 1:
             raise ValueError("concurrency must be at least 1")
@@ -82,8 +88,8 @@ class InProcessRunQueue:
             self._attended.clear()
 
     async def drain(self, timeout_s: float) -> bool:
-        """Take no run any more, for good, and wait until those in hand are done. False if some are not after
-        `timeout_s`; they go on, and draining again waits for them again."""
+        """Take no more runs, permanently, and wait for those being handled. False if some are
+        unfinished after `timeout_s`; they continue, and draining again waits again."""
         self._draining = True
         self._changed.set()
         try:

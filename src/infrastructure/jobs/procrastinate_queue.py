@@ -1,6 +1,7 @@
 """The run queue of many processes: Procrastinate on PostgreSQL, behind the `RunQueue` port.
 
-Only the doorbell, as the embedded one is: claiming the run decides, and the sweep rings for what a lost process had in hand.
+Like the embedded queue it only signals runs: claiming a run decides, and run recovery signals the
+runs of a lost process.
 """
 
 import asyncio
@@ -23,36 +24,39 @@ logger = logging.getLogger(__name__)
 RunHandler = Callable[[RunId], Awaitable[None]]
 
 LOOK_EVERY_S = 5.0
-"""How often jobs are looked for although nobody rang: the net under the notifications."""
+"""How often jobs are fetched without a notification, as a safety net."""
 _RETRY_S = 0.5
 _LEAVE_S = 2.0
-"""How long a consumer that stops may take to say goodbye. What it leaves behind is tidied up by others."""
+"""How long a stopping consumer may take to unregister. Other consumers clean up what it leaves
+behind."""
 
 _submit = Prepared(text(f"SELECT {SCHEMA}.submit_runs(CAST(:run_ids AS text[]))"))
 
 
 def submit_runs(connection: Connection, run_ids: Sequence[RunId]) -> None:
-    """Ring for the runs once the transaction of `connection` commits, with any role."""
+    """Signal the runs when the transaction of `connection` commits, with any role."""
     _submit.ask(connection, {"run_ids": list(run_ids)})
 
 
 @dataclass(slots=True)
 class _InHand:
-    """A run that is being handled, and the jobs that asked for it."""
+    """A run that is being handled, and the jobs that requested it."""
 
     jobs: list[int] = field(default_factory=list)
     again: bool = False
 
 
 class ProcrastinateRunQueue:
-    """Each submitted run is handled by some process of those that consume, in about the order of submission. A run
-    submitted while it waits is queued once; submitted while this process handles it, it is handled once more after that.
+    """Each submitted run is handled by one consuming process, in about the order of submission.
 
-    `url` is the consumer's own way to the database, `database` the one by which runs are submitted.
+    A run that is submitted while it waits is queued once. A run that is submitted while this
+    process handles it is handled once more afterwards. `url` is the consumer's database connection;
+    `database` is used to submit runs.
 
-    The library's own worker is not used: it (3.10) forgets a notification that comes while it asks for a job and gets
-    none, asks for one job at a time, and holds runs and connections together. Here a bell is cleared before jobs are asked
-    for, so that one which is rung meanwhile is answered by asking again.
+    Procrastinate's own worker (3.10) is not used: it loses a notification that arrives while it
+    fetches without result, fetches one job at a time, and couples runs to connections. Here the
+    notification flag is cleared before jobs are fetched, so that a notification meanwhile leads to
+    another fetch.
     """
 
     def __init__(self, url: str, *, database: Database, look_every_s: float = LOOK_EVERY_S) -> None:
@@ -78,19 +82,20 @@ class ProcrastinateRunQueue:
         await self._attended.wait()
 
     async def submit(self, *run_ids: RunId) -> None:
-        """Ring for the runs. What cannot be rung for now is found by the sweep."""
+        """Signal the runs. Run recovery finds those that cannot be signalled now."""
         if not run_ids:
             return
         try:
             await self._database.write(lambda connection: submit_runs(connection, run_ids), scope=SYSTEM)
         except ServiceError as error:
-            logger.warning("runs could not be rung for: %s", error.detail, extra={"runs": len(run_ids)})
+            logger.warning("runs could not be signalled: %s", error.detail, extra={"runs": len(run_ids)})
 
     async def consume(self, handler: RunHandler, *, concurrency: int) -> None:
-        """Handle runs, at most `concurrency` at a time, until drained; cancelling it cancels the handlers too.
+        """Handle runs, at most `concurrency` at a time, until drained. Cancellation cancels the
+        handlers too.
 
-        An exception of a handler is logged and touches no other run. While the database is away those in hand go on.
-        Raises RuntimeError when there is a consumer already.
+        An exception of a handler is logged and affects no other run. While the database is
+        unavailable, runs being handled continue. Raises RuntimeError if a consumer exists.
         """
         if concurrency < 1:
             raise ValueError("concurrency must be at least 1")
@@ -112,8 +117,8 @@ class ProcrastinateRunQueue:
             self._consuming = False
 
     async def drain(self, timeout_s: float) -> bool:
-        """Take no run any more, for good, and wait until those in hand are done. False if some are not after
-        `timeout_s`; they go on, and draining again waits for them again."""
+        """Take no more runs, permanently, and wait for those being handled. False if some are
+        unfinished after `timeout_s`; they continue, and draining again waits again."""
         self._draining.set()
         self._rung.set()
         if self._handlers:
@@ -136,10 +141,10 @@ class ProcrastinateRunQueue:
                 finally:
                     await self._leave(session)
         except* LOST as lost:
-            logger.warning("fetching runs is interrupted (%s)", type(lost.exceptions[0]).__name__)
+            logger.warning("fetching runs interrupted (%s); reconnecting", type(lost.exceptions[0]).__name__)
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            # Python 3.11 forgets that a task is cancelled while one of its task groups fails.
+            # Python 3.11 drops the cancellation of a task while one of its task groups fails.
             raise asyncio.CancelledError
         if not self._draining.is_set():
             with suppress(TimeoutError):
@@ -147,12 +152,13 @@ class ProcrastinateRunQueue:
                     await self._draining.wait()
 
     async def _fetch_once(self, session: QueueSession, begin: Callable[[Job], None], concurrency: int) -> None:
-        """Take what there are places for; then wait for a run to end, for the bell, or for the next look."""
+        """Fetch as many jobs as there are free slots. Then wait for a run to end, a notification,
+        or the next interval."""
         self._rung.clear()
         places = concurrency - len(self._in_hand)
         ended = tuple(self._ended)
         taken = await self._take(session, places, ended) if places or ended else []
-        # Not before: what is lost on the way is told once more over the next connection.
+        # Only now: ids that are lost on the way are reported again over the next connection.
         del self._ended[: len(ended)]
         if self._draining.is_set():
             await self._give_back(taken)
@@ -164,8 +170,8 @@ class ProcrastinateRunQueue:
                 await self._rung.wait()
 
     async def _take(self, session: QueueSession, places: int, ended: tuple[int, ...]) -> list[Job]:
-        """As the session does; but when the listening connection is lost meanwhile, what this one has taken is given back:
-        the queue would take it for being in hand."""
+        """Take jobs from the session. If the listening connection is lost meanwhile, the taken jobs
+        are given back, because the queue would treat them as being handled."""
         taking = asyncio.create_task(session.take(places, ended=ended))
         try:
             return await asyncio.shield(taking)
@@ -180,13 +186,13 @@ class ProcrastinateRunQueue:
         self._ended += (job.id for job in taken)
 
     async def _leave(self, session: QueueSession) -> None:
-        """Runs in hand outlive their jobs: their leases count."""
+        """Unregister. Runs being handled outlive their jobs, because their leases protect them."""
         in_hand = (job for run in self._in_hand.values() for job in run.jobs)
         try:
             async with asyncio.timeout(_LEAVE_S):
                 await session.leave(ended=(*self._ended, *in_hand))
         except (*LOST, TimeoutError) as error:
-            logger.info("the run queue was left without a word (%s)", type(error).__name__)
+            logger.info("consumer could not unregister from the run queue (%s)", type(error).__name__)
         else:
             self._ended.clear()
 

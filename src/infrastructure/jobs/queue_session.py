@@ -1,5 +1,9 @@
-"""One life of a consumer's connections to the queue: it is registered there as a worker, hears at once of what is submitted,
-and takes jobs. Above: `ProcrastinateRunQueue`. Below: Procrastinate's schema, by its job manager and its SQL functions."""
+"""One session of a consumer with the queue: it is registered as a worker, is notified of
+submissions, and takes jobs.
+
+Above: `ProcrastinateRunQueue`. Below: Procrastinate's schema, through its job manager and its SQL
+functions.
+"""
 
 import asyncio
 import logging
@@ -23,16 +27,16 @@ from infrastructure.persistence.engine.postgres.roles import SYSTEM_ROLE
 logger = logging.getLogger(__name__)
 
 CONNECTIONS = 2
-"""One that asks, and one that listens."""
+"""One for queries, one for notifications."""
 LOST = (ProcrastinateException, psycopg.Error, OSError)
-"""What a session ends with when its connections do."""
+"""The exceptions that end a session whose connections are lost."""
 BEAT_EVERY_S = 10.0
 STALLED_S = 30.0
-"""After how long without a heartbeat a consumer counts as gone, and what it had taken is forgotten."""
+"""A consumer without a heartbeat for this time is lost, and its jobs are removed."""
 _TIDY_EVERY_BEATS = 6
 _CONNECT_S = 5
 _CHECK_EVERY_S = 30.0
-"""How often a listening connection on which nothing was heard is tried."""
+"""How often a silent listening connection is tested."""
 _APPLICATION = "dragoman-queue"
 
 _setting_out = sql.SQL("SELECT set_config('search_path', {schema}, false), set_config('role', {role}, false)").format(
@@ -46,20 +50,20 @@ _take = sql.SQL("SELECT job_id, run_id FROM take_runs(%s, %s, %s)").as_bytes()
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run that somebody rang for, taken from the queue. The queue keeps the job until it is said to have ended."""
+    """A submitted run, taken from the queue. The queue keeps the job until it is reported as
+    ended."""
 
     id: int
     run_id: RunId
 
 
 class OneConnection(BaseAsyncConnector):
-    """The library's statements on a connection of ours; it brings a pool otherwise."""
+    """Procrastinate's statements on an existing connection; the library would open a pool."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
 
     async def execute_query_async(self, query: str, **arguments: Any) -> None:
-        """Execute."""
         await self._connection.execute(query.encode(), arguments)
 
     async def execute_query_one_async(self, query: str, **arguments: Any) -> dict[str, Any]:
@@ -68,33 +72,31 @@ class OneConnection(BaseAsyncConnector):
         return row
 
     async def execute_query_all_async(self, query: str, **arguments: Any) -> list[dict[str, Any]]:
-        """All rows."""
         async with self._connection.cursor(row_factory=dict_row) as cursor:
             await cursor.execute(query.encode(), arguments)
             return await cursor.fetchall()
 
 
 class QueueSession:
-    """A registered worker."""
-
     def __init__(self, *, connection: AsyncConnection, jobs: JobManager, worker_id: int) -> None:
         self._connection = connection
         self._jobs = jobs
         self._worker_id = worker_id
 
     async def take(self, places: int, *, ended: Sequence[int] = ()) -> list[Job]:
-        """Remove the jobs that have ended and take at most `places` others, oldest first, in one round trip. Fewer than
-        `places` are all there are. Raises one of LOST."""
+        """Remove ended jobs and take at most `places` others, oldest first, in one round trip.
+        Fewer than `places` means that no more exist. Raises one of LOST."""
         found = await self._connection.execute(_take, (self._worker_id, list(ended), places))
         return [Job(job_id, RunId(run_id)) for job_id, run_id in await found.fetchall()]
 
     async def leave(self, *, ended: Sequence[int]) -> None:
-        """Remove the jobs that have ended, and be no worker any more. Raises one of LOST."""
+        """Remove ended jobs and unregister the worker. Raises one of LOST."""
         await self.take(0, ended=ended)
         await self._jobs.unregister_worker(self._worker_id)
 
     async def keep_alive(self) -> None:
-        """Say so now and then, and forget what vanished consumers had taken, until cancelled. Raises one of LOST."""
+        """Send heartbeats, and remove the jobs of lost consumers, until cancelled. Raises one of
+        LOST."""
         while True:
             for _ in range(_TIDY_EVERY_BEATS):
                 await asyncio.sleep(BEAT_EVERY_S)
@@ -102,19 +104,23 @@ class QueueSession:
             await self.tidy()
 
     async def tidy(self) -> None:
-        """Forget the jobs of vanished consumers: the sweep rings for their runs, by their leases."""
+        """Remove the jobs of lost consumers. Run recovery signals their runs when the leases
+        expire."""
         await self._jobs.prune_stalled_workers(STALLED_S)
         for job in await self._jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=STALLED_S):
             if job.id is not None:
-                # Others tidy as well, and may be faster.
+                # Other consumers do the same and may be faster.
                 with suppress(ProcrastinateException):
                     await self._jobs.finish_job_by_id_async(job.id, Status.FAILED, delete_job=True)
 
 
 @asynccontextmanager
 async def queue_session(url: str, *, rung: asyncio.Event, attended: asyncio.Event) -> AsyncIterator[QueueSession]:
-    """A worker of the queue, which sets `rung` whenever there may be something to take; `attended` is set while it listens. Raises one of LOST, perhaps in
-    a group, from the body too once a connection is lost."""
+    """A registered worker of the queue. It sets `rung` when there may be jobs to take; `attended`
+    is set while it listens.
+
+    Raises one of LOST, perhaps in a group, also from the body when a connection is lost.
+    """
     async with await _connected(url) as connection:
         await connection.execute(_setting_out)
         jobs = JobManager(OneConnection(connection))
@@ -133,11 +139,11 @@ async def queue_session(url: str, *, rung: asyncio.Event, attended: asyncio.Even
 
 
 async def _hear(url: str, rung: asyncio.Event, attended: asyncio.Event) -> None:
-    """Set `rung` for every submission from now on, until cancelled."""
+    """Set `rung` for every submission, until cancelled."""
     async with await _connected(url) as connection:
         await connection.execute(_listen)
         attended.set()
-        # Whatever was submitted while nobody listened.
+        # Submissions before this connection listened.
         rung.set()
         try:
             while True:

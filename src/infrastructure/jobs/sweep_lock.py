@@ -1,18 +1,17 @@
-"""Whose turn it is to sweep, in the one process there is."""
+"""The sweep lock for a single process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 
 class InProcessSweepLock:
-    """The `SweepLock` port for a process that has its database alone."""
+    """The `SweepLock` port for a process with a database of its own."""
 
     def __init__(self) -> None:
         self._held = False
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[bool]:
-        """Whether nobody else is at it."""
         if self._held:
             yield False
             return

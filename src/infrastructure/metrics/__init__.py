@@ -1,1 +1,1 @@
-"""Metrics as Prometheus reads them."""
+"""Metrics for Prometheus."""

@@ -1,12 +1,13 @@
-"""Every metric this process keeps, by its name. Labels are few and name no organization, agent or server: the page is
-for whoever operates the machine, and each combination of labels costs memory for ever."""
+"""Every metric of this process. Labels are few and name no organization, agent or server: operators
+read the page, and each combination of labels takes memory permanently."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
 MAX_MODELS = 100
-"""How many models are told apart; organizations name them, so there may be any number."""
+"""Most models with a label of their own. Organizations name models, so their number is
+unbounded."""
 OTHER_MODELS = "other"
 
 _FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -14,14 +15,15 @@ _SLOW = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300
 
 
 class Instruments:
-    """The metrics, in a registry of their own. Names follow Prometheus' conventions: base units, `_total` for counters."""
+    """The metrics in a separate registry. Names follow Prometheus' conventions: base units,
+    `_total` for counters."""
 
     def __init__(self, *, version: str) -> None:
         registry = CollectorRegistry(auto_describe=True)
         self.registry = registry
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
-        info = Gauge("dragoman_build_info", "1, labelled with the version that runs.", ["version"], registry=registry)
+        info = Gauge("dragoman_build_info", "1, labelled with the running version.", ["version"], registry=registry)
         info.labels(version).set(1)
         self.runs_ended = Counter(
             "dragoman_runs_ended", "Runs this process ended, by status.", ["status"], registry=registry
@@ -84,7 +86,7 @@ class Instruments:
             "dragoman_leases_lost", "Leases of runs that this process held and lost.", registry=registry
         )
         self.runs_recovered = Counter(
-            "dragoman_runs_recovered", "Runs taken up after another worker's lease had lapsed.", registry=registry
+            "dragoman_runs_recovered", "Runs recovered after another worker's lease expired.", registry=registry
         )
         self.event_lag = Histogram(
             "dragoman_event_lag_seconds",
@@ -100,7 +102,7 @@ class Instruments:
         )
         self.request = Histogram(
             "dragoman_http_request_seconds",
-            "Duration of requests, by method and route; waits and streams last as long as their clients stay.",
+            "Duration of requests, by method and route; long polls and streams last until their clients leave.",
             ["method", "path"],
             registry=registry,
             buckets=_FAST,
@@ -108,7 +110,7 @@ class Instruments:
         self.runs_in_hand = Gauge("dragoman_runs_in_hand", "Runs this process is executing.", registry=registry)
         self.servers = Gauge(
             "dragoman_mcp_servers",
-            "MCP servers this process has to do with, by state.",
+            "MCP servers that this process uses, by state.",
             ["state"],
             registry=registry,
         )
@@ -122,7 +124,7 @@ class Instruments:
         self._models: dict[str, str] = {}
 
     def model_label(self, model: str) -> str:
-        """The label of a model: its name, or `other` for the hundred-and-first and those after it."""
+        """The label of a model: its name, or `other` beyond MAX_MODELS models."""
         label = self._models.get(model)
         if label is None:
             label = model if len(self._models) < MAX_MODELS else OTHER_MODELS
@@ -132,7 +134,7 @@ class Instruments:
 
 
 class BacklogGauges:
-    """What is stored and not over, of all processes; the same whichever of them is asked."""
+    """The unfinished work of all processes; every process reports the same."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.readable = Gauge(
@@ -144,15 +146,13 @@ class BacklogGauges:
         )
         self.queue_age = Gauge(
             "dragoman_run_queue_age_seconds",
-            "Age of the oldest run that nobody has begun; those of a busy thread wait on purpose.",
+            "Age of the oldest run that no worker has claimed, including runs that wait for a busy thread.",
             registry=registry,
         )
-        self.approvals = Gauge("dragoman_approvals_pending", "Approvals that nobody has decided.", registry=registry)
-        self.deliveries = Gauge(
-            "dragoman_webhook_deliveries_open", "Webhook deliveries that are not over.", registry=registry
-        )
+        self.approvals = Gauge("dragoman_approvals_pending", "Approvals without a decision.", registry=registry)
+        self.deliveries = Gauge("dragoman_webhook_deliveries_open", "Unfinished webhook deliveries.", registry=registry)
         self.delivery_delay = Gauge(
             "dragoman_webhook_delay_seconds",
-            "By how much the most overdue webhook delivery is late.",
+            "Delay of the most overdue webhook delivery.",
             registry=registry,
         )

@@ -1,4 +1,4 @@
-"""Counts what tracing is told of, on its way there."""
+"""Derives metrics from trace records and passes the records on."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,8 @@ from infrastructure.metrics.instruments import Instruments
 from infrastructure.tracing.closable import ClosableTracer
 
 MAX_TURNS_UNDER_WAY = 4096
-"""Of how many runs the turn in hand is known; of those that are handed to another process nobody hears the end."""
+"""Runs with a known current turn. The end of a run that another process continues is never seen
+here."""
 _UNKNOWN_TOOL = "unknown"
 _OUTCOMES = {
     ToolOutcome.SUCCEEDED: "ok",
@@ -34,13 +35,14 @@ class _Turn:
 
 
 class MeteredTracer:
-    """The ports `Tracer`, `GatewayTracer` and `WorkflowTracer`, before an adapter of them. It always listens: monitoring has no switch."""
+    """The ports `Tracer`, `GatewayTracer` and `WorkflowTracer` as a wrapper. It is always enabled,
+    because metrics cannot be switched off."""
 
     def __init__(self, tracer: ClosableTracer, *, instruments: Instruments) -> None:
         self._tracer = tracer
         self._instruments = instruments
         self._turns: LruCache[RunId, _Turn] = LruCache(MAX_TURNS_UNDER_WAY)
-        # Finding a metric by its labels costs more than counting.
+        # Looking up a metric by labels costs more than counting.
         self._gateway_calls: dict[tuple[ToolType, ToolOutcome], Histogram] = {}
         self._tool_calls: dict[tuple[ToolType | None, ToolOutcome | None], Histogram] = {}
         self._model_calls: dict[tuple[str, bool], Histogram] = {}
@@ -48,11 +50,10 @@ class MeteredTracer:
 
     @property
     def enabled(self) -> bool:
-        """Somebody listens always."""
+        """Metrics need every record."""
         return True
 
     def generation(self, record: GenerationRecord) -> None:
-        """A model call is over."""
         instruments, reply = self._instruments, record.reply
         model = instruments.model_label(record.request.model if reply is None else reply.model)
         took_s = (record.finished_at - record.started_at).total_seconds()
@@ -76,7 +77,6 @@ class MeteredTracer:
         self._tracer.generation(record)
 
     def tool_call(self, record: ToolCallRecord) -> None:
-        """A tool call is over."""
         call = record.call
         kind = (call.type, None if call.result is None else call.result.outcome)
         found = self._tool_calls.get(kind)
@@ -88,7 +88,6 @@ class MeteredTracer:
         self._tracer.tool_call(record)
 
     def run_finished(self, run: Run, agent: Agent | None) -> None:
-        """The run has ended."""
         instruments = self._instruments
         instruments.runs_ended.labels(run.status.value).inc()
         if run.started_at is not None:
@@ -99,16 +98,13 @@ class MeteredTracer:
         self._tracer.run_finished(run, agent)
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
-        """Tracing's own."""
         return self._tracer.trace_context(run, call_id)
 
     def workflow_finished(self, record: WorkflowRecord) -> None:
-        """A workflow run has ended."""
         self._instruments.workflow_runs_ended.labels(record.run.status.value).inc()
         self._tracer.workflow_finished(record)
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
-        """A call of a gateway session is over."""
         settlement = record.settlement
         kind = (settlement.call.type, settlement.result.outcome)
         found = self._gateway_calls.get(kind)
@@ -119,11 +115,9 @@ class MeteredTracer:
         self._tracer.gateway_call(record)
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
-        """Tracing's own."""
         return self._tracer.gateway_context(session, call_id)
 
     async def close(self) -> None:
-        """End tracing."""
         await self._tracer.close()
 
     def _tokens_of(self, model: str) -> tuple[Counter, Counter, Counter]:
@@ -133,7 +127,7 @@ class MeteredTracer:
         return found
 
     def _turn_over(self, run: Run, at: datetime) -> None:
-        """Between turns of one attempt nobody waits for people: then the run is taken up anew."""
+        """Record the turn's duration. A suspension ends the attempt, so waiting for people is never included."""
         turn = self._turns.pop(run.id)
         if turn is not None and turn.attempt == run.attempt:
             self._instruments.turn.observe((at - turn.began_at).total_seconds())

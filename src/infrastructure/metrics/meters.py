@@ -1,4 +1,4 @@
-"""The meters of what goes in and out over HTTP."""
+"""Metrics of HTTP requests and of sent events."""
 
 from datetime import datetime
 
@@ -17,8 +17,7 @@ class PrometheusMeters:
         self._of_route: dict[tuple[str, str, int | None], tuple[Counter, Histogram]] = {}
 
     def request(self, *, method: str, path: str, status: int | None, seconds: float) -> None:
-        """A request is over."""
-        # Finding a metric by its labels costs more than counting.
+        # Looking up a metric by labels costs more than counting.
         found = self._of_route.get((method, path, status))
         if found is None:
             found = self._of_route[method, path, status] = self._metrics(method, path, status)
@@ -32,5 +31,6 @@ class PrometheusMeters:
         return instruments.requests.labels(method, path, shown), instruments.request.labels(method, path)
 
     def event_sent(self, *, at: datetime) -> None:
-        """An event goes out; clocks of two machines may say that it was stored later than that."""
+        """Record the event's age. Clocks of two machines differ, so a negative age counts as
+        zero."""
         self._instruments.event_lag.observe(max((self._clock.now() - at).total_seconds(), 0.0))

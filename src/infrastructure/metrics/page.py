@@ -1,4 +1,4 @@
-"""The metrics as one page of text, with the backlog as it is at that moment."""
+"""The metrics as one page of text, with the current backlog."""
 
 import asyncio
 import logging
@@ -16,12 +16,12 @@ from infrastructure.metrics.instruments import Instruments
 logger = logging.getLogger(__name__)
 
 FRESH_S = 1.0
-"""For how long the backlog is not counted again, however many ask."""
+"""The backlog is cached for this time."""
 PATIENCE_S = 2.0
 
 
 class PrometheusPage:
-    """The `MetricsPage` port. Counting the backlog is the only thing that may take time, and it may not take long."""
+    """The `MetricsPage` port. Only reading the backlog can be slow, and its time is bounded."""
 
     def __init__(
         self,
@@ -42,11 +42,10 @@ class PrometheusPage:
 
     @property
     def media_type(self) -> str:
-        """Prometheus' text format."""
         return CONTENT_TYPE_LATEST
 
     async def render(self) -> bytes:
-        """The page; without a database, what this process knows by itself."""
+        """The page; without a database, only the metrics of this process."""
         async with self._counting:
             now = self._clock.monotonic()
             if self._counted_at is None or now - self._counted_at >= self._fresh_s:
@@ -61,7 +60,7 @@ class PrometheusPage:
             async with asyncio.timeout(PATIENCE_S):
                 self._show(await self._backlog.read())
         except (TimeoutError, ServiceError) as error:
-            logger.warning("the backlog could not be counted", extra={"reason": type(error).__name__})
+            logger.warning("backlog could not be read", extra={"reason": type(error).__name__})
             gauges.readable.set(0)
         else:
             gauges.readable.set(1)

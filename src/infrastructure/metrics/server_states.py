@@ -1,4 +1,4 @@
-"""How many MCP servers are in which state, and how many are left alone by their circuit breaker."""
+"""Counts MCP servers by state, and open circuit breakers."""
 
 from application.mcp.ports import ServerState, ServerStatus
 from domain.ids import McpServerId
@@ -8,7 +8,8 @@ from infrastructure.metrics.instruments import Instruments
 
 
 class ServerStates:
-    """Told of every change; a server that is not connected and has no trouble is not counted, nor is a closed breaker."""
+    """Gets every change. Disconnected servers without an error and closed breakers are not
+    counted."""
 
     def __init__(self, instruments: Instruments) -> None:
         self._servers = instruments.servers
@@ -20,7 +21,6 @@ class ServerStates:
         self._breakers.labels(BreakerState.OPEN.value).set(0)
 
     def changed(self, server: McpServer, status: ServerStatus) -> None:
-        """The server stands like this now."""
         before = self._state_of.pop(server.id, None)
         if before is not None:
             self._servers.labels(before.value).dec()
@@ -29,7 +29,6 @@ class ServerStates:
             self._servers.labels(status.state.value).inc()
 
     def breaker_changed(self, server_id: McpServerId, state: BreakerState) -> None:
-        """The server's breaker is in this state now."""
         before = self._breaker_of.pop(server_id, None)
         if before is not None:
             self._breakers.labels(before.value).dec()

@@ -1,1 +1,1 @@
-"""Tools that Dragoman itself brings."""
+"""Dragoman's built-in tools."""

@@ -1,8 +1,10 @@
-"""code_execution: the model's Python, in a sandboxed interpreter in a process of its own (pydantic-monty).
+"""code_execution: runs the model's Python in a sandboxed interpreter in a separate process
+(pydantic-monty).
 
-The sandbox has no file, network or process access to begin with; time, memory, recursion and output are capped, and the
-process is killed when the call is cancelled or overdue. Its files are the sources of the thread, and what it writes becomes
-sources. Below: the interpreter's pool of worker processes, and the sources.
+The sandbox has no access to files, network or processes. Time, memory, recursion and output are
+bounded, and the process is killed when the call is cancelled or overdue. Its files are the sources
+of the thread; files that it writes become sources. Below: the pool of worker processes, and the
+sources.
 """
 
 import asyncio
@@ -43,8 +45,13 @@ _MEMORY_IS_UP = ("memory limit exceeded", "the worker exceeded its memory limit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeLimits:
-    """Caps of one execution. `max_output_bytes` counts what is printed, and the result as JSON; `max_read_bytes` what is
-    read of sources, `max_written_bytes` what is left in files, `max_host_calls` how often files are asked for."""
+    """Limits of one execution.
+
+    - `max_output_bytes` bounds printed text, and the result as JSON.
+    - `max_read_bytes` bounds what is read of sources; `max_written_bytes` bounds the files left
+      behind.
+    - `max_host_calls` bounds the number of file operations.
+    """
 
     timeout_s: float = 10.0
     max_memory_bytes: int = 64 * 1024 * 1024
@@ -57,7 +64,7 @@ class CodeLimits:
 
 
 class CodeExecutionTool:
-    """Runs each call in a worker process that serves no second one, at most `max_processes` at a time."""
+    """Runs each call in a new worker process, at most `max_processes` at a time."""
 
     def __init__(
         self,
@@ -79,13 +86,16 @@ class CodeExecutionTool:
 
     @property
     def tool(self) -> Tool:
-        """Its description for the model."""
         return CODE_EXECUTION
 
     async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
-        """`{"result": …, "stdout": …, "files"?: [{source_id, file, size}]}`. Raises NativeToolError `code_error` (with
-        the code's own traceback), `code_timeout`, `code_memory_exceeded`, `code_output_too_large`, `code_busy`,
-        `code_crashed` or `code_files_not_kept`. Code that fails leaves no files."""
+        """`{"result": …, "stdout": …, "files"?: [{source_id, file, size}]}`. Code that fails leaves
+        no files.
+
+        Raises NativeToolError: `code_error` (with the code's traceback), `code_timeout`,
+        `code_memory_exceeded`, `code_output_too_large`, `code_busy`, `code_crashed`,
+        `code_files_not_kept`.
+        """
         code = arguments["code"]
         if not isinstance(code, str):
             raise TypeError("arguments are validated before a tool runs")
@@ -104,7 +114,7 @@ class CodeExecutionTool:
             printed = _Printed(self._limits.max_output_bytes)
             left = deadline - asyncio.get_running_loop().time()
             try:
-                # A little longer than the sandbox's own limit, which gives the better answer when it can.
+                # A little longer than the sandbox's own limit, which gives a better message.
                 async with asyncio.timeout(min(left, self._limits.timeout_s + 0.5)) as timeout:
                     printed.stop_when_full(timeout)
                     value = await session.feed_run(code, print_callback=printed, os=files, cwd=str(FOLDER))
@@ -135,10 +145,10 @@ class CodeExecutionTool:
         )
 
     async def _keep(self, written: dict[str, bytes], context: NativeToolContext) -> list[JsonValue]:
-        """What the code wrote, as sources whose ids say which call they are of: repeated, it makes no second ones. All of
-        it, or nothing where any of it holds a canary token."""
+        """Store the written files as sources. Their ids derive from the call, so a repeated call
+        creates no duplicates. Nothing is stored if any file contains a canary token."""
         if await asyncio.to_thread(_holds_canary, written, context):
-            raise NativeToolError("code_files_not_kept", "The code ran, but its files must not be kept.")
+            raise NativeToolError("code_files_not_kept", "The code ran, but its files must not be stored.")
         kept: list[JsonValue] = []
         for name, content in written.items():
             command = StoreSourceCommand(
@@ -155,7 +165,7 @@ class CodeExecutionTool:
             except ServiceError as error:
                 if is_storage_away(error):
                     raise
-                text = f"The code ran, but {name!r} could not be kept: {error.detail}"
+                text = f"The code ran, but {name!r} could not be stored: {error.detail}"
                 raise NativeToolError("code_files_not_kept", text) from error
             kept.append({"source_id": source.id, "file": source.name, "size": source.size})
         return kept
@@ -183,7 +193,7 @@ class CodeExecutionTool:
         allowed = min(timeout_s, self._limits.timeout_s)
         return ResourceLimits(
             max_feed_duration_secs=allowed,
-            max_total_sleep_secs=allowed,  # sleeping does not count as execution
+            max_total_sleep_secs=allowed,  # sleeping is not counted as execution
             max_memory=self._limits.max_memory_bytes,
             max_recursion_depth=self._limits.max_recursion,
             max_suspensions=self._limits.max_host_calls,
@@ -221,7 +231,7 @@ class CodeExecutionTool:
 
 
 class _Printed:
-    """Collects what the code prints; when there is too much, the code is stopped instead of listened to."""
+    """Collects the printed text, and stops the code when there is too much of it."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -247,7 +257,7 @@ class _Printed:
         if self._size <= self._max_bytes:
             self._parts.append(text)
         elif known <= self._max_bytes:
-            self._loop.call_soon_threadsafe(self._stop)  # the pool may call from a thread of its own
+            self._loop.call_soon_threadsafe(self._stop)  # the pool may call from another thread
 
     def _stop(self) -> None:
         if self._timeout is not None:
@@ -271,7 +281,7 @@ def _crashed() -> NativeToolError:
 
 
 def _shortened(traceback: str) -> str:
-    """Head and tail of a long traceback: where it began, and what was raised."""
+    """The beginning and the end of a long traceback."""
     if len(traceback) <= _MAX_TRACEBACK:
         return traceback
     half = _MAX_TRACEBACK // 2

@@ -1,4 +1,4 @@
-"""Tools that the client renders and settles: Dragoman only describes them."""
+"""Client tools: the client displays and settles them, Dragoman only describes them."""
 
 from domain.json_value import JsonObject
 from domain.tools.capabilities import ToolType
@@ -6,7 +6,7 @@ from domain.tools.tool import Tool
 
 _DATE = "[0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|[12][0-9]))"
 _TIME = r"T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]{1,9})?)?(Z|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])?"
-"""ISO 8601, extended format: a date, or a date and a time, whose offset may be left out."""
+"""ISO 8601, extended format: a date, or a date and a time with an optional offset."""
 
 
 def _object(properties: JsonObject) -> JsonObject:
@@ -18,7 +18,7 @@ def _text(description: str) -> JsonObject:
 
 
 def _moment(description: str) -> JsonObject:
-    # A pattern, since formats in schemas are notes that nobody checks (JSON Schema 2020-12, Validation, 7.1).
+    # A pattern, because validators ignore formats (JSON Schema 2020-12, Validation, 7.1).
     return {"type": "string", "pattern": f"^{_DATE}({_TIME})?$", "description": description}
 
 

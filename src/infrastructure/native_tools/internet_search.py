@@ -1,4 +1,5 @@
-"""internet_search: titles, addresses and snippets of pages about a query. Below: one search provider (search/)."""
+"""internet_search: titles, addresses and snippets of pages for a query. Below: one search provider
+(`search/`)."""
 
 import logging
 from collections.abc import Callable
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 _DEFAULT_RESULTS = 8
 _SHARE = 0.95
-"""Of the call's time: what is left is for saying what took so long."""
+"""Share of the call's time for the search. The rest is for the error message."""
 
 INTERNET_SEARCH = Tool(
     name=ToolType.INTERNET_SEARCH.value,
@@ -49,20 +50,19 @@ INTERNET_SEARCH = Tool(
         "required": ["query"],
         "additionalProperties": False,
     },
-    repeatable=True,  # it reads
+    repeatable=True,  # it reads only
 )
 
 
 class InternetSearchTool:
-    """Rules: results are JSON; a provider's failure is told in our words. `open_provider` loads the provider's client, at
-    the first call."""
+    """Results are JSON; failures of the provider get our own messages. `open_provider` loads the
+    provider's client at the first call."""
 
     def __init__(self, *, open_provider: Callable[[], SearchProvider]) -> None:
         self._provider = LazyClosable(open_provider)
 
     @property
     def tool(self) -> Tool:
-        """Its description for the model."""
         return INTERNET_SEARCH
 
     async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
@@ -84,7 +84,7 @@ class InternetSearchTool:
         )
 
     async def close(self) -> None:
-        """Close the provider's client, if there is one."""
+        """Close the provider's client, if any."""
         await self._provider.close()
 
 

@@ -1,4 +1,5 @@
-"""code_execution as models see it; its interpreter takes memory, and is loaded by the first call."""
+"""The description of code_execution for models. The interpreter takes memory and is loaded by the
+first call."""
 
 from typing import Protocol
 
@@ -37,12 +38,12 @@ CODE_EXECUTION = Tool(
         "required": ["code"],
         "additionalProperties": False,
     },
-    repeatable=True,  # what it writes takes the place of what the same call wrote before
+    repeatable=True,  # its files replace those of an earlier attempt of the same call
 )
 
 
 class Interpreter(Protocol):
-    """What runs the code."""
+    """Runs the code."""
 
     async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
         """The output. Raises NativeToolError."""
@@ -54,11 +55,10 @@ class Interpreter(Protocol):
 
 
 class LazyCodeExecution(LazyClosable[Interpreter]):
-    """The tool; its interpreter is loaded by the first call."""
+    """The tool. Its interpreter is loaded at the first call."""
 
     @property
     def tool(self) -> Tool:
-        """Its description for the model."""
         return CODE_EXECUTION
 
     async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:

@@ -1,6 +1,8 @@
-"""Fetches pages that models name: through the egress guard, redirect by redirect, and never more than is allowed.
+"""Fetches pages that models name, through the egress guard, with checked redirects and bounded
+size.
 
-Below: httpx over aiohttp, whose resolver vets addresses and connects to just those (no DNS rebinding). Above: website_content.
+Above: `website_content.py`. Below: an HTTP client whose resolver vets addresses and connects to
+exactly those (no DNS rebinding).
 """
 
 import re
@@ -25,7 +27,7 @@ _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _CHUNK_BYTES = 64 * 1024
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}")
 _SNIFFED_BYTES = 16 * 1024
-"""How much of a document is looked at for what it may be."""
+"""How much of a document is examined to detect its type."""
 _HTML_START = re.compile(
     rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
@@ -33,8 +35,8 @@ _HTML_START = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedPage:
-    """What was found. `url` is where the redirects led, `media_type` that of a document that can be read, with its
-    charset if one was stated."""
+    """A fetched document. `url` is the address after redirects; `media_type` is a readable type,
+    with its charset if stated."""
 
     url: str
     media_type: str
@@ -42,7 +44,7 @@ class FetchedPage:
 
 
 class PageFetcher:
-    """One client for all pages: no cookies, no credentials, no redirect that was not looked at."""
+    """One client for all pages: no cookies, no credentials, and every redirect is checked."""
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class PageFetcher:
         self._client: httpx.AsyncClient | None = None
 
     async def fetch(self, url: str) -> FetchedPage:
-        """The document at `url`. Raises NativeToolError `website_…`; bound its time from outside."""
+        """The document at `url`. Raises NativeToolError `website_…`. The caller bounds the time."""
         address = _parsed(url)
         seen = {address}
         for _ in range(MAX_REDIRECTS + 1):
@@ -81,7 +83,7 @@ class PageFetcher:
             self._client = None
 
     async def _request(self, address: httpx.URL) -> FetchedPage | httpx.URL:
-        """The document, or where to look instead."""
+        """The document, or the target of a redirect."""
         try:
             self._egress.check(str(address))
             request = self._opened().build_request("GET", address, headers=self._headers())
@@ -115,7 +117,7 @@ class PageFetcher:
         )
 
     async def _body(self, response: httpx.Response) -> bytes:
-        """All of it, unpacked. Unpacking stops at the limit, wherever it stands in a bomb."""
+        """The whole body, decompressed. Decompression stops at the size limit."""
         body = bytearray()
         async for part in _unpacked(response):
             body += part
@@ -160,11 +162,11 @@ async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
         except zlib.error as error:
             raise NativeToolError("website_broken", "The website's answer is damaged.") from error
     else:
-        raise NativeToolError("website_broken", "The website compressed its answer in a way that was not asked for.")
+        raise NativeToolError("website_broken", "The website's answer has an unsupported compression.")
 
 
 def _inflated(inflating: "zlib._Decompress", chunk: bytes) -> Iterator[bytes]:
-    """Piece by piece: a few kilobytes may hold gigabytes."""
+    """Decompress in parts, because a few kilobytes may expand to gigabytes."""
     while chunk and not inflating.eof:
         yield inflating.decompress(chunk, _CHUNK_BYTES)
         chunk = inflating.unconsumed_tail
@@ -183,7 +185,7 @@ def _parsed(url: str, seen_from: httpx.URL | None = None) -> httpx.URL:
 
 
 def _sniffed(data: bytes) -> str:
-    """The type of a document whose server names none. Raises NativeToolError for what is no text."""
+    """The type of a document without a stated type. Raises NativeToolError if it is not text."""
     if data.startswith(b"%PDF-"):
         return "application/pdf"
     if b"\0" in data:
@@ -197,7 +199,7 @@ def _no_text(kind: str) -> NativeToolError:
 
 
 def _failure(host: str, error: httpx.HTTPError) -> NativeToolError:
-    """Why there is no answer, in our own words. What a name resolved to stays with us."""
+    """Why there is no answer, in our own words. Resolved addresses are not revealed."""
     causes = list(_causes(error))
     for blocked in causes:
         if isinstance(blocked, EgressBlockedError):
@@ -214,7 +216,7 @@ def _failure(host: str, error: httpx.HTTPError) -> NativeToolError:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The errors behind an error; aiohttp keeps that of a connection in `os_error`."""
+    """The causes of an error; aiohttp stores that of a connection in `os_error`."""
     seen: set[int] = set()
     left: list[BaseException | None] = [error]
     while left:

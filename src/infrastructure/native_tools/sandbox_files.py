@@ -1,7 +1,8 @@
-"""The files that sandboxed code sees: the sources of its thread in one flat folder, and what it writes there itself.
+"""The files of sandboxed code: the sources of its thread in one flat folder, and the files that it
+writes.
 
-Nothing in here touches a file system. The interpreter asks by name; bytes come from the sources, and written ones stay in
-memory, bounded, until the code has ended.
+Nothing here touches a file system. The interpreter requests files by name. Contents come from the
+sources; written files stay in bounded memory until the code has ended.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,15 +15,17 @@ from domain.errors import ServiceError
 from domain.sources.source import Source, require_name
 
 FOLDER = PurePosixPath("/sources")
-"""The only folder there is, in which code starts."""
+"""The only folder, and the working directory of the code."""
 
 ReadSource = Callable[[Source], Awaitable[bytes]]
 
 
 class SandboxFiles:
-    """Answers the file calls of one execution (the interpreter's `OsHandler`). Of equally named sources the newest is seen.
+    """Answers the file operations of one execution (the interpreter's `OsHandler`). Of several
+    sources with one name the newest is used.
 
-    `max_read_bytes` bounds what is read of sources, all in all; `max_written_bytes` what the code leaves behind.
+    `max_read_bytes` bounds the total read from sources; `max_written_bytes` the files that the code
+    leaves behind.
     """
 
     def __init__(
@@ -45,13 +48,14 @@ class SandboxFiles:
 
     @property
     def written(self) -> dict[str, bytes]:
-        """What the code wrote, by name."""
+        """The written files by name."""
         return {name: bytes(content) for name, content in self._written.items()}
 
     def __call__(
         self, *, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_async: bool, **_future: Any
     ) -> Any:
-        """One call of the code. Raises OSError and its kinds, which the code can catch."""
+        """One file operation of the code. Raises OSError and its subclasses, which the code can
+        catch."""
         match name, args:
             case "open", (PurePosixPath() as path, str() as mode, *_):
                 return self._open(path, mode)
@@ -72,7 +76,7 @@ class SandboxFiles:
                 return NOT_HANDLED
 
     def _told(self, name: str, path: PurePosixPath) -> Any:
-        """What code asks of a path without reading or writing."""
+        """Operations on a path that neither read nor write."""
         match name:
             case "Path.exists":
                 return path == FOLDER or self._has(path)
@@ -132,7 +136,8 @@ class SandboxFiles:
         return len(data)
 
     async def _take_over(self, path: PurePosixPath) -> None:
-        """Make a source, or a file that is not there yet, one of the code's own; the source itself stays as it is."""
+        """Copy a source, or create an empty file, to be written by the code. The source does not
+        change."""
         if path.name not in self._written or path.parent != FOLDER:
             self._write(path, await self._bytes(path) if self._has(path) else b"")
 

@@ -1,4 +1,5 @@
-"""Values that leave the sandbox, as JSON: plain data stays what it is, everything else becomes a readable text."""
+"""Converts values from the sandbox to JSON: plain data stays, everything else becomes a readable
+text."""
 
 import math
 from collections.abc import Mapping
@@ -10,26 +11,26 @@ from domain.json_value import JsonValue
 
 _MAX_DEPTH = 64
 _LARGEST_INT = 2**63
-"""Larger integers become text: most readers of JSON would round them."""
+"""Larger integers become text, because most JSON readers would round them."""
 
 
 class ValueTooLarge(Exception):
-    """The value has more bytes than allowed."""
+    """The value is larger than allowed."""
 
 
 def as_json(value: object, *, max_bytes: int) -> JsonValue:
-    """The JSON form of what the code returned. Raises ValueTooLarge over about `max_bytes`."""
+    """The JSON form of the code's result. Raises ValueTooLarge above about `max_bytes`."""
     return _Conversion(max_bytes).convert(value, 0)
 
 
 class _Conversion:
-    """One conversion; counts as it goes, so that a huge value costs no more than the limit."""
+    """One conversion. It counts while converting, so that a huge value costs no more than the
+    limit."""
 
     def __init__(self, max_bytes: int) -> None:
         self._left = max_bytes
 
     def convert(self, value: object, depth: int) -> JsonValue:
-        """The value at that depth."""
         if value is None or isinstance(value, bool | int | float):
             return self._number(value)
         if isinstance(value, str):

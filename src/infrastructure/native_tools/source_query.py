@@ -13,7 +13,7 @@ DEFAULT_RESULTS = 5
 MAX_RESULTS = 20
 MAX_QUERY_CHARACTERS = 2_000
 _LISTED = 50
-"""Sources that are named when nothing was found."""
+"""Most sources that are named when nothing was found."""
 
 SOURCE_QUERY = Tool(
     name=ToolType.SOURCE_QUERY.value,
@@ -43,24 +43,23 @@ SOURCE_QUERY = Tool(
         "required": ["query"],
         "additionalProperties": False,
     },
-    repeatable=True,  # it only reads
+    repeatable=True,  # it reads only
 )
 
 
 class SourceQueryTool:
-    """Searches the thread that the call belongs to, and no other."""
+    """Searches the thread of the call only."""
 
     def __init__(self, *, search_sources: SearchSources) -> None:
         self._search_sources = search_sources
 
     @property
     def tool(self) -> Tool:
-        """Its description for the model."""
         return SOURCE_QUERY
 
     async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
-        """`{"results": [{source_id, file, start_line, end_line, page?, heading?, text}], "note"?}`, best first. Raises
-        NativeToolError `source_not_found`."""
+        """`{"results": [{source_id, file, start_line, end_line, page?, heading?, text}], "note"?}`,
+        best first. Raises NativeToolError `source_not_found`."""
         question, source = arguments["query"], arguments.get("source")
         limit = arguments.get("max_results", DEFAULT_RESULTS)
         if not isinstance(question, str) or not isinstance(source, str | None) or not isinstance(limit, int | float):

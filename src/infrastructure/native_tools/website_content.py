@@ -1,4 +1,5 @@
-"""website_content: the main text of a page that the model names. Below: page_fetcher.py and text extraction."""
+"""website_content: the main text of a page that the model names. Below: `page_fetcher.py` and text
+extraction."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +17,7 @@ DEFAULT_CHARACTERS = 20_000
 MAX_CHARACTERS = 60_000
 _MAX_URL = 8_192
 _SHARE = 0.95
-"""Of the call's time: what is left is for saying what took so long."""
+"""Share of the call's time for fetching and reading. The rest is for the error message."""
 
 WEBSITE_CONTENT = Tool(
     name=ToolType.WEBSITE_CONTENT.value,
@@ -45,7 +46,7 @@ WEBSITE_CONTENT = Tool(
         "required": ["url"],
         "additionalProperties": False,
     },
-    repeatable=True,  # it reads
+    repeatable=True,  # it reads only
 )
 
 
@@ -53,9 +54,7 @@ class Page(Protocol):
     """A fetched document."""
 
     @property
-    def url(self) -> str:
-        """Where it was found."""
-        ...
+    def url(self) -> str: ...
 
     @property
     def media_type(self) -> str:
@@ -63,9 +62,7 @@ class Page(Protocol):
         ...
 
     @property
-    def data(self) -> bytes:
-        """Its bytes."""
-        ...
+    def data(self) -> bytes: ...
 
 
 class Fetcher(Protocol):
@@ -81,8 +78,13 @@ class Fetcher(Protocol):
 
 
 class WebsiteContentTool:
-    """Rules: only what the egress guard lets pass is requested; fetching and reading share the call's time; the text is
-    cut at `max_chars` with a notice. `open_fetcher` loads the HTTP client, at the first call."""
+    """Rules:
+    - Only requests that the egress guard permits are sent.
+    - Fetching and reading share the call's time.
+    - The text is cut at `max_chars` with a notice.
+
+    `open_fetcher` loads the HTTP client at the first call.
+    """
 
     def __init__(self, *, open_fetcher: Callable[[], Fetcher], extractor: TextExtractor) -> None:
         self._extractor = extractor
@@ -90,7 +92,6 @@ class WebsiteContentTool:
 
     @property
     def tool(self) -> Tool:
-        """Its description for the model."""
         return WEBSITE_CONTENT
 
     async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
@@ -119,7 +120,7 @@ class WebsiteContentTool:
         return NativeToolOutput(value=_rendered(page.url, text, int(max_chars)))
 
     async def close(self) -> None:
-        """Close the HTTP client, if there is one."""
+        """Close the HTTP client, if any."""
         await self._fetcher.close()
 
 

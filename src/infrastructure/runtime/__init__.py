@@ -1,1 +1,1 @@
-"""What the process stands on: data directory, logs, clock, randomness, formats of settings."""
+"""Foundations of the process: data directory, logs, clock, randomness, formats of settings."""

@@ -1,4 +1,4 @@
-"""The times of cron expressions, by cronsim: five fields, as Debian's cron reads them, in IANA time zones."""
+"""Times of cron expressions by cronsim: five fields, as in Debian's cron, in IANA time zones."""
 
 import re
 from datetime import UTC, datetime
@@ -23,10 +23,7 @@ _ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class CronsimTimes:
-    """The `CronTimes` port."""
-
     def faults(self, cron: str, timezone: str) -> tuple[Violation, ...]:
-        """What is wrong with either."""
         wrong = []
         fault = _expression_fault(cron)
         if fault is not None:
@@ -38,12 +35,11 @@ class CronsimTimes:
         return tuple(wrong)
 
     def next_after(self, cron: str, timezone: str, after: datetime) -> datetime | None:
-        """The first time after that moment."""
         zone = _zone(timezone)
         if zone is None or _expression_fault(cron) is not None:
             raise schedule_invalid(*self.faults(cron, timezone))
         for local in CronSim(cron, after.astimezone(zone)):
-            # What fires at fixed times is given by the first of two equal readings of the clock, which may be over.
+            # A fixed time in a repeated hour is its first occurrence, which may be over already.
             moment = local.astimezone(UTC)
             if moment > after:
                 return moment
@@ -72,7 +68,7 @@ def _expression_fault(cron: str) -> str | None:
     ]
     if wrong:
         return f"cannot be read; look at {', '.join(wrong)}"
-    return None if _is_readable(cron) else "names a day that none of its months has"
+    return None if _is_readable(cron) else "names a day that no month in it has"
 
 
 def _is_readable(cron: str) -> bool:

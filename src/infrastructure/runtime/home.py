@@ -1,4 +1,5 @@
-"""HOME, the data directory: who owns it, and the files by which the CLI finds the service and its key."""
+"""HOME, the data directory: its owner's lock, and the files through which the CLI finds the service
+and its key."""
 
 import fcntl
 import json
@@ -11,8 +12,8 @@ from domain.errors import ErrorKind, ServiceError
 
 
 class Home:
-    """A data directory. It is made with mode 0700, the files in it with 0600. `database_path` is the SQLite file, by
-    default in the directory."""
+    """A data directory with mode 0700; its files have mode 0600. `database_path` is the SQLite
+    file, by default in the directory."""
 
     def __init__(self, path: Path, *, database_path: Path | None = None) -> None:
         self.path = path
@@ -20,7 +21,7 @@ class Home:
 
     @property
     def admin_key_path(self) -> Path:
-        """The first key, written at first start."""
+        """The first key, written at the first start."""
         return self.path / "admin.key"
 
     @property
@@ -29,7 +30,7 @@ class Home:
 
     @property
     def serve_path(self) -> Path:
-        """Where the running service says how it is reached."""
+        """The address of the running service."""
         return self.path / "serve.json"
 
     @property
@@ -43,7 +44,7 @@ class Home:
         return self.path / "scripted"
 
     def create(self) -> None:
-        """Make the directory. Raises UNAVAILABLE `home_unusable` when that is not possible."""
+        """Create the directory. Raises UNAVAILABLE `home_unusable`."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path.chmod(0o700)
@@ -55,8 +56,9 @@ class Home:
 
     @contextmanager
     def owned(self) -> Iterator[None]:
-        """Hold the locks that make this process the only owner of the directory, and of a database elsewhere; they vanish
-        with the process, however that ends. Raises CONFLICT `home_in_use`, UNAVAILABLE `home_unusable`."""
+        """Hold the locks that make this process the only owner of the directory, and of a database
+        elsewhere. The locks end with the process. Raises CONFLICT `home_in_use`, UNAVAILABLE
+        `home_unusable`."""
         self.create()
         with ExitStack() as locks:
             hint = "Stop it, or set DRAGOMAN_HOME to another directory."
@@ -68,7 +70,8 @@ class Home:
             yield
 
     def draft(self, fresh: str) -> str:
-        """The token that was drafted before, else `fresh`, drafted now; readable by the owner alone."""
+        """The existing draft of the token, otherwise `fresh`, which is stored; only the owner can
+        read it."""
         with _written(self._draft_path):
             drafted = _text_of(self._draft_path)
         if drafted:
@@ -77,22 +80,21 @@ class Home:
         return fresh
 
     def keep(self) -> None:
-        """The draft becomes the first key, where the CLI finds it."""
+        """The draft becomes the first key, in the file that the CLI reads."""
         with _written(self.admin_key_path):
             self._draft_path.replace(self.admin_key_path)
 
     def discard(self) -> None:
-        """The draft is forgotten."""
         with _written(self._draft_path):
             self._draft_path.unlink(missing_ok=True)
 
     def read_admin_key(self) -> str | None:
-        """The first key, or None if the file is gone."""
+        """The first key, or None if the file is missing."""
         return _text_of(self.admin_key_path)
 
     @contextmanager
     def announced(self, url: str) -> Iterator[None]:
-        """Say where the service is reached, as long as it is."""
+        """Publish the service's address while the context is open."""
         self._write_private(self.serve_path, json.dumps({"url": url, "pid": os.getpid()}) + "\n")
         try:
             yield
@@ -145,7 +147,8 @@ def _locked(path: Path, what: str, hint: str) -> Iterator[None]:
         try:
             yield
         finally:
-            # A process that is being started has a copy of the descriptor until it executes its program.
+            # A process that is being started holds a copy of the descriptor until it executes its
+            # program.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)

@@ -1,4 +1,5 @@
-"""JSON as it is stored: text, written and read by msgspec, with the standard library for what msgspec refuses."""
+"""Stored JSON text, encoded and decoded by msgspec, with the standard library for what msgspec
+rejects."""
 
 import json
 from typing import cast
@@ -12,7 +13,8 @@ _decoder = msgspec.json.Decoder()
 
 
 def encode(value: JsonValue) -> str:
-    """Compact JSON. Text with lone surrogates, which models do produce, is escaped rather than refused."""
+    """Compact JSON. Text with lone surrogates, which models produce, is escaped instead of
+    rejected."""
     try:
         return _encoder.encode(value).decode()
     except UnicodeEncodeError:
@@ -20,7 +22,6 @@ def encode(value: JsonValue) -> str:
 
 
 def decode(text: str) -> JsonValue:
-    """The inverse of `encode`."""
     try:
         return cast(JsonValue, _decoder.decode(text))
     except msgspec.DecodeError:

@@ -1,6 +1,6 @@
-"""Log lines: the standard library's records with the ids of their run or request, without secrets.
+"""Log lines: standard records with the ids of their run or request, without secrets.
 
-JSON lines are encoded by msgspec straight from the record; structlog formats those for people.
+JSON lines are encoded by msgspec from the record; structlog formats lines for people.
 """
 
 import json
@@ -21,7 +21,7 @@ from infrastructure.secrets.redaction import Redactor
 _NO_IDS: MappingProxyType[str, str] = MappingProxyType({})
 _ids: ContextVar[dict[str, str] | MappingProxyType[str, str]] = ContextVar("log_ids", default=_NO_IDS)
 _ATTRIBUTES = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
-"""Of every record; what a record has besides are `extra=` fields."""
+"""Attributes of every record; the others are `extra=` fields."""
 
 _NOISY = {
     "aiosqlite": logging.WARNING,
@@ -33,9 +33,10 @@ _NOISY = {
     "httpx2": logging.WARNING,
     "langfuse": logging.ERROR,
     "mcp": logging.WARNING,
-    # A notification that is not valid would be a stack trace, as often as a server likes.
+    # An invalid notification would log a stack trace, as often as a server likes.
     "mcp.client.session": logging.ERROR,
-    # The trace exporter says in one line of its own that traces are lost; each failed attempt would be a stack trace.
+    # The trace exporter logs one line about lost traces; each failed attempt would log a stack
+    # trace.
     "opentelemetry": logging.CRITICAL,
     "procrastinate": logging.WARNING,
     "psycopg.pool": logging.ERROR,
@@ -53,9 +54,11 @@ def configure_logging(
     redactor: Redactor,
     stream: TextIO | None = None,
 ) -> None:
-    """Make the standard library's loggers write such lines to `stream` (standard error), replacing handlers set up before.
+    """Let the standard library's loggers write to `stream` (standard error), replacing earlier
+    handlers.
 
-    `extra=` fields and the ids of `log_context` become fields of the line; secrets are replaced in all of it.
+    `extra=` fields and the ids of `log_context` become fields of the line. Secrets are replaced in
+    all of it.
     """
     output = stream or sys.stderr
     handler = logging.StreamHandler(output)
@@ -70,7 +73,8 @@ def configure_logging(
 
 
 def claim_loggers(*names: str) -> None:
-    """Undo what a library did to these loggers when it was imported: their lines go to the root's handlers only, at the levels set here."""
+    """Undo a library's changes to these loggers at import: their lines go only to the root's
+    handlers, at the levels set here."""
     for name in names:
         logger = logging.getLogger(name)
         for handler in logger.handlers[:]:
@@ -79,15 +83,16 @@ def claim_loggers(*names: str) -> None:
 
 
 def log_context(**ids: str) -> AbstractContextManager[None]:
-    """Every line logged inside (in this task and those it starts) carries these ids: run_id, thread_id, …
+    """Add these ids (run_id, thread_id, …) to every line logged inside, in this task and those it
+    starts.
 
-    The innermost context alone applies. Tasks that outlive the context carry no ids of it.
+    Only the innermost context applies. Tasks that outlive the context lose its ids.
     """
     return _Context(ids)
 
 
 class _Context(AbstractContextManager[None]):
-    """Entered for each request: a class, as a generator would cost several times as much."""
+    """A class, because a generator would cost several times as much per request."""
 
     __slots__ = ("_ids", "_token")
 
@@ -107,14 +112,13 @@ class _Context(AbstractContextManager[None]):
 
 
 class JsonLines(logging.Formatter):
-    """A record as one line of JSON."""
-
     def __init__(self, redactor: Redactor) -> None:
         super().__init__()
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line. Names that every line has win over equal ones of `extra=`, and these over ids of the context."""
+        """The line. Standard names take precedence over equal names of `extra=`, and these over ids
+        of the context."""
         redactor = self._redactor
         line: dict[str, object] = {
             "event": redactor.redact(record.getMessage()),
@@ -137,7 +141,7 @@ def _encoded(line: dict[str, object]) -> str:
     try:
         return msgspec.json.encode(line).decode()
     except (TypeError, ValueError, OverflowError, RecursionError):
-        # Half of a surrogate pair, a key that is no text: rare, and not worth a line that is lost.
+        # Lone surrogates or keys that are not text: rare, but the line must not be lost.
         return json.dumps(line, default=str, skipkeys=True)
 
 
@@ -160,7 +164,7 @@ def _console_lines(redactor: Redactor, stream: TextIO) -> logging.Formatter:
 
 
 class _Redaction:
-    """The last processor before the line is rendered: nothing is added after it."""
+    """The last processor before rendering: nothing is added after it."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor

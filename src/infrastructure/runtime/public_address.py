@@ -1,4 +1,5 @@
-"""Where people reach the service: DRAGOMAN_PUBLIC_URL, else the address it listens on."""
+"""The public address of the service: DRAGOMAN_PUBLIC_URL, otherwise the address that it
+listens on."""
 
 from urllib.parse import urlsplit
 
@@ -6,7 +7,7 @@ _ANYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104  # compared with, not lis
 
 
 class ListeningAddress:
-    """The `PublicAddress` port. Without a configured URL it is unknown until the service listens."""
+    """Without a configured URL the address is unknown until the service listens."""
 
     def __init__(self, configured: str | None) -> None:
         self._configured = configured
@@ -14,10 +15,10 @@ class ListeningAddress:
 
     @property
     def url(self) -> str | None:
-        """Without a slash at its end."""
+        """The URL without a trailing slash."""
         return self._configured or self._listening
 
     def listening_on(self, url: str) -> None:
-        """The service accepts connections. Who listens everywhere is reached on this machine at least."""
+        """The service accepts connections. A wildcard address becomes the local one."""
         parts = urlsplit(url)
         self._listening = f"http://127.0.0.1:{parts.port}" if parts.hostname in _ANYWHERE else url

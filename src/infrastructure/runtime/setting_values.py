@@ -1,4 +1,4 @@
-"""What values of settings look like: each of these takes one from the environment, and says ValueError to a wrong one."""
+"""Validators of setting values from the environment. Each raises ValueError for an invalid one."""
 
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -22,12 +22,12 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def lower(value: object) -> object:
-    """In lower case, if it is a text at all."""
+    """The value in lower case, if it is a text."""
     return value.lower() if isinstance(value, str) else value
 
 
 def http_url(value: str) -> str:
-    """An http or https URL, without a slash at its end. Raises ValueError."""
+    """An http or https URL, without a trailing slash. Raises ValueError."""
     parts = urlsplit(value)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
         raise ValueError("not an http or https URL")
@@ -42,13 +42,12 @@ def database_url(value: str) -> str:
 
 
 def process_limits(value: str) -> str:
-    """Limits of processes, as they were written. Raises ValueError."""
+    """Process limits, unchanged. Raises ValueError."""
     parse_process_limits(value)
     return value
 
 
 def absolute(value: Path) -> Path:
-    """The path from the root."""
     return value.expanduser().absolute()
 
 
@@ -60,30 +59,31 @@ def secret_keys(value: SecretStr) -> SecretStr:
 
 
 def egress_allow(value: str) -> str:
-    """Addresses that egress may reach, as they were written. Raises ValueError."""
+    """Addresses that egress may reach, unchanged. Raises ValueError."""
     EgressPolicy(entries(value))
     return value
 
 
 def networks(value: str) -> str:
-    """Networks and addresses, as they were written. Raises ValueError."""
+    """Networks and addresses, unchanged. Raises ValueError."""
     parse_networks(value)
     return value
 
 
 def parse_networks(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
-    """Networks, and addresses as networks of one. Raises ValueError."""
+    """Networks; an address is a network of one. Raises ValueError."""
     return tuple(map(ip_network, entries(value)))
 
 
 def otel_headers(value: SecretStr) -> SecretStr:
-    """Headers, as they were written. Raises ValueError."""
+    """Headers, unchanged. Raises ValueError."""
     parse_otel_headers(value.get_secret_value())
     return value
 
 
 def parse_otel_headers(value: str) -> dict[str, str]:
-    """`name=value,…` with URL-encoded values (OpenTelemetry, OTLP exporter configuration). Raises ValueError."""
+    """`name=value,…` with URL-encoded values (OpenTelemetry, OTLP exporter configuration). Raises
+    ValueError."""
     headers: dict[str, str] = {}
     for entry in entries(value):
         name, equals, text = entry.partition("=")
@@ -95,13 +95,13 @@ def parse_otel_headers(value: str) -> dict[str, str]:
 
 
 def rate(value: str) -> str:
-    """A rate, as it was written. Raises ValueError."""
+    """A rate, unchanged. Raises ValueError."""
     parse_rate(value)
     return value
 
 
 def parse_rate(value: str) -> RateLimit:
-    """`600/60`: so many in so many seconds. Raises ValueError."""
+    """`600/60`: calls per seconds. Raises ValueError."""
     calls, slash, per_s = value.partition("/")
     if not slash or not calls.isdecimal() or not calls.isascii():
         raise ValueError("not CALLS/SECONDS")
@@ -115,12 +115,12 @@ def parse_rate(value: str) -> RateLimit:
 
 
 def entries(value: str) -> tuple[str, ...]:
-    """What stands between commas."""
+    """The entries between commas."""
     return tuple(entry for part in value.split(",") if (entry := part.strip()))
 
 
 def separate(value: SecretStr) -> list[str]:
-    """The secrets that stand between commas."""
+    """The secrets between commas."""
     return [key.strip() for key in value.get_secret_value().split(",")]
 
 

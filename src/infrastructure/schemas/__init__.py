@@ -1,1 +1,1 @@
-"""JSON Schema checks of bounded cost."""
+"""JSON Schema validation with bounded cost."""

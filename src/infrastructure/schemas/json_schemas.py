@@ -1,6 +1,7 @@
-"""JSON Schema checks by jsonschema-rs: compiled once, nothing fetched, linear-time patterns, bounded work.
+"""JSON Schema validation by jsonschema-rs: compiled once, no network access, linear-time patterns,
+bounded work.
 
-Validation runs on the event loop, so every schema and value that could hold it for long is refused first.
+Validation runs on the event loop, so schemas and values that would block it are rejected first.
 """
 
 import hashlib
@@ -25,20 +26,21 @@ _MAX_SHOWN_VALUE = 64
 _MAX_BRANCHES = 4
 _REGEX_BYTES = 1024 * 1024
 
-# In checks of a subschema. Saying whether a value fits takes about 10 ns each, saying why not up to 30 µs.
+# In checks of subschemas. A check takes about 10 ns, an explanation up to 30 µs.
 _CHEAP = 1_000
 _MAX_CHECKS = 10_000_000
 _MAX_EXPLAINED = 50_000
 
 _VALUE = "\x00"
-"""Stands for the offending value in the validator's messages, until a shortened one is put there."""
+"""A placeholder for the invalid value in the validator's messages. A shortened value replaces
+it."""
 
 _TOO_DEEP = "is nested too deeply to be checked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Compiled:
-    """A schema ready for use, or the reason why it is not."""
+    """A compiled schema, or the reason why it is unusable."""
 
     validator: jsonschema_rs.Validator | None = None
     cost: SchemaCost | None = None
@@ -46,17 +48,19 @@ class _Compiled:
 
 
 class JsonSchemaValidator:
-    """JSON Schema 2020-12, or the draft that `$schema` names. Keeps the `cache_size` compiled schemas last used."""
+    """JSON Schema 2020-12, or the draft that `$schema` names. Caches the `cache_size` most recently
+    used schemas."""
 
     def __init__(self, *, cache_size: int = 1_024) -> None:
         self._compiled: LruCache[bytes, _Compiled] = LruCache(cache_size)
         self._encoder = msgspec.json.Encoder()
 
     def violations(self, schema: JsonObject, value: JsonValue) -> tuple[str, ...]:
-        """What is wrong with `value`, at most ten sentences of at most 300 characters, each with the JSON pointer of
-        its place (`/limit: "x" is not of type "integer"`; none for the root). Long values are not repeated.
+        """The violations of `value`: at most ten sentences of at most 300 characters, each with a
+        JSON pointer (`/limit: "x" is not of type "integer"`; none for the root). Long values are
+        not quoted.
 
-        Raises ServiceError `schema_invalid` if the schema itself cannot be used.
+        Raises ServiceError `schema_invalid` if the schema itself is unusable.
         """
         compiled = self._compile(schema)
         if compiled.validator is None or compiled.cost is None:
@@ -75,13 +79,14 @@ class JsonSchemaValidator:
             if cost.at(depth) * size > _MAX_EXPLAINED:
                 return ("does not fit the schema; it is too large or too deeply nested to say where",)
             sentences = (_sentence(error) for error in compiled.validator.iter_errors(value))
-            # Two branches of a schema may say the same thing of the same place.
+            # Two branches of a schema may report the same violation.
             return tuple(dict.fromkeys(islice(sentences, MAX_VIOLATIONS)))
         except UnicodeEncodeError:
             return ("holds text that is not valid Unicode",)
 
     def problem_with(self, schema: JsonObject) -> str | None:
-        """Why a schema cannot describe a tool's arguments or results, as a clause without a full stop, or None."""
+        """Why a schema cannot describe a tool's arguments or results, as a clause without a full
+        stop, or None."""
         if schema.get("type") != "object":
             return 'it is not an object schema ("type": "object")'
         return self._compile(schema).problem
@@ -103,7 +108,7 @@ def _compiled(encoded: bytes) -> _Compiled:
     if len(encoded) > _MAX_SCHEMA_BYTES:
         return _Compiled(problem=f"it is larger than {_MAX_SCHEMA_BYTES} bytes")
     try:
-        # A copy of our own: the analysis tells subschemas apart by identity.
+        # A separate copy: the analysis distinguishes subschemas by identity.
         schema = msgspec.json.decode(encoded, type=dict[str, object])
         cost = cost_of(schema)  # type: ignore[arg-type]  # decoded JSON
         if cost.at(1) > _MAX_CHECKS or (cost.settled and cost.most > _MAX_CHECKS):
@@ -142,7 +147,7 @@ def _sentence(error: jsonschema_rs.ValidationError) -> str:
 
 
 def _alternatives(kind: jsonschema_rs.ValidationErrorKind) -> str:
-    """Why each branch of anyOf or oneOf was refused: `nothing fits` alone helps nobody."""
+    """Why each branch of anyOf or oneOf failed; "no branch matches" alone does not help."""
     if not isinstance(kind, jsonschema_rs.ValidationErrorKind.AnyOf | jsonschema_rs.ValidationErrorKind.OneOfNotValid):
         return ""
     reasons = [_sentence(branch[0]) for branch in kind.context[:_MAX_BRANCHES] if branch]
@@ -157,7 +162,7 @@ def _pointer(path: list[str | int]) -> str:
 
 
 def _shown(value: object) -> str:
-    """A short value as it is, of a long one its beginning or its kind."""
+    """A short value as it is; the beginning or the kind of a long one."""
     match value:
         case str():
             cut = value if len(value) <= _MAX_SHOWN_VALUE else f"{value[: _MAX_SHOWN_VALUE // 2]}…"
@@ -190,7 +195,7 @@ def _is_deeper(value: JsonValue, limit: int) -> bool:
 
 
 def _extent(value: JsonValue) -> tuple[int, int]:
-    """How deep a value is nested (a scalar: 0), and of how many values it consists."""
+    """The nesting depth of a value (0 for a scalar), and its number of values."""
     depth, size = 0, 0
     level = [value]
     while level:

@@ -1,4 +1,5 @@
-"""JSON Schema checks whose library is loaded by the first of them: an idle service does without its memory."""
+"""JSON Schema validation whose library is loaded at first use, to save memory in an idle
+service."""
 
 from application.policy.ports import SchemaValidator
 from application.system.lazy import Lazy
@@ -6,7 +7,7 @@ from domain.json_value import JsonObject, JsonValue
 
 
 class LazySchemaValidator(Lazy[SchemaValidator]):
-    """`SchemaValidator` that is loaded by the first check."""
+    """A SchemaValidator that is loaded at the first check."""
 
     def violations(self, schema: JsonObject, value: JsonValue) -> tuple[str, ...]:
         return self.get().violations(schema, value)

@@ -1,5 +1,7 @@
-"""How much work a JSON Schema can cause: `$ref`s let a small schema stand for exponentially many checks, and a validator
-that walks them all would hold the process for minutes. Below: nothing; above: the validator.
+"""The cost bound of a JSON Schema: with `$ref` a small schema can require exponentially many
+checks, which would block the process for minutes.
+
+Above: the validator.
 """
 
 from collections.abc import Iterator
@@ -26,14 +28,14 @@ _MAX_SUBSCHEMAS = 5_000
 _MAX_CHAIN = 128
 _MAX_STEPS = 100_000
 MAX_VALUE_DEPTH = 128
-"""Deeper values are refused, whatever the schema."""
+"""Deeper values are rejected for every schema."""
 
 _ENOUGH = 10**12
-"""Costs are cut here: nothing of that size is ever allowed, and the numbers stay small."""
+"""Costs are capped here: a cost of this size is never allowed, and the numbers stay small."""
 
 
 class UnusableSchema(Exception):
-    """The schema cannot be used; `reason` is a clause without a full stop, safe to show."""
+    """The schema is unusable; `reason` is a clause without a full stop, safe to show."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -42,9 +44,10 @@ class UnusableSchema(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaCost:
-    """An upper bound of the subschemas checked for one path through a value, by the value's depth (a scalar has 0).
+    """An upper bound of the subschemas checked for one path through a value, by the value's depth
+    (0 for a scalar).
 
-    `by_depth` holds the bounds as far as they were worked out; `settled` says that deeper values cost no more.
+    `by_depth` holds the computed bounds; `settled` means that deeper values cost no more.
     """
 
     by_depth: tuple[int, ...]
@@ -63,9 +66,10 @@ class SchemaCost:
 
 
 def cost_of(schema: JsonObject) -> SchemaCost:
-    """The cost of a schema whose references all lead to itself.
+    """The cost of a schema without external references.
 
-    Raises UnusableSchema for references that lead elsewhere, nowhere or in a circle, and for nesting without end.
+    Raises UnusableSchema for references that lead elsewhere, nowhere or in a circle, and for too
+    deep nesting.
     """
     walk = _Walk(schema)
     order = walk.order()
@@ -87,7 +91,8 @@ def cost_of(schema: JsonObject) -> SchemaCost:
 
 @dataclass(slots=True)
 class _Node:
-    """A subschema: which others judge the same place of the value, and which the places below it."""
+    """A subschema: the others that apply to the same place of the value, and those that apply below
+    it."""
 
     key: int
     factor: int = 1
@@ -96,7 +101,7 @@ class _Node:
 
 
 class _Walk:
-    """Finds every subschema, follows the references between them."""
+    """Finds every subschema and follows the references between them."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._root = schema
@@ -105,12 +110,13 @@ class _Walk:
         self._resources: dict[str, JsonObject] = {}
         self._anchors: dict[tuple[int, str], JsonObject] = {}
         self._visit(schema, schema, nesting=0)
-        while self._pending:  # a target may bring references of its own
+        while self._pending:  # a target may contain references too
             node, reference, resource = self._pending.pop()
             node.same_place.append(self._target(reference, resource))
 
     def order(self) -> list[_Node]:
-        """Every node, after those that judge the same place: a circle among these would never end."""
+        """Every node, after those that apply to the same place. A cycle among these would never
+        end."""
         done: dict[int, bool] = {}
         ordered: list[_Node] = []
 
@@ -138,7 +144,7 @@ class _Walk:
             raise UnusableSchema(f"it has more than {_MAX_SUBSCHEMAS} subschemas")
         node = self._nodes[id(schema)] = _Node(key=id(schema))
         resource = self._name(schema, resource)
-        # Unevaluated places are found by asking the neighbours once more.
+        # Unevaluated places are found by checking the neighbours again.
         node.factor = 2 if any(keyword in schema for keyword in _UNEVALUATED) else 1
         for child in _children(schema, _SAME_PLACE_ONE, _SAME_PLACE_LIST, _SAME_PLACE_MAP):
             node.same_place.append(self._visit(child, resource, nesting=nesting + 1))
@@ -153,10 +159,11 @@ class _Walk:
         return node.key
 
     def _name(self, schema: JsonObject, resource: JsonObject) -> JsonObject:
-        """Note the names a subschema gives itself; the resource that `#` means inside it."""
+        """Register the names that a subschema declares; returns the resource that `#` refers to
+        inside it."""
         identifier = schema.get("$id")
         if isinstance(identifier, str) and identifier.rstrip("#"):
-            if identifier.startswith("#"):  # drafts 6 and 7 write anchors so
+            if identifier.startswith("#"):  # drafts 6 and 7 write anchors this way
                 self._anchors[id(resource), identifier[1:]] = schema
             else:
                 resource = self._resources[identifier.rstrip("#")] = schema
@@ -182,7 +189,9 @@ class _Walk:
             return self._constant()
         if not isinstance(found, dict):
             raise UnusableSchema(f'the $ref "{reference[:120]}" leads nowhere')
-        if id(found) not in self._nodes:  # a place that no keyword names, such as "#/x-types/a"
+        if (
+            id(found) not in self._nodes
+        ):  # a place that no keyword names, such as "  # a place without a keyword, such as "#/x-types/a"
             return self._visit(found, start, nesting=0)
         return id(found)
 
@@ -208,7 +217,7 @@ def _children(
 
 
 def _pointed_at(start: JsonObject, pointer: str) -> JsonValue:
-    """What an RFC 6901 pointer (in a URI fragment) leads to, or None."""
+    """The target of an RFC 6901 pointer (in a URI fragment), or None."""
     place: JsonValue = start
     for part in pointer.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")

@@ -1,4 +1,5 @@
-"""Keys from keys, with the standard library alone: a start derives some, and the library that encrypts takes megabytes."""
+"""Key derivation with the standard library: every start derives keys, and the encryption library
+takes megabytes."""
 
 import base64
 import binascii
@@ -13,14 +14,14 @@ _DERIVATION = b"dragoman/secret-box/v1"
 
 
 def derived_key(key: bytes, purpose: bytes) -> bytes:
-    """32 bytes that say nothing of `key` or of what another purpose gives: HKDF with SHA-256 and without salt, whose output is
-    one block (RFC 5869, 2.2 and 2.3)."""
+    """32 bytes that reveal nothing about `key` or about other purposes: HKDF with SHA-256, without
+    salt, with one block of output (RFC 5869, 2.2 and 2.3)."""
     extracted = hmac.digest(bytes(hashlib.sha256().digest_size), key, "sha256")
     return hmac.digest(extracted, purpose + b"\x01", "sha256")
 
 
 def fernet_key(key: str) -> bytes:
-    """A Fernet key (32 bytes in url-safe base64) as it is; from any other text, one that is derived."""
+    """A Fernet key (32 bytes in url-safe base64) unchanged; for any other text, a derived key."""
     if len(key) == _FERNET_KEY_LENGTH:
         with suppress(binascii.Error, ValueError):
             if len(base64.b64decode(key, altchars=b"-_", validate=True)) == KEY_BYTES:
@@ -29,5 +30,5 @@ def fernet_key(key: str) -> bytes:
 
 
 def new_fernet_key() -> str:
-    """A key that nobody has."""
+    """A random Fernet key."""
     return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode("ascii")

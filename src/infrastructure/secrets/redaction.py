@@ -1,4 +1,4 @@
-"""Keeps secrets out of what leaves the process for people to read: logs and traces."""
+"""Removes secrets from logs and traces."""
 
 import json
 import re
@@ -11,16 +11,16 @@ from domain.secrets.names import is_secret_name
 REDACTED = "[redacted]"
 
 _MIN_SECRET = 6
-"""Shorter values are words: hiding them would garble everything and protect nothing."""
+"""Shorter values are ordinary words: hiding them would garble text and protect nothing."""
 
 _MAX_SECRETS = 20_000
-"""Values registered last; tokens that are renewed every hour must not fill the memory. Whoever uses a value registers it
-anew, so those in use stay."""
+"""Most registered values; the least recently registered ones are dropped, so that hourly renewed
+tokens do not fill the memory. Every use of a value registers it again."""
 
 _KEY_LENGTH = 12
 _SCHEMES = frozenset({"basic", "bearer", "digest", "token"})
 _MAX_DEPTH = 32
-# Tokens that nobody registered: ours, the widespread `sk-…`, and whatever follows an authorization scheme.
+# Unregistered tokens: ours, the common `sk-…`, and what follows an authorization scheme.
 _TOKENS = re.compile(
     r"\b(?:dgm_|sk-)[A-Za-z0-9_-]{16,}|\bwhsec_[A-Za-z0-9+/=]{16,}"
     r"|(?<=\bBearer )[^\s\"',;]{8,}|(?<=\bBasic )[A-Za-z0-9+/=]{8,}"
@@ -28,7 +28,8 @@ _TOKENS = re.compile(
 
 
 class Redactor:
-    """Replaces registered secret values, tokens that look like one, and the values of keys named like a secret.
+    """Replaces registered secret values, texts that look like tokens, and the values of keys with
+    names of secrets.
 
     Registered values are found as they are, percent-encoded and inside JSON strings.
     """
@@ -39,7 +40,7 @@ class Redactor:
         self.register(*secrets)
 
     def register(self, *secrets: str) -> None:
-        """Hide these values from now on; those shorter than six characters are not hidden."""
+        """Hide these values from now on, except those shorter than six characters."""
         new = [secret for secret in secrets if len(secret) >= _MIN_SECRET]
         known = all(secret in self._registered for secret in new)
         for secret in new:
@@ -47,7 +48,8 @@ class Redactor:
         if known:
             return
         found = {spelling for secret in self._registered for spelling in _spellings(secret)}
-        # Longest first: a secret that contains another one is hidden whole. A new tuple: readers never see half of it.
+        # Longest first: a secret that contains another one is hidden as a whole. A new tuple, so
+        # that readers see a complete one.
         self._secrets = tuple(sorted(found, key=len, reverse=True))
 
     def redact(self, text: str) -> str:
@@ -55,16 +57,16 @@ class Redactor:
         return _TOKENS.sub(REDACTED, self.hide(text))
 
     def hide(self, text: str) -> str:
-        """The text without registered secrets; what only looks like one stays."""
+        """The text without registered secrets. Texts that only look like secrets stay."""
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, REDACTED)
         return text
 
     def redact_value(self, value: object, key: str = "", *, depth: int = 0) -> object:
-        """A structure of mappings and sequences without secrets; `key` is the name it stands under.
+        """A structure of mappings and sequences without secrets; `key` is the name of the value.
 
-        Numbers, booleans and None stay as they are, whatever their key (`max_tokens` is no secret).
+        Numbers, booleans and None stay, whatever their key (`max_tokens` is not a secret).
         """
         if value is None or isinstance(value, bool | int | float):
             return value
@@ -82,8 +84,9 @@ class Redactor:
 
 
 def secrets_in(name: str, value: str) -> tuple[str, ...]:
-    """What of a setting's value has to be hidden: all of it if its name says so or if it looks like a key, and what
-    follows an authorization scheme. Words such as `production` or `Europe/Lisbon` stay readable."""
+    """The parts of a setting's value to hide: all of it if its name or form indicates a secret, and
+    credentials after an authorization scheme. Words such as `production` or `Europe/Lisbon` stay
+    readable."""
     if not is_secret_name(name) and not _looks_secret(value):
         return ()
     scheme, separator, credentials = value.partition(" ")

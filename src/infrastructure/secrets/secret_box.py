@@ -1,5 +1,7 @@
-"""Encryption of secrets at rest (named secrets, server environments, headers, grants). Its keys: secret_keys.py; a service
-opens it by lazy_box.py."""
+"""Encryption of secrets at rest (named secrets, server environments, headers, grants).
+
+Keys: `secret_keys.py`; the service opens it through `lazy_box.py`.
+"""
 
 from collections.abc import Sequence
 
@@ -10,16 +12,17 @@ from infrastructure.secrets.key_derivation import derived_key, fernet_key
 
 
 class SecretBox:
-    """Encrypts with the first of its keys, decrypts with any: put a new key first to rotate.
+    """Encrypts with the first of its keys, decrypts with any. To rotate, put a new key first.
 
-    A key is a Fernet key (32 bytes in url-safe base64), used as it is, or any other text, from which one is derived.
+    A Fernet key (32 bytes in url-safe base64) is used unchanged; from any other text a key is
+    derived.
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
         self.use(keys)
 
     def use(self, keys: Sequence[str]) -> None:
-        """From now on, encrypt with the first of these and decrypt with any."""
+        """Encrypt with the first of these keys and decrypt with any."""
         if not keys:
             raise ValueError("a secret box needs a key")
         self._keys = tuple(fernet_key(key) for key in keys)
@@ -40,15 +43,17 @@ class SecretBox:
         return True
 
     def derived(self, purpose: bytes) -> tuple[bytes, ...]:
-        """32 bytes from each key, newest first, that say nothing of the key or of what another purpose gives."""
+        """32 bytes from each key, newest first, that reveal nothing about the key or other
+        purposes."""
         return tuple(derived_key(key, purpose) for key in self._keys)
 
     def decrypt(self, encrypted: bytes) -> bytes:
-        """The plain bytes. Raises ServiceError `secret_undecryptable` when no key fits or the value was changed."""
+        """The plain bytes. Raises ServiceError `secret_undecryptable` if no key matches or the
+        value was changed."""
         try:
             return self._fernet.decrypt(encrypted)
         except InvalidToken:
-            # From None: the traceback of a failed decryption has nothing to tell.
+            # From None: the traceback of a failed decryption says nothing useful.
             raise ServiceError(
                 "secret_undecryptable",
                 ErrorKind.INTERNAL,

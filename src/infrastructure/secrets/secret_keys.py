@@ -1,7 +1,8 @@
-"""The keys of the secret box: the operator's (DRAGOMAN_SECRET_KEY), or those in HOME/secret.key, and their rotation.
+"""The keys of the secret box: the operator's (DRAGOMAN_SECRET_KEY), or those in HOME/secret.key,
+and their rotation.
 
-The file holds a key, or during a rotation the new key and the one before it, a line each. It is replaced whole, and
-before anything is encrypted with what it says: at every moment it holds all keys that stored values need.
+The file holds one key, or during a rotation the new and the previous key, one per line. It is
+replaced atomically before its keys are used, so it always holds all keys that stored values need.
 """
 
 import os
@@ -21,32 +22,32 @@ _PRIVATE_DIRECTORY = 0o700
 
 
 class KeyedBox(Protocol):
-    """What encrypts with keys."""
+    """Encrypts with keys."""
 
     def use(self, keys: Sequence[str], /) -> None:
-        """From now on, encrypt with the first of these and decrypt with any."""
+        """Encrypt with the first of these keys and decrypt with any."""
         ...
 
 
 class GivenKeyRing:
-    """`KeyRing` over keys the operator gives: which there are is settled before the start."""
+    """`KeyRing` over the operator's keys, which are fixed at the start."""
 
     def begin_rotation(self) -> None:
         """The newest key is the first one given."""
 
     def finish_rotation(self) -> None:
-        """The operator may take the older keys away now."""
+        """The operator may remove the older keys now."""
 
 
 class HomeKeyRing:
-    """`KeyRing` over HOME/secret.key. It belongs to the process that owns HOME."""
+    """`KeyRing` over HOME/secret.key, for the process that owns HOME."""
 
     def __init__(self, *, home: Path, box: KeyedBox) -> None:
         self._home = home
         self._box = box
 
     def begin_rotation(self) -> None:
-        """Put a new key before the present one, unless that was done already."""
+        """Add a new key before the current one, unless that was done already."""
         keys = load_or_create_secret_keys(self._home)
         if len(keys) == 1:
             keys = (new_fernet_key(), *keys)
@@ -54,15 +55,15 @@ class HomeKeyRing:
         self._box.use(keys)
 
     def finish_rotation(self) -> None:
-        """Keep the newest key alone."""
+        """Remove all keys except the newest."""
         newest = load_or_create_secret_keys(self._home)[:1]
         _replace(self._home / SECRET_KEY_FILE, newest)
         self._box.use(newest)
 
 
 def load_or_create_secret_keys(home: Path) -> tuple[str, ...]:
-    """The keys in HOME/secret.key, newest first; made (0600, in a directory 0700) if there are none. Safe against a
-    second process.
+    """The keys in HOME/secret.key, newest first. The file is created if missing (0600, in a
+    directory 0700). Safe with concurrent processes.
 
     Raises ServiceError `secret_key_unusable` if the file holds no key or cannot be read or written.
     """
@@ -83,7 +84,7 @@ def load_or_create_secret_keys(home: Path) -> tuple[str, ...]:
 
 
 def _create(path: Path) -> None:
-    """Put a new key in place whole or not at all: another process must never read half of one."""
+    """Create the file atomically: another process must never read a part of it."""
     if path.exists():
         return
     unfinished = _written_beside(path, (new_fernet_key(),))
@@ -94,7 +95,8 @@ def _create(path: Path) -> None:
 
 
 def _replace(path: Path, keys: tuple[str, ...]) -> None:
-    """Put these keys in place whole or not at all, on disk when this returns: what they encrypt may be there sooner."""
+    """Replace the keys atomically. They are on disk when this returns, before anything is encrypted
+    with them."""
     try:
         unfinished = _written_beside(path, keys)
         try:
@@ -112,7 +114,7 @@ def _replace(path: Path, keys: tuple[str, ...]) -> None:
 
 
 def _written_beside(path: Path, keys: tuple[str, ...]) -> Path:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes it 0600
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp uses 0600
     unfinished = Path(name)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""Several backends of tracing at once; each has its own thread, so that none waits for another."""
+"""Several tracing backends at once. Each has its own thread, so that none waits for another."""
 
 import asyncio
 
@@ -11,28 +11,24 @@ from infrastructure.tracing.closable import ClosableTracer
 
 
 class AllTracers:
-    """The ports `Tracer` and `GatewayTracer`, over one or more adapters of them. Their ids are derived, hence the same."""
+    """The tracing ports over several adapters. Their ids are derived and therefore equal."""
 
     def __init__(self, *tracers: ClosableTracer) -> None:
         self._tracers = tracers
 
     @property
     def enabled(self) -> bool:
-        """There is a backend."""
         return True
 
     def generation(self, record: GenerationRecord) -> None:
-        """A model call is over."""
         for tracer in self._tracers:
             tracer.generation(record)
 
     def tool_call(self, record: ToolCallRecord) -> None:
-        """A tool call is over."""
         for tracer in self._tracers:
             tracer.tool_call(record)
 
     def run_finished(self, run: Run, agent: Agent | None) -> None:
-        """The run has ended."""
         for tracer in self._tracers:
             tracer.run_finished(run, agent)
 
@@ -41,12 +37,10 @@ class AllTracers:
         return self._tracers[0].trace_context(run, call_id)
 
     def workflow_finished(self, record: WorkflowRecord) -> None:
-        """A workflow run has ended."""
         for tracer in self._tracers:
             tracer.workflow_finished(record)
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
-        """A call of a gateway session is over."""
         for tracer in self._tracers:
             tracer.gateway_call(record)
 

@@ -1,4 +1,4 @@
-"""What every adapter of tracing is: all ports, and an end."""
+"""The type of every tracing adapter: all tracing ports, and `close`."""
 
 from typing import Protocol
 
@@ -6,8 +6,6 @@ from application.tracing.ports import GatewayTracer, Tracer, WorkflowTracer
 
 
 class ClosableTracer(Tracer, GatewayTracer, WorkflowTracer, Protocol):
-    """A tracer with an end."""
-
     async def close(self) -> None:
         """Send what is buffered, in bounded time. Never raises."""
         ...

@@ -1,6 +1,7 @@
-"""Base64 files inside values, replaced by their kind and size.
+"""Replaces base64 files in values by their type and size.
 
-The Langfuse client would upload such files from an unbounded queue, and the bytes would fill the trace store.
+Otherwise the Langfuse client would upload them from an unbounded queue, and the bytes would fill
+the trace store.
 """
 
 import json
@@ -14,14 +15,15 @@ _BYTES = "data"
 
 
 def without_media(value: JsonValue) -> JsonValue:
-    """The value with data URIs and the inline files of model providers described. A string that is JSON is read as such."""
+    """The value with descriptions in place of data URIs and inline files. A string that is JSON is
+    parsed."""
     if isinstance(value, str):
         return _text(value)
     return _nested(value)
 
 
 def messages_without_media(message: JsonObject) -> JsonValue:
-    """A message of a prompt, likewise; strings in it are not read as JSON."""
+    """The same for a message of a prompt; strings in it are not parsed."""
     return _nested(message)
 
 

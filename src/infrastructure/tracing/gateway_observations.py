@@ -1,4 +1,4 @@
-"""What a trace says of the calls of a gateway session."""
+"""Observations of gateway sessions."""
 
 from application.tracing.ports import GatewayCallRecord
 from domain.json_value import JsonObject
@@ -10,7 +10,7 @@ TRACE_NAME = "gateway_session"
 
 
 def gateway_call_observation(record: GatewayCallRecord) -> Observation:
-    """A call, whatever its outcome: told as a run's are, in a trace of its session."""
+    """The observation of a call, whatever its outcome, in the trace of its session."""
     session, call, result = record.session, record.settlement.call, record.settlement.result
     metadata: JsonObject = {
         "tool_name": call.name,

@@ -1,4 +1,4 @@
-"""Traces in Langfuse."""
+"""The Langfuse adapter of the tracing ports."""
 
 from collections.abc import Collection
 from importlib import import_module
@@ -12,9 +12,12 @@ _SINK = "infrastructure.tracing.langfuse_sink"
 
 
 class LangfuseTracer(SendingTracer):
-    """Tells Langfuse of runs. `content` False keeps prompts, arguments and results out; secrets are kept out always.
+    """Sends traces to Langfuse. `content` False omits prompts, arguments and results; secrets are
+    always omitted.
 
-    `foreign_headers` names headers of another trace backend that the environment holds: Langfuse gets no values of them."""
+    `foreign_headers` names headers of another trace backend in the environment. Langfuse gets them
+    empty.
+    """
 
     def __init__(
         self,
@@ -29,7 +32,8 @@ class LangfuseTracer(SendingTracer):
         sender: OpenSender = ObservationSender,
     ) -> None:
         def connect() -> ObservationSink:
-            # Not an import above: loading the SDK takes a second, which must not be the start's but the thread's.
+            # Not imported above: loading the SDK takes a second, which belongs to the thread, not
+            # to the start.
             return cast(_SinkModule, import_module(_SINK)).LangfuseSink(
                 public_key=public_key,
                 secret_key=secret_key,

@@ -1,6 +1,6 @@
-"""Observations as Langfuse takes them, by the client of Langfuse's own SDK: see ADR 0038 for the parts that are used.
+"""Sends observations with the client of Langfuse's SDK. ADR 0038 says which parts are used.
 
-Heavy to import (a second of CPU): for the sending thread only.
+Heavy to import (a second of CPU): only for the sending thread.
 """
 
 import json
@@ -27,19 +27,21 @@ _Attributes = langfuse.LangfuseOtelSpanAttributes
 _SCOPE = "langfuse-sdk"
 """The scope by which Langfuse recognizes spans of its SDK."""
 _NEVER_S = 24 * 3_600.0
-"""Interval of the client's threads for spans and scores: they have nothing to send."""
+"""Interval of the client's threads for spans and scores, which have nothing to send."""
 _CLOSING_S = 1.0
 _OWN_HEADERS = frozenset({"authorization", "content-type", "user-agent"})
-"""Of the exporter, besides `x-langfuse-…`."""
+"""Headers of the exporter, besides `x-langfuse-…`."""
 
 
 class LangfuseSink:
-    """Sends observations to a Langfuse project. `content` False keeps prompts, arguments and results out; secrets are
-    kept out always. A request takes at most `timeout_s`, rounded up to seconds, its repetitions included.
+    """Sends observations to a Langfuse project.
 
-    `foreign_headers` names the headers of OTEL_EXPORTER_OTLP_HEADERS, which the exporter would add to its own: they
-    belong to another backend and are sent empty. The SDK has one client for each public key and process, also after it
-    was closed: a second sink with the same key raises RuntimeError.
+    - `content` False omits prompts, arguments and results; secrets are always omitted.
+    - A request takes at most `timeout_s`, rounded up to seconds, including retries.
+    - `foreign_headers` names the headers of OTEL_EXPORTER_OTLP_HEADERS, which the exporter would
+      add. They belong to another backend and are sent empty.
+    - The SDK has one client per public key and process, even after it is closed. A second sink with
+      the same key raises RuntimeError.
     """
 
     def __init__(
@@ -73,12 +75,13 @@ class LangfuseSink:
         self._content = _Content(shown=content, redactor=redactor)
 
     def send(self, observations: Sequence[Observation]) -> bool:
-        """Export them in one request by the client's exporter; False if it was not accepted."""
+        """Export the observations in one request; False if it was rejected."""
         spans = [self._span(observation) for observation in observations]
         return self._processor.span_exporter.export(spans) is SpanExportResult.SUCCESS
 
     def close(self) -> None:
-        """End the connection, the wait before a repetition, and the client's threads; waits a second at most."""
+        """Close the connection, stop retries, and end the client's threads; waits at most a
+        second."""
         closing = threading.Thread(target=self._close, name="langfuse-closing", daemon=True)
         closing.start()
         closing.join(_CLOSING_S)
@@ -128,15 +131,14 @@ _Observed = (
 
 
 class _AddedProcessors(SynchronousMultiSpanProcessor):
-    """Takes the processor that the client adds to its tracer provider, and passes no spans on: its queue does not report
-    whether Langfuse accepted a batch. Only its exporter is used."""
+    """Captures the processor that the client adds to its tracer provider, and passes no spans on.
+    Its queue does not report rejected batches; only its exporter is used."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.of_client: BatchSpanProcessor | None = None
 
     def add_span_processor(self, span_processor: SpanProcessor) -> None:
-        """Remember it."""
         if isinstance(span_processor, BatchSpanProcessor):
             self.of_client = span_processor
 
@@ -152,21 +154,22 @@ class _Told(TypedDict):
 
 
 class _Content:
-    """What is sent of an observation: without secrets, and without prompts and results unless `shown`."""
+    """The content of an observation: without secrets, and without prompts and results unless
+    `shown`."""
 
     def __init__(self, *, shown: bool, redactor: Redactor) -> None:
         self._shown = shown
         self._redactor = redactor
 
     def of_trace(self, observation: Observation) -> dict[str, str]:
-        """Attributes of the whole trace, on every span: the spans of a run are shown before the run has ended."""
+        """Attributes of the whole trace, on every span, because spans of a run are visible before
+        the run ends."""
         told = {_Attributes.TRACE_NAME: observation.trace_name, _Attributes.TRACE_SESSION_ID: observation.session_id}
         for name, value in observation.trace_metadata.items():
             told[f"{_Attributes.TRACE_METADATA}.{name}"] = as_json(self._redactor.redact_value(value, name))
         return {name: encodable(text) for name, text in told.items()}
 
     def of_observation(self, observation: Observation) -> _Told:
-        """Arguments of the SDK's observation."""
         failed = observation.error is not None
         return {
             "input": self._input(observation),
@@ -195,7 +198,8 @@ class _Content:
 
 
 def _usage(usage: ModelUsage | None) -> dict[str, int] | None:
-    """Langfuse adds up what begins with `input`, so cached tokens are told apart from the others."""
+    """Langfuse sums everything that begins with `input`, so cached tokens are reported
+    separately."""
     if usage is None:
         return None
     return {

@@ -1,4 +1,4 @@
-"""No tracing: what runs when no backend is configured."""
+"""No tracing, without a configured backend."""
 
 from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord, WorkflowRecord
 from domain.agents.agent import Agent
@@ -8,34 +8,31 @@ from domain.runs.run import Run
 
 
 class NullTracer:
-    """Takes everything and tells nobody."""
+    """Discards all records."""
 
     @property
     def enabled(self) -> bool:
-        """Nobody listens."""
         return False
 
     def generation(self, record: GenerationRecord) -> None:
-        """Nothing is kept."""
+        """Discarded."""
 
     def tool_call(self, record: ToolCallRecord) -> None:
-        """Nothing is kept."""
+        """Discarded."""
 
     def run_finished(self, run: Run, agent: Agent | None) -> None:
-        """Nothing is kept."""
+        """Discarded."""
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
-        """No context: there is no trace to go on with."""
         return {}
 
     def workflow_finished(self, record: WorkflowRecord) -> None:
-        """Nothing is kept."""
+        """Discarded."""
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
-        """Nothing is kept."""
+        """Discarded."""
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
-        """No context either."""
         return {}
 
     async def close(self) -> None:

@@ -1,6 +1,8 @@
-"""A thread of its own that makes observations of records and sends them, so that tracing never holds up the event loop.
+"""A thread that converts records to observations and sends them, so that tracing never blocks the
+event loop.
 
-The queue is bounded, a circuit breaker gives up on a backend that does not answer, and closing takes a bounded time.
+The queue is bounded, a circuit breaker handles an unresponsive backend, and closing takes bounded
+time.
 """
 
 import asyncio
@@ -18,27 +20,30 @@ logger = logging.getLogger(__name__)
 Observe = Callable[[], Observation]
 
 _PER_REQUEST = 64
-"""Few enough that a request stays in the low megabytes even when every observation carries its full content."""
+"""Small enough that a request stays within a few megabytes even with full content."""
 
 
 class ObservationSink(Protocol):
-    """A backend, used by the sending thread alone but for `close`."""
+    """A backend. Only the sending thread uses it, except for `close`."""
 
     def send(self, observations: Sequence[Observation]) -> bool:
-        """Deliver them; False if the backend did not take them. May wait and raise."""
+        """Deliver the observations; False if the backend rejected them. May block and raise."""
         ...
 
     def close(self) -> None:
-        """No more will follow. Called from any thread, also to cut a `send` short that waits to try again."""
+        """Nothing more follows. Called from any thread, also to interrupt a `send` that waits to
+        retry."""
         ...
 
 
 class ObservationSender:
-    """Takes what is to be told from any thread; works it out and sends it on its own.
+    """Accepts records from any thread; converts and sends them on its own thread.
 
-    `connect` makes the sink, on that thread too and only when there is something to send: backends are heavy to load.
-    `collect_s` is how long it waits for company before it sends, `cooldown_s` how long it drops everything after a
-    failure. A full queue drops what is new.
+    - `connect` creates the sink on that thread, and only when there is something to send, because
+      backends are heavy to load.
+    - `collect_s` is how long records are batched before they are sent.
+    - `cooldown_s` is how long everything is dropped after a failure.
+    - A full queue drops new records.
     """
 
     def __init__(
@@ -62,17 +67,17 @@ class ObservationSender:
         self._given_up = threading.Event()
         self._failing_until: float | None = None
         self._dropped = 0
-        # A daemon: a request that hangs must not keep the process from ending.
+        # A daemon thread, so that a hanging request does not keep the process alive.
         self._thread = threading.Thread(target=self._work, name="trace-sender", daemon=True)
         self._thread.start()
 
     @property
     def dropped(self) -> int:
-        """How many were lost so far: to a full queue, to a failure, or while giving a failing backend a rest."""
+        """The number of lost records: a full queue, a failure, or the pause after a failure."""
         return self._dropped
 
     def submit(self, observe: Observe) -> None:
-        """Hand over something to tell. Returns at once; never raises."""
+        """Queue a record. Returns at once; never raises."""
         if len(self._queue) >= self._queue_size or self._closing.is_set():
             self._dropped += 1
             return
@@ -81,13 +86,13 @@ class ObservationSender:
             self._awake.set()
 
     async def close(self, timeout_s: float = 2.5) -> None:
-        """Send what is queued, for at most `timeout_s`; what a hanging backend has not taken by then is lost."""
+        """Send what is queued, for at most `timeout_s`; the rest is lost."""
         self._closing.set()
         self._awake.set()
         await asyncio.to_thread(self._thread.join, timeout_s)
         self._given_up.set()
         if self._thread.is_alive():
-            logger.warning("traces were not sent in time and are lost", extra={"left": len(self._queue)})
+            logger.warning("traces were not sent in time; they are lost", extra={"left": len(self._queue)})
             if self._sink is not None:
                 self._sink.close()
 
@@ -117,19 +122,19 @@ class ObservationSender:
             if self._sink is None:
                 self._sink = self._connect()
             return self._sink.send(observations)
-        except Exception:  # whatever the backend meets, the thread goes on
+        except Exception:  # the thread survives any failure of the backend
             logger.exception("traces could not be sent")
             return False
 
     def _note(self, sent: bool, count: int) -> None:
         if sent:
             if self._failing_until is not None:
-                logger.info("traces are sent again", extra={"lost": self._dropped})
+                logger.info("sending traces resumed", extra={"lost": self._dropped})
             self._failing_until = None
             return
         self._dropped += count
         if self._failing_until is None and not self._given_up.is_set():
-            logger.warning("traces cannot be sent and are dropped until the backend answers again")
+            logger.warning("traces cannot be sent; dropped until the backend answers")
         self._failing_until = self._monotonic() + self._cooldown_s
 
 
@@ -137,5 +142,5 @@ def _observed(batch: Sequence[Observe]) -> Iterator[Observation]:
     for observe in batch:
         try:
             yield observe()
-        except Exception:  # one bad record must not take its neighbours along
-            logger.exception("a trace record could not be told")
+        except Exception:  # one bad record must not affect others
+            logger.exception("trace record could not be converted")

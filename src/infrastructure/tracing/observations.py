@@ -1,4 +1,4 @@
-"""What a trace says of a run, its model calls and its tool calls, before it takes the form of any backend."""
+"""Observations of runs, model calls and tool calls, independent of a backend's format."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ GENERATION_NAME = "model_call"
 
 
 class ObservationKind(StrEnum):
-    """Kinds of span, in Langfuse's words."""
+    """Kinds of spans, in Langfuse's terms."""
 
     AGENT = "agent"
     GENERATION = "generation"
@@ -36,9 +36,13 @@ class ObservationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One span, of the trace of a run, or of the gateway session or workflow run that `run_id` is then. `error` is set for what failed: a stable code or word, never content. `trace_metadata` describes the
-    run; `parent_id` is None for the root. A model call has its `prompt` instead of an input: it is as long as the
-    thread, and whoever shows it takes as much of it as is wanted, by `newest_first`."""
+    """One span in the trace of a run, a gateway session or a workflow run (`run_id`).
+
+    - `error` is set for failures: a stable code, never content.
+    - `trace_metadata` describes the run. `parent_id` is None for the root.
+    - A model call has its `prompt` instead of an input. The prompt is as long as the thread; sinks
+      take a part of it with `newest_first`.
+    """
 
     kind: ObservationKind
     name: str
@@ -61,7 +65,7 @@ class Observation:
 
 
 def traced_as(run: Run) -> RunId | WorkflowRunId:
-    """What the run's trace is of: its own, unless a workflow's node began it."""
+    """The id that the run's trace derives from: the run, or the workflow run that started it."""
     return _workflow_run_of(run) or run.id
 
 
@@ -78,7 +82,7 @@ def _trace_name(run: Run) -> str:
 
 
 def run_observation(run: Run, agent: Agent | None) -> Observation:
-    """The run as a whole, once it has ended."""
+    """The observation of a whole run after its end."""
     failed = run.status in (RunStatus.FAILED, RunStatus.HALTED)
     metadata: JsonObject = {
         "status": run.status.value,
@@ -111,7 +115,7 @@ def run_observation(run: Run, agent: Agent | None) -> Observation:
 
 
 def generation_observation(record: GenerationRecord) -> Observation:
-    """A model call, answered or failed."""
+    """The observation of a model call, successful or failed."""
     run, request, reply = record.run, record.request, record.reply
     metadata: JsonObject = {
         "turn": record.turn,
@@ -146,7 +150,7 @@ def generation_observation(record: GenerationRecord) -> Observation:
 
 
 def tool_call_observation(record: ToolCallRecord) -> Observation:
-    """A tool call, whatever its outcome."""
+    """The observation of a tool call, whatever its outcome."""
     run, call = record.run, record.call
     metadata: JsonObject = {
         "tool_name": call.name,
@@ -179,7 +183,7 @@ def tool_call_observation(record: ToolCallRecord) -> Observation:
 
 
 def _tool_span_name(record: ToolCallRecord) -> str:
-    """`mcp_tool__` and the server's own name for the tool, or `tool__` and its type."""
+    """`mcp_tool__` and the server's own tool name, or `tool__` and the type."""
     if record.call.type is not ToolType.MCP_TOOL:
         return f"tool__{_tool_type(record.call)}"
     named = _named_by_server(record)
@@ -187,8 +191,8 @@ def _tool_span_name(record: ToolCallRecord) -> str:
 
 
 def _named_by_server(record: ToolCallRecord) -> tuple[str, str] | None:
-    """The server's slug and its own name for the tool. Where the tool is not at hand they are read from what the model
-    calls it, `mcp__<server>__<tool>`, which is cut where it would be too long; a slug has no underscore."""
+    """The server's slug and its own name for the tool. Without the tool they are parsed from the
+    model-facing name `mcp__<server>__<tool>`, which may be truncated; a slug has no underscore."""
     if record.tool is not None and record.tool.mcp is not None:
         return record.tool.mcp.server_slug, record.tool.mcp.tool_name
     if record.call.type is not ToolType.MCP_TOOL:
@@ -198,7 +202,7 @@ def _named_by_server(record: ToolCallRecord) -> tuple[str, str] | None:
 
 
 def _tool_type(call: ToolCall) -> str:
-    """The kind of tool; a search for tools is one of its own, answered by the run itself."""
+    """The type of a tool. A search for tools, which the run itself answers, has its own type."""
     if call.type is not None:
         return call.type.value
     return SEARCH_TOOLS if call.name == SEARCH_TOOLS and _succeeded(call) else "unknown"
@@ -226,7 +230,7 @@ def _trace_metadata(run: Run, agent_name: str | None) -> dict[str, str]:
 
 
 def newest_first(request: ModelRequest) -> Iterator[JsonObject]:
-    """The messages of a prompt as JSON, from the newest to the oldest."""
+    """The messages of a prompt as JSON, newest first."""
     for message in reversed(request.messages):
         yield {"role": message.role.value, "content": [_content(part) for part in message.content]}
 
@@ -250,7 +254,7 @@ def _content(part: Content) -> JsonObject:
 
 
 def _image(image: ImageContent) -> JsonObject:
-    """An image by its kind and size: the bytes would fill the trace store and tell its reader nothing."""
+    """An image by its type and size; the bytes would fill the trace store."""
     if image.data is None:
         return {"type": "image", "media_type": image.media_type, "url": image.url}
     return {"type": "image", "media_type": image.media_type, "bytes": len(image.data) * 3 // 4}

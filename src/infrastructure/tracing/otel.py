@@ -1,4 +1,4 @@
-"""Traces in any OpenTelemetry collector."""
+"""The OpenTelemetry adapter of the tracing ports."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -12,7 +12,8 @@ _SINK = "infrastructure.tracing.otel_sink"
 
 
 class OtelTracer(SendingTracer):
-    """Tells a collector of runs, over OTLP. `endpoint` is its base URL; `content` as for Langfuse."""
+    """Sends traces to a collector over OTLP. `endpoint` is its base URL; `content` as for
+    Langfuse."""
 
     def __init__(
         self,
@@ -25,7 +26,8 @@ class OtelTracer(SendingTracer):
         sender: OpenSender = ObservationSender,
     ) -> None:
         def connect() -> ObservationSink:
-            # Not an import above: loading the SDK takes long, which must not be the start's but the thread's.
+            # Not imported above: loading the SDK takes long, which belongs to the thread, not to
+            # the start.
             return cast(_SinkModule, import_module(_SINK)).OtelSink(
                 endpoint=endpoint, headers=headers, content=content, redactor=redactor, timeout_s=timeout_s
             )

@@ -1,6 +1,6 @@
-"""Observations as spans with the attributes of OpenTelemetry's conventions for generative AI, over OTLP.
+"""Exports observations over OTLP, as spans with OpenTelemetry's attributes for generative AI.
 
-Names of attributes: semantic conventions, gen-ai (development); no package is needed to write them down. Heavy to import.
+Attribute names: semantic conventions, gen-ai (development). Heavy to import.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ _MCP_TOOL_KIND = "extension"
 
 
 class OtelSink:
-    """Sends observations to a collector. A request takes at most `timeout_s`, its repetitions included."""
+    """Sends observations to a collector. A request takes at most `timeout_s`, including retries."""
 
     def __init__(
         self, *, endpoint: str, headers: Mapping[str, str], content: bool, redactor: Redactor, timeout_s: float
@@ -47,11 +47,11 @@ class OtelSink:
         )
 
     def send(self, observations: Sequence[Observation]) -> bool:
-        """Export them in one request; False if it was not accepted."""
+        """Export the observations in one request; False if it was rejected."""
         return self._exporter.export([self._span(each) for each in observations]) is SpanExportResult.SUCCESS
 
     def close(self) -> None:
-        """End the connection, and the wait before a repetition."""
+        """Close the connection and stop retries."""
         self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
     def _span(self, observation: Observation) -> ReadableSpan:
@@ -61,14 +61,14 @@ class OtelSink:
 
 
 class GenAiAttributes:
-    """What a span says by the conventions; what they have no name for stands under `dragoman.`."""
+    """The attributes of a span by the conventions. Attributes without a standard name begin with
+    `dragoman.`."""
 
     def __init__(self, *, content: bool, redactor: Redactor) -> None:
         self._content = content
         self._redactor = redactor
 
     def of(self, observation: Observation) -> dict[str, AttributeValue]:
-        """All attributes of a span."""
         told: dict[str, AttributeValue | None] = {
             "gen_ai.operation.name": _OPERATIONS.get(observation.kind),
             "gen_ai.conversation.id": observation.session_id,
@@ -107,7 +107,7 @@ class GenAiAttributes:
             reason = observation.metadata.get("finish_reason")
             said = {**message_in_parts(reply), "finish_reason": reason}
             yield "gen_ai.output.messages", cut(as_json([said]))
-        elif isinstance(reply, str):  # of the provider, when the call failed
+        elif isinstance(reply, str):  # the provider's message, when the call failed
             yield "dragoman.provider_message", cut(reply)
 
     def _passed(self, observation: Observation) -> Iterator[tuple[str, AttributeValue]]:
@@ -162,7 +162,7 @@ def _own(observation: Observation) -> Iterator[tuple[str, AttributeValue]]:
 
 
 def message_in_parts(message: JsonObject) -> JsonObject:
-    """A message of ours, `{role, content: […]}`, as the conventions have it: `{role, parts: […]}`."""
+    """A message `{role, content: […]}` in the form of the conventions: `{role, parts: […]}`."""
     content = message.get("content")
     parts: list[JsonValue] = (
         [_part(part) for part in content if isinstance(part, dict)] if isinstance(content, list) else []

@@ -1,4 +1,4 @@
-"""Traces kept in memory, for tests and for the demo's summary."""
+"""Traces in memory, for tests and for the demo's summary."""
 
 from application.system.lru import LruCache
 from application.tracing.ports import GatewayCallRecord, GenerationRecord, ToolCallRecord, WorkflowRecord
@@ -20,56 +20,51 @@ from infrastructure.tracing.workflow_observations import workflow_observations
 
 
 class RecordingTracer:
-    """Keeps the traces of the last `max_runs` runs; a span told twice is kept once, as a backend would."""
+    """Stores the traces of the last `max_runs` runs. A span that is recorded twice is stored once,
+    as in a backend."""
 
     def __init__(self, *, max_runs: int = 1_000) -> None:
         self._traces: LruCache[str, dict[int, Observation]] = LruCache(max_runs)
 
     @property
     def enabled(self) -> bool:
-        """Everything is kept."""
         return True
 
     def generation(self, record: GenerationRecord) -> None:
-        """Keep the model call."""
         self._keep(generation_observation(record))
 
     def tool_call(self, record: ToolCallRecord) -> None:
-        """Keep the tool call."""
         self._keep(tool_call_observation(record))
 
     def run_finished(self, run: Run, agent: Agent | None) -> None:
-        """Keep the run."""
         self._keep(run_observation(run, agent))
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
-        """The same context as a real backend's."""
+        """The same context as that of a backend."""
         return {"traceparent": span_ids.traceparent(traced_as(run), call_id)}
 
     def workflow_finished(self, record: WorkflowRecord) -> None:
-        """Keep the workflow run."""
         for observe in workflow_observations(record):
             self._keep(observe())
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
-        """Keep the call of a gateway session."""
         self._keep(gateway_call_observation(record))
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
-        """The same context as a real backend's."""
+        """The same context as that of a backend."""
         return {"traceparent": span_ids.traceparent(session.id, call_id)}
 
     async def close(self) -> None:
         """Nothing to end."""
 
     def spans(self, run_id: RunId | GatewaySessionId | WorkflowRunId) -> tuple[Observation, ...]:
-        """The spans of a run, of a gateway session, or of a workflow run without those of its agents' runs: its own first,
-        then the others by start."""
+        """The spans of a run, of a gateway session, or of a workflow run without its agents' runs: the
+        root first, then the others by start."""
         found = self._traces.get(run_id) or {}
         return tuple(sorted(found.values(), key=lambda span: (span.parent_id is not None, span.started_at)))
 
     def summary(self, run_id: RunId) -> str:
-        """The trace as a tree of lines for a terminal: name, what it was about, duration."""
+        """The trace as a tree of lines for a terminal: name, details, duration."""
         spans = self.spans(run_id)
         roots = [span for span in spans if span.parent_id is None]
         children = [span for span in spans if span.parent_id is not None]

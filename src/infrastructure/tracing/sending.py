@@ -1,4 +1,5 @@
-"""Traces in a backend elsewhere. What happens on the caller's side: an append to a queue; the rest is the sending thread's."""
+"""Tracing to a remote backend. The caller only appends to a queue; the sending thread does the
+rest."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,26 +24,23 @@ OpenSender = Callable[[Callable[[], ObservationSink]], ObservationSender]
 
 
 class SendingTracer:
-    """Tells the backend that `connect` reaches. One that is away costs a run nothing, and its observations are lost."""
+    """Sends records to the backend that `connect` reaches. An unavailable backend costs a run
+    nothing; its observations are lost."""
 
     def __init__(self, connect: Callable[[], ObservationSink], *, sender: OpenSender = ObservationSender) -> None:
         self._sender = sender(connect)
 
     @property
     def enabled(self) -> bool:
-        """There is a backend."""
         return True
 
     def generation(self, record: GenerationRecord) -> None:
-        """A model call is over."""
         self._sender.submit(partial(generation_observation, record))
 
     def tool_call(self, record: ToolCallRecord) -> None:
-        """A tool call is over."""
         self._sender.submit(partial(tool_call_observation, record))
 
     def run_finished(self, run: Run, agent: Agent | None) -> None:
-        """The run has ended; its trace is complete."""
         self._sender.submit(partial(run_observation, run, agent))
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
@@ -50,12 +48,10 @@ class SendingTracer:
         return {"traceparent": span_ids.traceparent(traced_as(run), call_id)}
 
     def workflow_finished(self, record: WorkflowRecord) -> None:
-        """The workflow run has ended."""
         for observe in workflow_observations(record):
             self._sender.submit(observe)
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
-        """A call of a gateway session is over."""
         self._sender.submit(partial(gateway_call_observation, record))
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:

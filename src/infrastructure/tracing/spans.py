@@ -1,4 +1,4 @@
-"""Finished OpenTelemetry spans with derived ids, made of observations after the fact; and what their content may weigh.
+"""Finished OpenTelemetry spans with derived ids, created from observations, with bounded content.
 
 Heavy to import: for sinks, on the sending thread.
 """
@@ -30,12 +30,13 @@ from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.observations import Observation, newest_first
 
 MAX_CONTENT = 256 * 1024
-"""Characters of one attribute."""
+"""Most characters of one attribute."""
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 
 class SpanMaker:
-    """Makes spans through its own tracer provider. `processors` receives what others add to that provider."""
+    """Creates spans with its own tracer provider. `processors` gets what others add to that
+    provider."""
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class SpanMaker:
     ) -> None:
         self._ids = _DerivedIds()
         self.provider = TracerProvider(
-            sampler=ALWAYS_ON,  # not what the environment says of other tracers
+            sampler=ALWAYS_ON,  # ignores settings in the environment for other tracers
             resource=Resource({SERVICE_NAME: "dragoman", SERVICE_VERSION: version("dragoman")}),
             active_span_processor=processors,
             id_generator=self._ids,
@@ -76,7 +77,7 @@ class SpanMaker:
         *,
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> Span:
-        """The span at its start, with the ids of the observation; the caller ends it."""
+        """The started span with the ids of the observation; the caller ends it."""
         self._ids.next_trace_id, self._ids.next_span_id = observation.trace_id, observation.span_id
         return self._tracer.start_span(
             observation.name,
@@ -88,7 +89,7 @@ class SpanMaker:
 
 
 def finished(span: Span) -> ReadableSpan:
-    """The ended span, for an exporter. Raises TypeError where OpenTelemetry is disabled."""
+    """The ended span, for an exporter. Raises TypeError if OpenTelemetry is disabled."""
     if not isinstance(span, ReadableSpan):
         raise TypeError("OpenTelemetry is disabled in this process (OTEL_SDK_DISABLED)")
     return span
@@ -100,7 +101,7 @@ def end_time(observation: Observation) -> int:
 
 
 class _DerivedIds(IdGenerator):
-    """Gives the ids it was told to; used by one thread, a span at a time."""
+    """Returns preset ids; used by one thread, one span at a time."""
 
     def __init__(self) -> None:
         self.next_trace_id = 0
@@ -116,8 +117,11 @@ class _DerivedIds(IdGenerator):
 def newest_messages(
     prompt: ModelRequest, redactor: Redactor, shape: Callable[[JsonObject], JsonValue], *, system: JsonValue = None
 ) -> str:
-    """The messages of a prompt as a JSON array, oldest first, without secrets: from the newest back to what fits, so that
-    the work is bounded however long the thread is. What does not fit is told by its number; `system` stands before it all."""
+    """The messages of a prompt as a JSON array, oldest first, without secrets.
+
+    Messages are taken from the newest back until the limit, so that the work is bounded for long
+    threads. Omitted messages are replaced by their number; `system` comes first.
+    """
     parts: list[str] = []
     size = 0
     for message in newest_first(prompt):
@@ -133,23 +137,22 @@ def newest_messages(
 
 
 def redacted(redactor: Redactor, value: JsonObject) -> JsonObject:
-    """The object without secrets."""
     clean = redactor.redact_value(value)
     return clean if isinstance(clean, dict) else {}
 
 
 def as_json(value: object) -> str:
-    """Text for people, not only for ASCII."""
+    """JSON with non-ASCII characters unescaped."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def encodable(text: str) -> str:
-    """Lone surrogates, which JSON can hold and protobuf cannot, as question marks."""
+    """The text with question marks in place of lone surrogates, which protobuf cannot encode."""
     return text.encode(errors="replace").decode()
 
 
 def cut(text: str) -> str:
-    """The text, or its beginning and how much is missing."""
+    """The text, or its beginning and the number of missing characters."""
     return text if len(text) <= MAX_CONTENT else f"{text[:MAX_CONTENT]}… [{len(text) - MAX_CONTENT} characters more]"
 
 

@@ -1,4 +1,4 @@
-"""What a trace says of a workflow run and its nodes; the runs of its agents stand below their nodes."""
+"""Observations of workflow runs and their nodes. Runs of agents are below their nodes."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -13,7 +13,7 @@ from infrastructure.tracing.observations import WORKFLOW_NAME, Observation, Obse
 
 
 def workflow_observations(record: WorkflowRecord) -> tuple[Callable[[], Observation], ...]:
-    """The run as a whole, and each node that was executed, yet to be made."""
+    """Functions that create the observations of the run and of each executed node."""
     executed = (node for node in record.run.nodes.values() if node.started_at is not None)
     return (partial(_whole, record), *(partial(_node, record, node) for node in executed))
 

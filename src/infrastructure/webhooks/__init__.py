@@ -1,1 +1,1 @@
-"""Sending webhooks over HTTP."""
+"""Sends webhooks over HTTP."""

@@ -1,4 +1,5 @@
-"""Sends webhooks through the egress guard: what a name resolves to is vetted and connected to, and no redirect is followed."""
+"""Sends webhooks through the egress guard: resolved addresses are vetted and connected to, and
+redirects are not followed."""
 
 import asyncio
 import ssl
@@ -15,13 +16,15 @@ from infrastructure.http.client import HttpClients
 from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 
 TIMEOUT_S = 15.0
-"""For everything from looking up the name to the end of the answer; well below the lease on a delivery."""
+"""For everything from the name look-up to the end of the response; much less than the lease of a
+delivery."""
 MAX_ANSWER_BYTES = 64 * 1024
-"""What an answer says is of no interest: it is read so far only that the connection can be used again."""
+"""The response body is ignored. It is read up to this size so that the connection can be reused."""
 
 
 class HttpWebhookSender:
-    """The `WebhookSender` port. One client for all receivers: no cookies, no credentials, no proxies."""
+    """The `WebhookSender` port: one client for all receivers, without cookies, credentials or
+    proxies."""
 
     def __init__(
         self,
@@ -42,7 +45,6 @@ class HttpWebhookSender:
         self._client: httpx.AsyncClient | None = None
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Attempt:
-        """POST, and what came of it."""
         try:
             self._egress.check(url)
             async with asyncio.timeout(self._timeout_s):
@@ -98,7 +100,7 @@ class HttpWebhookSender:
 
 
 async def _read_some(response: httpx.Response) -> None:
-    """The status counts even where the rest breaks off."""
+    """Drain the response. The status is valid even if the body breaks off."""
     read = 0
     try:
         async for chunk in response.aiter_raw():
@@ -110,14 +112,14 @@ async def _read_some(response: httpx.Response) -> None:
 
 
 def _retry_after_s(value: str | None, now: datetime) -> float | None:
-    """RFC 9110, section 10.2.3: seconds, or a date; None for anything else."""
+    """Seconds from a number or a date (RFC 9110, section 10.2.3); None for anything else."""
     if value is None:
         return None
     if value.strip().isdecimal():
         return float(value) if len(value) < 10 else None
     try:
         moment = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):  # of an offset with ever so many digits
+    except (ValueError, OverflowError):  # offsets with too many digits
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -138,7 +140,7 @@ def _failure(error: Exception) -> SendFailure:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The errors behind an error; aiohttp keeps that of a connection in `os_error`."""
+    """The causes of an error; aiohttp stores that of a connection in `os_error`."""
     seen: set[int] = set()
     left: list[BaseException | None] = [error]
     while left:

@@ -1,4 +1,4 @@
-"""Loads the HTTP client of webhooks with the first delivery: a service without webhooks need not hold one."""
+"""Loads the HTTP client of webhooks at the first delivery, to save memory in a service without webhooks."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from domain.webhooks.delivery import Attempt
 
 
 class LazyWebhookSender(LazyClosable[WebhookSender]):
-    """`WebhookSender` that is loaded by the first delivery."""
+    """`WebhookSender` that is loaded at the first delivery."""
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Attempt:
         return await (await self.warm()).send(url, headers, body)

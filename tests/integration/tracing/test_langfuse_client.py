@@ -142,7 +142,7 @@ async def test_what_the_client_logs_goes_through_the_log_of_the_service_and_name
     logging.getLogger("langfuse").warning("about what the service says itself")
 
     events = [json.loads(line)["event"] for line in lines.getvalue().splitlines()]
-    assert "traces cannot be sent and are dropped until the backend answers again" in events
+    assert "traces cannot be sent; dropped until the backend answers" in events
     assert events.count("to the service's log only") == 1
     assert "about what the service says itself" not in events
     assert "sk-lf-2" not in lines.getvalue()

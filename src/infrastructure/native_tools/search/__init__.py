@@ -1,1 +1,1 @@
-"""Search providers behind internet_search."""
+"""Search providers for internet_search."""

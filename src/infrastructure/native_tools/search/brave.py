@@ -9,11 +9,11 @@ from infrastructure.native_tools.search.json_api import exchanged, listed
 from infrastructure.native_tools.search.provider import MAX_RESULTS, SearchError, SearchFault, SearchResult, results_of
 
 _MAX_WORDS = 50
-"""Brave's own bound, beside 400 characters."""
+"""Brave's own limit, besides 400 characters."""
 
 
 class BraveSearch:
-    """`web.results` of one request; Brave gives at most twenty."""
+    """`web.results` of one request; Brave returns at most twenty."""
 
     def __init__(self, *, client: httpx.AsyncClient, base_url: str, api_key: str) -> None:
         self._client = client
@@ -22,11 +22,9 @@ class BraveSearch:
 
     @property
     def name(self) -> str:
-        """As people know it."""
         return "Brave Search"
 
     async def search(self, query: str, *, max_results: int, timeout_s: float) -> tuple[SearchResult, ...]:
-        """See the port."""
         if len(query.split()) > _MAX_WORDS:
             raise SearchError(SearchFault.INVALID_QUERY, "more than 50 words")
         request = self._client.build_request(
@@ -45,5 +43,4 @@ class BraveSearch:
         return results_of(((hit.get("title"), hit.get("url"), hit.get("description")) for hit in found), max_results)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._client.aclose()

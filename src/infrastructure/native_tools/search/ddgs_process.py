@@ -1,8 +1,10 @@
-"""The process of one keyless search: ddgs asks DuckDuckGo's page for browsers without scripts, and reads its answer.
+"""The process of one keyless search: ddgs requests DuckDuckGo's page for browsers without scripts,
+and parses it.
 
-Started as `python -I -m infrastructure.native_tools.search.ddgs_process`; above it is duckduckgo.py. The library blocks, brings an HTTP
-client of its own and parses HTML: three reasons to keep it out of the service. Reads `{"query", "base_url", "timeout_s"}`
-on stdin, writes `{"results": [[title, url, snippet]]}` or `{"fault", "detail"}` on stdout. Ends by alarm if not before.
+Started as `python -I -m infrastructure.native_tools.search.ddgs_process`. Above: `duckduckgo.py`.
+The library blocks, has its own HTTP client and parses HTML; therefore it runs outside the service.
+It reads `{"query", "base_url", "timeout_s"}` on stdin and writes `{"results": [[title, url,
+snippet]]}` or `{"fault", "detail"}` on stdout. An alarm ends it if it hangs.
 """
 
 import json
@@ -16,13 +18,13 @@ from ddgs.results import TextResult
 
 _MAX_RESULTS = 20
 _CHALLENGES = ("anomaly-modal", "anomaly.js")
-"""In the page that asks whether a person is searching: searches came too fast from this address."""
+"""Marks of the page that asks for a human check after too many searches from this address."""
 _BY_WAY = re.compile(r"(?:https?:)?//(?:[\w.-]+\.)?duckduckgo\.com/l/\?uddg=(.+?)(?:&rut=\w*)?")
 _TOO_MANY = frozenset({202, 403, 418, 429})
 
 
 class RefusedError(Exception):
-    """DuckDuckGo answers, but not with results."""
+    """DuckDuckGo answered without results."""
 
     def __init__(self, fault: str, detail: str) -> None:
         super().__init__(detail)
@@ -31,7 +33,8 @@ class RefusedError(Exception):
 
 
 class DuckduckgoAt(Duckduckgo):
-    """The library's engine at another address; it would take every status but 200 for "nothing found"."""
+    """The library's engine at another address. The original treats every status other than 200 as
+    "nothing found"."""
 
     def __init__(self, base_url: str, timeout_s: int) -> None:
         super().__init__(timeout=timeout_s)
@@ -51,7 +54,7 @@ class DuckduckgoAt(Duckduckgo):
 
 
 def found(query: str, base_url: str, timeout_s: int) -> dict[str, object]:
-    """What there is to say."""
+    """The answer of the process."""
     try:
         results = DuckduckgoAt(base_url, timeout_s).search(query)
     except RefusedError as refused:
@@ -68,13 +71,13 @@ def _fields(result: TextResult) -> tuple[str, str, str]:
 
 
 def _target(href: str) -> str:
-    """Where a result leads: DuckDuckGo may link by way of itself. The library has already undone the quoting."""
+    """The target of a result: DuckDuckGo may link through itself. The library has already decoded
+    the link."""
     by_way = _BY_WAY.fullmatch(href)
     return href if by_way is None else by_way[1]
 
 
 def main() -> int:
-    """One search."""
     asked = json.load(sys.stdin)
     timeout_s = max(1, int(asked["timeout_s"]))
     signal.alarm(timeout_s + 5)

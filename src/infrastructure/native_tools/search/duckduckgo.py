@@ -1,4 +1,5 @@
-"""Keyless search: DuckDuckGo by way of the ddgs library, in a process of its own for each search (ddgs_process.py)."""
+"""Keyless search: DuckDuckGo through the ddgs library, in a separate process for each search
+(`ddgs_process.py`)."""
 
 import asyncio
 import json
@@ -12,7 +13,7 @@ _SEARCH = ("-I", "-m", "infrastructure.native_tools.search.ddgs_process")
 
 
 class DuckDuckGoSearch:
-    """At most `max_concurrent` searches at a time; further ones wait, within their own time."""
+    """At most `max_concurrent` searches at a time; others wait within their own timeout."""
 
     def __init__(self, *, base_url: str, max_concurrent: int = 4) -> None:
         self._base_url = base_url
@@ -20,11 +21,10 @@ class DuckDuckGoSearch:
 
     @property
     def name(self) -> str:
-        """As people know it."""
         return "DuckDuckGo"
 
     async def search(self, query: str, *, max_results: int, timeout_s: float) -> tuple[SearchResult, ...]:
-        """See the port. The process is killed when its time is up, or the search is cancelled."""
+        """The process is killed at the deadline, or when the search is cancelled."""
         asked = json.dumps({"query": query, "base_url": self._base_url, "timeout_s": timeout_s}).encode()
         timeout = asyncio.timeout(timeout_s)
         try:

@@ -1,4 +1,5 @@
-"""One exchange with a search provider that speaks JSON over HTTP: bounded, and its failures told apart."""
+"""One bounded exchange with a search provider that speaks JSON over HTTP, and the classification of
+its failures."""
 
 import asyncio
 from http import HTTPStatus
@@ -27,8 +28,8 @@ async def exchanged(
     timeout_s: float,
     exhausted: frozenset[int] = frozenset(),
 ) -> object:
-    """The JSON that answers a request. `exhausted` are further statuses that say that the plan has no more searches.
-    Raises SearchError."""
+    """The JSON response to a request. `exhausted` are additional statuses that mean that the plan
+    has no searches left. Raises SearchError."""
     timeout = asyncio.timeout(timeout_s)
     try:
         async with timeout:
@@ -74,7 +75,7 @@ def _refusal(response: httpx.Response, exhausted: frozenset[int]) -> SearchError
 
 
 def listed(value: object, *path: str) -> list[dict[str, object]]:
-    """The objects in the list at `path`; empty where there is none."""
+    """The objects in the list at `path`; empty if it is missing."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

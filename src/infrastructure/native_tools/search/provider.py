@@ -1,4 +1,4 @@
-"""The port of search providers, and what their adapters share: results and failures in our own words."""
+"""The port of search providers, and their results and failures."""
 
 import html
 import re
@@ -17,28 +17,26 @@ _SPACES = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """One page that was found."""
-
     title: str
     url: str
     snippet: str
 
 
 class SearchFault(StrEnum):
-    """Why there are no results."""
+    """Why a search has no results."""
 
     RATE_LIMITED = "rate_limited"
-    """Too many searches in too short a time, or more than the plan has."""
+    """Too many searches in a short time, or more than the plan includes."""
     REFUSED = "refused"
-    """The provider does not know the key, or forbids it this."""
+    """The provider rejects the key."""
     INVALID_QUERY = "invalid_query"
     TIMEOUT = "timeout"
     UNAVAILABLE = "unavailable"
-    """Not reached, failed, or answered with what is no answer."""
+    """Not reachable, failed, or an unusable response."""
 
 
 class SearchError(Exception):
-    """A search without an answer. `detail` is for the log; no text of the provider's is in it."""
+    """A failed search. `detail` is for the log and contains no text of the provider."""
 
     def __init__(self, fault: SearchFault, detail: str = "", *, retry_after_s: int | None = None) -> None:
         super().__init__(f"{fault.value}: {detail}")
@@ -48,16 +46,14 @@ class SearchError(Exception):
 
 
 class SearchProvider(Protocol):
-    """Searches the web."""
-
     @property
     def name(self) -> str:
-        """As people know it."""
+        """The display name."""
         ...
 
     async def search(self, query: str, *, max_results: int, timeout_s: float) -> tuple[SearchResult, ...]:
-        """At most `max_results` results, the best first; none is an answer too. Raises SearchError. Cancellation stops
-        the work."""
+        """At most `max_results` results, best first, perhaps none. Cancellation stops the work.
+        Raises SearchError."""
         ...
 
     async def close(self) -> None:
@@ -66,8 +62,8 @@ class SearchProvider(Protocol):
 
 
 def results_of(found: Iterable[tuple[object, object, object]], max_results: int) -> tuple[SearchResult, ...]:
-    """Results from titles, URLs and snippets as a provider sent them: plain text on one line, web addresses only, each
-    once."""
+    """Results from a provider's titles, URLs and snippets: plain text on one line, only web
+    addresses, no duplicates."""
     results: dict[str, SearchResult] = {}
     for title, url, snippet in found:
         if len(results) == max_results:

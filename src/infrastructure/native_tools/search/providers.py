@@ -1,4 +1,5 @@
-"""Opens the search provider that the settings name. Imports HTTP clients: loaded at the first search."""
+"""Creates the configured search provider. It imports HTTP clients, so it is loaded at the first
+search."""
 
 from typing import assert_never
 
@@ -11,7 +12,8 @@ from infrastructure.settings import Settings
 
 
 def open_provider(settings: Settings) -> SearchProvider:
-    """The one provider of this service. Raises ValueError without its key, which `load_settings` has looked for."""
+    """The provider of this service. Raises ValueError without its key, which `load_settings` has
+    checked."""
     match settings.search_provider:
         case "duckduckgo":
             return DuckDuckGoSearch(base_url=settings.duckduckgo_base_url)
