@@ -1,30 +1,38 @@
 """Agents as files: reading one, and making the service's agent what the file says."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
+from domain.agents.agent import AgentSettings
 from domain.json_value import JsonObject, JsonValue
+from domain.policy.rule_json import policies_to_json
+from domain.policy.rules import ToolPolicies
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.definition_file import load_definition
 from interfaces.cli.failures import ApiProblem, UnexpectedAnswer
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
+
+def _as_json(default: object) -> JsonValue:
+    match default:
+        case ():
+            return []
+        case ToolPolicies():
+            return policies_to_json(default)
+        case None | bool() | str():
+            return default
+        case _:
+            raise TypeError(f"no JSON is known for the default {default!r}")
+
+
 _UNSET: Mapping[str, JsonValue] = {
-    "fallback_models": [],
-    "instructions": "",
-    "tools": [],
-    "mcp_servers": [],
-    "tool_allowlist": None,
-    "daily_budget_usd": None,
-    "tool_policies": {},
-    "canary_tokens": [],
-    "description": "",
-    "agents": [],
-    "enabled": True,
+    field.name: _as_json(field.default)
+    for field in fields(AgentSettings)
+    if field.default is not MISSING and field.name != "limits"
 }
-"""What a file that does not name a field means."""
+"""What a file that does not name a field means. Limits are merged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,26 +2,19 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from decimal import Decimal
 
 from domain.errors import Violation
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.limits import LimitSettings
 from interfaces.console.json_text import JsonTextError, json_of
 
 _INTEGER = re.compile(r"-?\d{1,18}")
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?")
 _ROW = re.compile(r"[a-z0-9]{1,16}")
-LIMITS = (
-    "max_turns",
-    "max_tool_calls",
-    "max_tokens",
-    "max_cost_usd",
-    "context_tokens",
-    "timeout_s",
-    "turn_tool_timeout_s",
-    "tool_timeout_s",
-)
-WHOLE_LIMITS = frozenset({"max_turns", "max_tool_calls", "max_tokens", "context_tokens"})
+LIMITS = tuple(field.name for field in fields(LimitSettings))
+WHOLE_LIMITS = frozenset(field.name for field in fields(LimitSettings) if field.type == int | None)
 
 
 class FormValues:
@@ -131,6 +124,11 @@ class FormValues:
                 return self.lines("allowlist_entries")
             case _:
                 return None
+
+
+def fields_of(settings: type, type_: object) -> tuple[str, ...]:
+    """Fields of a dataclass that have this type."""
+    return tuple(field.name for field in fields(settings) if field.type == type_)
 
 
 def limit_values(limits: Mapping[str, object]) -> dict[str, str]:

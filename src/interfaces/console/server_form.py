@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import StrEnum
 
 from domain.errors import Violation, invalid
 from domain.mcp.auth import secrets_of
 from domain.mcp.server import McpServerConfig, McpServerKind
+from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretRef, SecretValue
 from interfaces.http.mcp_servers.auth import auth_view
 
@@ -35,9 +37,14 @@ _TEXTS: Mapping[McpServerKind, tuple[str, ...]] = {
     McpServerKind.HTTP: ("url",),
     McpServerKind.SSE: ("url",),
 }
-_CHOICES = ("isolation", "on_connection_loss", "output_validation", "elicitation", "sampling", "roots")
-_NUMBERS = ("timeout_s", "idle_timeout_s", "max_response_bytes", "max_concurrency")
-_RATE = ("calls", "per_s")
+CHOICES: Mapping[str, type[StrEnum]] = {
+    field.name: field.type
+    for field in fields(McpServerConfig)
+    if isinstance(field.type, type) and issubclass(field.type, StrEnum) and field.name != "kind"
+}
+"""Fields with one of a few values. The template shows them; a field that it does not show is not sent."""
+_NUMBERS = tuple(field.name for field in fields(McpServerConfig) if field.type in (int, float))
+_RATE = tuple(field.name for field in fields(RateLimit))
 _AUTH_TEXTS: Mapping[str, tuple[str, ...]] = {
     "bearer": (),
     "api_key": ("header",),
@@ -67,7 +74,7 @@ class FilledIn:
         body: dict[str, object] = {"slug": self._text("slug") or ""}
         for name in _TEXTS[self.kind]:
             self._put(body, name, self._text(name))
-        for name in _CHOICES:
+        for name in CHOICES:
             if text := self._text(name):
                 body[name] = text
         for name in _NUMBERS:

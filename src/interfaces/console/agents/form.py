@@ -1,31 +1,33 @@
 """The form of an agent: its fields from an agent, the API's body from its fields, and which field a fault is about."""
 
 from collections.abc import Mapping
+from dataclasses import fields
+from decimal import Decimal
+from typing import cast
 
+from domain.agents.agent import AgentSettings
 from domain.errors import invalid
 from domain.json_value import JsonObject, JsonValue
 from interfaces.console import policy_rows
-from interfaces.console.form_values import LIMITS, FormValues, allowlist_values, joined, limit_values, text
+from interfaces.console.form_values import LIMITS, FormValues, allowlist_values, fields_of, joined, limit_values, text
 from interfaces.http.agents.views import AgentView
 
 TOOLS, SERVERS, CANARIES = "tools.", "servers.", "canary"
-_LISTS = {
-    "fallback_models": "fallback_models",
-    "tools": "tools",
-    "mcp_servers": "mcp_servers",
-    "agents": "agents",
-    "tool_allowlist": "allowlist_entries",
-}
-_PLAIN = frozenset({"name", "description", "model", "instructions", "daily_budget_usd", "enabled", *_LISTS})
+_TEXTS, _NAMES = fields_of(AgentSettings, str), ("name", "model")
+_LINES = tuple(name for name in fields_of(AgentSettings, tuple[str, ...]) if name not in ("tools", "mcp_servers"))
+_NUMBERS = fields_of(AgentSettings, Decimal | None)
+_PLAIN = frozenset(field.name for field in fields(AgentSettings)) - {"limits", "tool_policies", "canary_tokens"}
+"""Fields of the settings by the way they are entered. The template shows them; a field that it does not show is not sent."""
 NEW_AGENT = {"enabled": "on", "allowlist": "inherit"}
 """What stands in the form of an agent that is not there yet."""
 
 
 def agent_values(view: AgentView) -> dict[str, str]:
     """The fields of an agent as it is. Canary tokens are never read back."""
-    values = {name: text(view[name]) for name in ("name", "description", "model", "instructions", "daily_budget_usd")}
+    shown = cast("Mapping[str, JsonValue]", view)
+    values = {name: text(shown[name]) for name in (*_TEXTS, *_NUMBERS)}
     values |= {"version": str(view["version"])}
-    values |= {"fallback_models": joined(view["fallback_models"]), "agents": joined(view["agents"])}
+    values |= {name: joined(cast("list[str]", shown[name])) for name in _LINES}
     values |= {f"{TOOLS}{name}": "on" for name in view["tools"]}
     values |= {f"{SERVERS}{slug}": "on" for slug in view["mcp_servers"]}
     values |= allowlist_values(view["tool_allowlist"]) | limit_values(dict(view["limits"]))
@@ -42,14 +44,13 @@ def agent_values(view: AgentView) -> dict[str, str]:
 
 def agent_body(form: FormValues) -> JsonObject:
     """All of the agent as the API takes it. Raises INVALID with what cannot be read, by field."""
-    body = draft_body(form) | {
-        "name": form["name"].strip(),
-        "model": form["model"].strip(),
-        "fallback_models": form.lines("fallback_models"),
-        "description": form["description"],
-        "instructions": form["instructions"],
+    body = draft_body(form)
+    body |= {name: form[name] for name in _TEXTS if form.has(name)}
+    body |= {name: form[name].strip() for name in _NAMES}
+    body |= {name: form.lines(name) for name in _LINES if form.has(name)}
+    body |= {name: form.number(name) for name in _NUMBERS if form.has(name)}
+    body |= {
         "limits": form.limits(),
-        "daily_budget_usd": form.number("daily_budget_usd"),
         "canary_tokens": _canaries(form),
         "enabled": form.has("enabled"),
     }
@@ -75,7 +76,7 @@ def agent_field(form: FormValues, path: str) -> str | None:
     """The field that a path in the body means; None if it means none."""
     first, _, rest = path.partition(".")
     if first in _PLAIN or (first == "limits" and rest in LIMITS):
-        return path if first == "limits" else _LISTS.get(first, first)
+        return path if first == "limits" else "allowlist_entries" if first == "tool_allowlist" else first
     if first == policy_rows.PREFIX and path.count(".") > 1:
         return path  # as reading the form said it
     if first == "canary_tokens":

@@ -18,19 +18,14 @@ from application.secrets.queries import ListSecrets
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.server import (
-    ConnectionLoss,
-    ElicitationPolicy,
-    Isolation,
     McpServer,
     McpServerKind,
-    OutputValidation,
-    PassingPolicy,
 )
 from interfaces.console.faults import FormCheck, entered_version
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
-from interfaces.console.server_form import AUTH_TYPES, ENTRY_GROUPS, KINDS, MAX_ENTRIES, FilledIn
+from interfaces.console.server_form import AUTH_TYPES, CHOICES, ENTRY_GROUPS, KINDS, MAX_ENTRIES, FilledIn
 from interfaces.console.sessions import PATH
 from interfaces.console.whole_lists import all_of
 from interfaces.http.bodies import decoded_body
@@ -41,14 +36,6 @@ NEW = "/servers-new"
 """Not below /servers: a server may be called `new`."""
 _FEW = 2
 """Empty rows that a form begins with."""
-_CHOICES = {
-    "isolation": list(Isolation),
-    "on_connection_loss": list(ConnectionLoss),
-    "output_validation": list(OutputValidation),
-    "elicitation": list(ElicitationPolicy),
-    "sampling": list(PassingPolicy),
-    "roots": list(PassingPolicy),
-}
 
 
 @get(NEW)
@@ -223,7 +210,7 @@ def _context(kind: McpServerKind, server: McpServer | None, secrets: list[str]) 
         "server": view,
         "auth": None if view is None else view["auth"],
         "auth_types": AUTH_TYPES,
-        "choices": _CHOICES,
+        "choices": CHOICES,
         "groups": {"headers": "Headers"} if kind.is_remote else {"env": "Environment"},
         "few": _FEW,
         "secrets": secrets,
