@@ -1,1 +1,2 @@
-"""The gateway at `/mcp`: MCP over streamable HTTP, every released version that has it, on one URL."""
+"""The gateway at `/mcp`: MCP over streamable HTTP, in every released version with that transport,
+on one URL."""

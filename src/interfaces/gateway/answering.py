@@ -1,4 +1,5 @@
-"""Carries the answer to a request: as JSON, or as a stream; and keeps what is at work, so that it can be cancelled."""
+"""Sends the response to a request as JSON or as an event stream, and cancels requests in
+progress."""
 
 import asyncio
 import logging
@@ -19,11 +20,12 @@ from interfaces.gateway.wire import JSON_MEDIA, PING, frame, send_part, send_who
 logger = logging.getLogger(__name__)
 
 QUIET_S = 10.0
-"""How long a request may go unanswered before its answer becomes a stream, which comments keep alive."""
+"""A response that takes longer becomes a stream, which comments keep alive."""
 WATCH_AFTER_S = 0.2
-"""How long a request may take before it is looked whether its client is still there: most are answered by then."""
+"""After this time the endpoint checks whether the client is still connected. Most requests finish
+before."""
 ELSEWHERE_AFTER_S = 1.0
-"""And how much longer before it is looked whether it was taken back at another process."""
+"""After this additional time it also checks whether another process received a cancellation."""
 _Key = tuple[str, str, RequestId]
 _TakenBack = Callable[[], Coroutine[None, None, None]]
 Headers = Sequence[tuple[bytes, bytes]]
@@ -31,7 +33,8 @@ _FIRST = asyncio.FIRST_COMPLETED
 
 
 class GatewayAnswers:
-    """Answers requests one by one, each in the task that it came in: one of its own would cost as much as policy and audit."""
+    """Answers each request in the task that received it. A task per request would cost as much as
+    policy and audit."""
 
     def __init__(self, *, methods: GatewayMethods, cancellations: RequestCancellations) -> None:
         self._methods = methods
@@ -39,9 +42,13 @@ class GatewayAnswers:
         self._calls: dict[_Key, _Carrier] = {}
 
     async def answer(self, exchange: Exchange, receive: Receive, send: Send, headers: Headers = ()) -> None:
-        """Answer in JSON; or, if the client takes that, as a stream from the first thing that is to be told before the answer,
-        or when it takes long. Of the newer generation, a client that leaves cancels what it asked for; of the older, that goes on
-        until it is told not to (MCP 2025-11-25, transports: a disconnection is no cancellation)."""
+        """Send the response as JSON, or, if the client accepts it, as a stream. The response becomes a
+        stream at the first notification, or when it takes long.
+
+        - A modern client that disconnects cancels its request.
+        - A legacy request continues after a disconnection until it is cancelled (MCP 2025-11-25,
+          transports).
+        """
         sent = None if exchange.envelope.is_modern else _sent(exchange)
         taken_back = None if sent is None else partial(self._taken_back, sent)
         carrier = _Carrier(exchange, receive, send, headers, taken_back)
@@ -69,7 +76,7 @@ class GatewayAnswers:
         await carrier.finish(answer, status)
 
     async def cancel(self, sent: SentRequest) -> None:
-        """Stop what a client of the older generation no longer wants, wherever that is at work."""
+        """Cancel a legacy client's request, in whichever process it is running."""
         carrier = self._calls.get(_key(sent))
         if carrier is not None:
             carrier.cancel()
@@ -77,7 +84,7 @@ class GatewayAnswers:
             await self._cancellations.cancel(sent)
 
     async def result(self, exchange: Exchange) -> dict[str, object]:
-        """The result of a request that is answered elsewhere. Raises RpcError."""
+        """The result of a request whose response is sent elsewhere. Raises RpcError."""
         try:
             return await self._methods.answer(exchange)
         except RpcError:
@@ -91,10 +98,10 @@ class GatewayAnswers:
                     "method": exchange.message.method,
                 },
             )
-            raise RpcError(INTERNAL_ERROR, "The gateway failed. Its log says why.") from exc
+            raise RpcError(INTERNAL_ERROR, "The gateway failed; its log has the details.") from exc
 
     async def _taken_back(self, sent: SentRequest) -> None:
-        """Returns when the request was taken back at another process; never, if that cannot be known."""
+        """Returns when another process received the cancellation; never, if that cannot be read."""
         try:
             await self._cancellations.cancelled(sent)
         except ServiceError:
@@ -103,7 +110,8 @@ class GatewayAnswers:
 
 
 class _Carrier:
-    """One answer on its way: what is told before it, signs of life while it takes long, and whether its client has left."""
+    """One response in progress: its notifications, keep-alive comments, and whether the client has
+    disconnected."""
 
     __slots__ = (
         "_exchange",
@@ -136,17 +144,16 @@ class _Carrier:
         self._sending: asyncio.Lock | None = None
         self._streams = self._is_over = self._is_withdrawn = False
         self.has_left = False
-        """Whether the request was cancelled because its client has gone."""
+        """Whether the request was cancelled because its client disconnected."""
         is_asked = taken_back is not None and exchange.takes_stream and exchange.envelope.capabilities
         self.left = asyncio.Event() if is_asked else None
-        """Set when a client of the older generation has gone, which could have been asked something."""
+        """Set when a legacy client that could be asked for input has disconnected."""
 
     def begin(self) -> None:
-        """The request is being answered."""
         self._timer = asyncio.get_running_loop().call_later(WATCH_AFTER_S, self._watch)
 
     def end(self) -> None:
-        """There is an answer, or nobody waits for one."""
+        """The response is known, or the request was cancelled."""
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
@@ -154,24 +161,25 @@ class _Carrier:
             self._watcher.cancel()
 
     def cancel(self) -> None:
-        """Nobody wants the answer any more."""
+        """Cancel the request, if it is running."""
         if not self._is_over and not self._is_withdrawn and self._task is not None:
             self._is_withdrawn = True
             self._task.cancel()
 
     def was_cancelled(self) -> bool:
-        """Whether that was `cancel`, which is dealt with then, and not the end of the process."""
+        """Whether `cancel` caused the cancellation, which is then cleared, and not the end of the
+        process."""
         if self._is_withdrawn and self._task is not None:
             self._task.uncancel()
         return self._is_withdrawn
 
     async def tell(self, news: dict[str, object]) -> None:
-        """A message that belongs to the request, before its answer."""
+        """Send a message that belongs to the request, before its response."""
         if not self._is_over:
             await self._part(frame(news))
 
     async def finish(self, answer: dict[str, object], status: int) -> None:
-        """The answer itself."""
+        """Send the response."""
         if self._streams:
             await self._part(frame(answer), more=False)
         else:
@@ -211,7 +219,7 @@ class _Carrier:
             self.cancel()
 
     async def _part(self, part: bytes, *, more: bool = True) -> None:
-        """One after the other, whoever sends."""
+        """Send one part at a time, whichever task sends."""
         if self._sending is None:
             self._sending = asyncio.Lock()
         async with self._sending:

@@ -1,4 +1,4 @@
-"""Puts the gateway before the HTTP application: its two paths are answered here, all others there."""
+"""Routes the gateway's two paths here, and all others to the HTTP application."""
 
 import msgspec
 from litestar.enums import ScopeType
@@ -10,7 +10,7 @@ from interfaces.gateway.endpoint import METADATA_PATH, GatewayEndpoint
 
 
 def with_gateway(app: ASGIApp, endpoint: GatewayEndpoint, address: PublicAddress) -> ASGIApp:
-    """`app`, with the gateway and its metadata (RFC 9728) beside it."""
+    """`app` with the gateway and its metadata (RFC 9728)."""
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == ScopeType.HTTP:
@@ -28,7 +28,7 @@ def with_gateway(app: ASGIApp, endpoint: GatewayEndpoint, address: PublicAddress
 
 
 async def _send_metadata(send: Send, address: PublicAddress) -> None:
-    """Tokens come from Dragoman's API, not from an authorization server: there is none to name."""
+    """The metadata names no authorization server: tokens come from Dragoman's API."""
     document = {
         "resource": f"{address.url or ''}{GATEWAY_PATH}",
         "resource_name": "Dragoman",

@@ -1,5 +1,8 @@
-"""What servers ask of a client in the middle of its call, in the words of its generation; and its answers (MCP client/elicitation,
-client/sampling, client/roots; MCP 2026-07-28, basic/utilities/mrtr)."""
+"""Requests of servers to the client in the middle of its call, and the client's answers, in the
+format of its generation.
+
+MCP client/elicitation, client/sampling, client/roots; MCP 2026-07-28, basic/utilities/mrtr.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -21,7 +24,8 @@ _CAPABILITIES = frozenset(kind.capability for kind in ClientRequestKind)
 
 
 def askable_client(exchange: Exchange) -> AskableClient | None:
-    """How the client of a call can be asked; None if it cannot be. One of the older generation is, on the stream of its call."""
+    """How the client of a call can be asked; None if it cannot. A legacy client is asked on the
+    stream of its call."""
     capabilities, tell = exchange.envelope.capabilities, exchange.tell
     if exchange.envelope.is_modern:
         return AskableClient(capabilities=capabilities)
@@ -31,7 +35,7 @@ def askable_client(exchange: Exchange) -> AskableClient | None:
 
 
 class _OnStream:
-    """Asks by requests of the gateway's own, whose answers are posted."""
+    """Asks with requests of the gateway; the client posts its answers."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -43,17 +47,17 @@ class _OnStream:
         for note_id, request in questions:
             params = dict(request.params)
             if params.get("mode") == "url":
-                params["elicitationId"] = note_id  # which the older generation requires
+                params["elicitationId"] = note_id  # required by legacy versions
             await self._tell({"jsonrpc": "2.0", "id": note_id, "method": request.kind.value, "params": params})
 
     async def _take_back(self, note_ids: tuple[GatewayNoteId, ...]) -> None:
         for note_id in note_ids:
-            told: dict[str, object] = {"requestId": note_id, "reason": "Nobody waits for the answer any more."}
+            told: dict[str, object] = {"requestId": note_id, "reason": "The answer is no longer needed."}
             await self._tell({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": told})
 
 
 def input_required(asked: Asked) -> dict[str, object]:
-    """The answer to a call that goes on once the client has answered."""
+    """The response to a call that continues after the client has answered."""
     requests = {
         request.key: {"method": request.kind.value, "params": request.params}
         if request.params
@@ -64,7 +68,7 @@ def input_required(asked: Asked) -> dict[str, object]:
 
 
 def input_responses(exchange: Exchange) -> Mapping[str, JsonValue]:
-    """What the client answers with its request. Raises RpcError."""
+    """The client's answers in its request. Raises RpcError."""
     if not exchange.envelope.is_modern or "inputResponses" not in exchange.message.params:
         return {}
     responses = exchange.message.params["inputResponses"]
@@ -74,24 +78,24 @@ def input_responses(exchange: Exchange) -> Mapping[str, JsonValue]:
 
 
 def missing_capability(missing: JsonObject) -> RpcError:
-    """The server does not make the call for a client that cannot be asked."""
+    """The server refuses the call of a client that cannot answer its requests."""
     names = ", ".join(missing)
     return RpcError(
         MISSING_CAPABILITY,
-        f"The server needs a client with {names}. The call was not made.",
+        f"The server needs a client with {names}. The call was not executed.",
         data={"requiredCapabilities": missing},
         status=400,
     )
 
 
 class GatewayQuestions:
-    """Takes the answers that clients of the older generation post."""
+    """Accepts the answers that legacy clients post."""
 
     def __init__(self, *, answer_question: AnswerGatewayQuestion) -> None:
         self._answer_question = answer_question
 
     async def answered(self, session: GatewaySession, response: RpcResponse) -> None:
-        """Hand the answer on. Raises RpcError for one that nobody waits for, or that does not fit."""
+        """Pass the answer on. Raises RpcError if no request waits for it, or if it is invalid."""
         refusal = None
         if response.error is not None:
             said = response.error.get("message") if isinstance(response.error, dict) else None
@@ -103,7 +107,7 @@ class GatewayQuestions:
             await self._answer_question.execute(command)
         except ServiceError as error:
             if error.kind is ErrorKind.NOT_FOUND:
-                detail = "No request of ours is waiting for this answer."
+                detail = "No request is waiting for this answer."
                 raise RpcError(INVALID_REQUEST, detail, status=400) from error
             if error.kind is ErrorKind.INVALID:
                 raise RpcError(INVALID_PARAMS, error.detail, data={"code": error.code}, status=400) from error

@@ -1,5 +1,5 @@
-"""What the gateway does for resources, prompts and completion of the servers behind it (MCP server/resources, server/prompts,
-server/utilities/completion)."""
+"""Resources, prompts and completion of the servers behind the gateway (MCP server/resources,
+server/prompts, server/utilities/completion)."""
 
 from application.gateway.contents.content_names import ContentKind
 from application.gateway.contents.list_contents import ListGatewayContents, ListGatewayContentsCommand
@@ -24,11 +24,12 @@ READS = {
 }
 _OF_A_HOP = frozenset({"resultType", "ttlMs", "cacheScope", "_meta"})
 _RESOURCE_NOT_FOUND = -32002
-"""Until 2025-11-25; an invalid parameter since (MCP server/resources, error handling)."""
+"""Until 2025-11-25; later versions use "invalid params" (MCP server/resources, error handling)."""
 
 
 class GatewayContents:
-    """Answers requests for contents; both generations alike, but for how a missing resource is told."""
+    """Answers requests for contents. The generations differ only in the error for a missing
+    resource."""
 
     def __init__(self, *, list_contents: ListGatewayContents, read_content: ReadGatewayContent) -> None:
         self._list_contents = list_contents
@@ -45,8 +46,8 @@ class GatewayContents:
     async def read(
         self, session: GatewaySession, envelope: Envelope, method: str, params: JsonObject
     ) -> dict[str, object]:
-        """One resource, prompt or completion. A server's questions go to clients of the newer generation that can answer
-        them. Raises RpcError, ServiceError."""
+        """One resource, prompt or completion. Requests of a server go to modern clients that can
+        answer them. Raises RpcError, ServiceError."""
         command = ReadGatewayContentCommand(
             session=session,
             method=READS[method],
@@ -73,7 +74,7 @@ def _entry_json(entry: JsonObject) -> dict[str, object]:
 
 
 def content_error(error: ServiceError, params: JsonObject, *, is_modern: bool) -> Exception:
-    """What clients tell apart: nothing of that name, and what policy refuses; all else as elsewhere in the gateway."""
+    """The error for missing contents and for refusals by policy. Other errors stay unchanged."""
     if error.code in ("resource_not_found", "prompt_not_found", "content_not_found"):
         uri = params.get("uri")
         if not isinstance(uri, str):

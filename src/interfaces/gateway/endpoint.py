@@ -1,6 +1,7 @@
-"""The gateway's HTTP endpoint: checks who asks and from where, finds out which generation is spoken, and hands it on.
+"""The gateway's HTTP endpoint: authenticates a request, checks its origin, detects its protocol
+generation, and dispatches it.
 
-A plain ASGI application, so that a call costs no routing and no parsing that it does not need.
+A plain ASGI application, so that a call costs no unnecessary routing and parsing.
 """
 
 import asyncio
@@ -55,11 +56,11 @@ from interfaces.request_notes import notes_of
 MAX_BATCH = 50
 METADATA_PATH = "/.well-known/oauth-protected-resource"
 _ONCE = frozenset({"authorization", "content-type", "host", "mcp-session-id", "origin", VERSION_HEADER})
-"""Of these, whoever stands between may have read the other one."""
+"""A proxy may have read the other value of a duplicate of these headers."""
 
 
 class _Asked(NamedTuple):
-    """A request as it came; `duplicated` are the names of headers that came twice."""
+    """A request. `duplicated` are the names of headers that occur more than once."""
 
     scope: HTTPScope
     headers: dict[str, str]
@@ -69,8 +70,12 @@ class _Asked(NamedTuple):
 
 
 class GatewayEndpoint:
-    """Serves `/mcp`: POST, one message at a time (a 2025-03-26 client may send several); of the older generation also GET, a
-    stream of what changes, and DELETE, by which a client ends its session."""
+    """Serves `/mcp`.
+
+    - POST: one message (2025-03-26 clients may send several).
+    - GET, legacy only: a stream of changes.
+    - DELETE, legacy only: a client ends its session.
+    """
 
     def __init__(
         self,
@@ -91,7 +96,7 @@ class GatewayEndpoint:
         self._address = address
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Serve one request."""
         try:
             headers, duplicated = self._headers(scope)
         except RpcError as refused:
@@ -144,8 +149,8 @@ class GatewayEndpoint:
             await send_error(send, id_of(value), _untaken(error))
 
     def _headers(self, scope: HTTPScope) -> tuple[dict[str, str], frozenset[str]]:
-        """The headers of a request, and the names of those that came twice. Raises RpcError where one that matters did, or the
-        request comes from an origin that may send none."""
+        """The headers of a request, and the names of duplicates. Raises RpcError if a relevant
+        header is duplicated, or if the request's origin is not allowed."""
         headers, duplicated = read_headers(scope)
         if twice := duplicated & _ONCE:
             raise RpcError(INVALID_REQUEST, f"The header {min(twice)} came twice.", status=400)
@@ -165,7 +170,7 @@ class GatewayEndpoint:
         return Listener(session=session, is_open=is_open, receive=asked.receive, send=asked.send, client=client)
 
     async def _without_body(self, asked: _Asked, session: GatewaySession) -> None:
-        """What clients of the older generation do besides: listen, and say that they are done. Raises RpcError."""
+        """GET and DELETE of legacy clients: open a stream, or end the session. Raises RpcError."""
         method, headers = asked.scope["method"], asked.headers
         if method == "DELETE":
             await self._clients.end(session, headers)
@@ -185,7 +190,8 @@ class GatewayEndpoint:
         return await self._access.open(token.strip(), agent=agent[0] if agent else None)
 
     async def _send_refusal(self, scope: HTTPScope, send: Send, error: ServiceError) -> None:
-        """Why nothing is opened. Only an unknown token is told by the status: some clients take any other for a dead session."""
+        """Send the reason why no session is opened. Only an unknown token gets an error status:
+        some clients take any other status for a dead session."""
         notes_of(scope).refused(error)
         headers = [JSON_MEDIA]
         status = 200
@@ -193,7 +199,8 @@ class GatewayEndpoint:
             status = 401
             base = self._address.url or ""
             challenge = f'Bearer realm="dragoman", resource_metadata="{base}{METADATA_PATH}/mcp"'
-            if error.code != "token_missing":  # who sent none is only told what to send (RFC 6750, section 3.1)
+            # A request without a token only learns what to send (RFC 6750, section 3.1).
+            if error.code != "token_missing":
                 challenge += f', error="invalid_token", error_description="{error.detail}"'
             headers.append((b"www-authenticate", challenge.encode("latin-1", "replace")))
         elif error.kind is ErrorKind.UNAVAILABLE:
@@ -204,8 +211,8 @@ class GatewayEndpoint:
         await send_whole(send, status, msgspec.json.encode(fault), headers)
 
     async def _batch(self, asked: _Asked, session: GatewaySession, values: list[JsonValue]) -> None:
-        """Several messages at a time, which 2025-03-26 has and no other version. Each of them counts for the limits of its
-        token, as if it had come alone."""
+        """Several messages at a time, which only 2025-03-26 allows. Each one counts towards the
+        limits of its token, as if sent alone."""
         headers, send = asked.headers, asked.send
         if headers.get(VERSION_HEADER, LEGACY_VERSIONS[0]) != LEGACY_VERSIONS[0]:
             raise RpcError(INVALID_REQUEST, "The body must be a single JSON-RPC message.", status=400)
@@ -215,7 +222,7 @@ class GatewayEndpoint:
 
         async def answered(place: int, value: JsonValue) -> dict[str, object] | None:
             try:
-                if place:  # the first one has been let in
+                if place:  # the first one was admitted with the request
                     await self._opened(asked.scope, headers)
             except ServiceError as error:
                 request_id = id_of(value)
@@ -233,7 +240,8 @@ class GatewayEndpoint:
     async def _answered(
         self, session: GatewaySession, envelope: Envelope, value: JsonValue
     ) -> dict[str, object] | None:
-        """The answer to one message of a batch; None for a notification or an answer of the client."""
+        """The response to one message of a batch; None for a notification or an answer of the
+        client."""
         try:
             message = read_message(value)
             if isinstance(message, RpcResponse):
@@ -251,7 +259,7 @@ class GatewayEndpoint:
     async def _notified(
         self, session: GatewaySession, headers: dict[str, str], message: RpcMessage, send: Send
     ) -> None:
-        """A notification is taken note of, or nothing is made of it; either way it is not answered."""
+        """Process a notification, or ignore it. It gets no response."""
         version = headers.get(VERSION_HEADER)
         if version is not None and version not in (*LEGACY_VERSIONS, *MODERN_VERSIONS):
             raise unsupported_version(version)
@@ -279,7 +287,8 @@ def _refusal(error: ServiceError) -> RpcError:
 
 
 def _untaken(error: ServiceError) -> RpcError:
-    """Why a notification or an answer of the client is not taken, as when storage is away."""
+    """The error for a notification or an answer that cannot be processed, for example without
+    storage."""
     status = 503 if error.kind is ErrorKind.UNAVAILABLE else 400
     return RpcError(INTERNAL_ERROR, error.detail, data={"code": error.code}, status=status)
 
@@ -289,4 +298,4 @@ def _check_media(headers: dict[str, str]) -> None:
         raise RpcError(INVALID_REQUEST, "The body must be application/json.", status=415)
     accept = headers.get("accept", "*/*")
     if not any(kind in accept for kind in ("application/json", "*/*", "application/*")):
-        raise RpcError(INVALID_REQUEST, "Answers are application/json or text/event-stream: accept both.", status=406)
+        raise RpcError(INVALID_REQUEST, "Responses are application/json or text/event-stream: accept both.", status=406)

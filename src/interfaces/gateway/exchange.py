@@ -1,4 +1,4 @@
-"""One request of the gateway, as what answers it is given it."""
+"""One request of the gateway, as its handlers see it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,16 +10,17 @@ from interfaces.gateway.messages import RpcMessage
 from interfaces.request_notes import RequestNotes
 
 Tell = Callable[[dict[str, object]], Awaitable[None]]
-"""Sends a notification that belongs to the request in hand."""
+"""Sends a notification that belongs to the current request."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Exchange:
     """One request of a session, in the version of its `envelope`.
 
-    - `takes_stream`: the client accepts an event stream as the answer.
+    - `takes_stream`: the client accepts an event stream as the response.
     - `notes`: notes for the log line of the request. A message of a batch has none.
-    - `tell`: sends notifications before the answer. `left`: set when the client has gone. `GatewayAnswers` sets both.
+    - `tell`: sends notifications before the response. `left`: set when the client disconnects.
+      `GatewayAnswers` sets both.
     """
 
     session: GatewaySession

@@ -1,7 +1,8 @@
-"""The two generations of the protocol: which one a request speaks, and how each of them says things.
+"""The two generations of MCP, how to detect them, and their formats.
 
-Until 2025-11-25 a client shakes hands (`initialize`) and may keep a session; from 2026-07-28 on every request stands for
-itself, and says in `_meta` and in headers what it is (MCP basic/transports, streamable HTTP).
+- Legacy (until 2025-11-25): a client starts with a handshake (`initialize`) and may keep a session.
+- Modern (from 2026-07-28): every request is self-contained and describes itself in `_meta` and
+  headers (MCP basic/transports, streamable HTTP).
 """
 
 import base64
@@ -17,7 +18,7 @@ from interfaces.gateway.messages import INVALID_PARAMS, RpcError, RpcMessage
 LEGACY_VERSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
 ASSUMED_VERSION = "2025-03-26"
-"""Of requests that name none after the handshake (MCP 2025-06-18, transports)."""
+"""The version of requests that name none after the handshake (MCP 2025-06-18, transports)."""
 
 VERSION_META = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_META = "io.modelcontextprotocol/clientCapabilities"
@@ -38,9 +39,11 @@ _ROUTING = frozenset({VERSION_HEADER, METHOD_HEADER, NAME_HEADER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What a request says of itself: the version it speaks, and what its client can do. `client` is who sends it, of the older
-    generation, if it says so. `param_headers` repeat arguments of a call, by lower-case name; None for one that cannot be
-    decoded."""
+    """A request's description of itself: its version, and its client's capabilities.
+
+    `client` is the legacy client, if the request names it. `param_headers` repeat arguments of a
+    call, by lower-case name; None for a value that cannot be decoded.
+    """
 
     version: str
     capabilities: JsonObject
@@ -48,21 +51,21 @@ class Envelope:
     param_headers: Mapping[str, str | None] = field(default_factory=dict)
 
     is_modern: bool = field(init=False)
-    """Whether it speaks the generation without sessions."""
+    """Whether the request is of the modern generation."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_modern", self.version in MODERN_VERSIONS)
 
 
 def speaks_modern(headers: Mapping[str, str], message: RpcMessage) -> bool:
-    """Whether a request is of the newer generation: it names a version in its envelope, or one of that generation in its
+    """Whether a request is modern: it names a version in its envelope, or a modern one in its
     header."""
     return VERSION_META in message.meta or headers.get(VERSION_HEADER) in MODERN_VERSIONS
 
 
 def modern_envelope(headers: Mapping[str, str], message: RpcMessage, duplicated: frozenset[str]) -> Envelope:
-    """The envelope of a request of the newer generation, which says everything twice: in its body and in headers that
-    whoever stands between may route by. Raises RpcError where they differ, or the version is not spoken here."""
+    """The envelope of a modern request. Everything is stated twice: in the body, and in headers for
+    routing proxies. Raises RpcError if they differ, or if the version is not supported."""
     if duplicated:
         twice = [name for name in duplicated if name in _ROUTING or name.startswith(PARAM_PREFIX)]
         if twice:
@@ -73,17 +76,18 @@ def modern_envelope(headers: Mapping[str, str], message: RpcMessage, duplicated:
         raise RpcError(INVALID_PARAMS, f"params._meta lacks {' and '.join(missing)}.", status=400)
     version, capabilities = meta[VERSION_META], meta[CAPABILITIES_META]
     if version is None or headers.get(VERSION_HEADER) != version:
-        raise _mismatch("The header MCP-Protocol-Version is not the version that the body names.")
+        raise _mismatch("The header MCP-Protocol-Version differs from the version in the body.")
     if headers.get(METHOD_HEADER) != message.method:
-        raise _mismatch("The header Mcp-Method is not the method that the body names.")
+        raise _mismatch("The header Mcp-Method differs from the method in the body.")
     named_by = _NAMED_BY.get(message.method)
     named = None if named_by is None else message.params.get(named_by)
     if named is not None and header_value(headers.get(NAME_HEADER)) != named:
-        raise _mismatch(f"The header Mcp-Name is not the {named_by} that the body names.")
-    # Clients name the task too (extension io.modelcontextprotocol/tasks); those that know it not, do not.
+        raise _mismatch(f"The header Mcp-Name differs from the {named_by} in the body.")
+    # Clients also name the task (extension io.modelcontextprotocol/tasks); those without the
+    # extension do not.
     of_task = headers.get(NAME_HEADER) if message.method in _TASK_METHODS else None
     if of_task is not None and header_value(of_task) != message.params.get("taskId"):
-        raise _mismatch("The header Mcp-Name is not the taskId that the body names.")
+        raise _mismatch("The header Mcp-Name differs from the taskId in the body.")
     if version not in MODERN_VERSIONS:
         raise unsupported_version(str(version))
     if not isinstance(capabilities, dict):
@@ -96,13 +100,14 @@ def modern_envelope(headers: Mapping[str, str], message: RpcMessage, duplicated:
 
 
 def unsupported_version(requested: str) -> RpcError:
-    """The version is not spoken here; what is, for clients that can choose (MCP 2026-07-28, basic/versioning)."""
+    """The error for an unsupported version, with the supported ones (MCP 2026-07-28,
+    basic/versioning)."""
     data: JsonObject = {"supported": list(MODERN_VERSIONS), "requested": requested[:_SHOWN]}
     return RpcError(UNSUPPORTED_VERSION, "The protocol version is not supported.", data=data, status=400)
 
 
 def legacy_version(headers: Mapping[str, str]) -> str:
-    """The version of a request after the handshake. Raises RpcError for one that is not spoken here."""
+    """The version of a request after the handshake. Raises RpcError for an unsupported one."""
     version = headers.get(VERSION_HEADER, ASSUMED_VERSION)
     if version not in LEGACY_VERSIONS:
         raise unsupported_version(version)
@@ -110,12 +115,12 @@ def legacy_version(headers: Mapping[str, str]) -> str:
 
 
 def negotiated(requested: object) -> str:
-    """The version for a handshake: the client's, if it is spoken here, else the newest that shakes hands."""
+    """The version for a handshake: the client's, if supported, otherwise the newest legacy one."""
     return requested if isinstance(requested, str) and requested in LEGACY_VERSIONS else LEGACY_VERSIONS[-1]
 
 
 def header_value(value: str | None) -> str | None:
-    """A header's text, which may be wrapped in base64 for what headers cannot hold; None if it cannot be read."""
+    """A header's text, which may be wrapped in base64; None if it cannot be decoded."""
     wrapped = None if value is None else _ENCODED.fullmatch(value)
     if wrapped is None:
         return value

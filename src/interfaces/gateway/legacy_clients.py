@@ -1,5 +1,5 @@
-"""Clients of the older generation on the wire: the id that a handshake gives them, and what requests with it say of themselves
-(MCP 2025-03-26 to 2025-11-25, basic/transports, session management)."""
+"""Legacy clients on the wire: the id from the handshake, and the envelope of requests with it (MCP
+2025-03-26 to 2025-11-25, basic/transports, session management)."""
 
 from collections.abc import Mapping
 
@@ -16,13 +16,14 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class LegacyClients:
-    """Requests without an id are served, too: such a client is known by nothing but its token, and can do nothing."""
+    """Requests without an id are served too: such a client is identified only by its token and has
+    no capabilities."""
 
     def __init__(self, *, handshakes: ClientHandshakes) -> None:
         self._handshakes = handshakes
 
     def shaken(self, session: GatewaySession, message: RpcMessage) -> tuple[Envelope, Headers]:
-        """The envelope of a handshake, and the headers of its answer."""
+        """The envelope of a handshake, and the headers of its response."""
         version = negotiated(message.params.get("protocolVersion"))
         told = message.params.get("capabilities")
         capabilities: JsonObject = told if isinstance(told, dict) else {}
@@ -30,7 +31,8 @@ class LegacyClients:
         return Envelope(version=version, capabilities=capabilities), [(SESSION_HEADER.encode(), sealed.encode())]
 
     async def envelope(self, session: GatewaySession, headers: Mapping[str, str]) -> Envelope:
-        """The envelope of a request after the handshake. Raises RpcError, with the status 404 for an id of nobody."""
+        """The envelope of a request after the handshake. Raises RpcError, with the status 404 for
+        an unknown id."""
         client = await self.client(session, headers)
         if client is None:
             return Envelope(version=legacy_version(headers), capabilities={})
@@ -38,7 +40,7 @@ class LegacyClients:
         return Envelope(version=version, capabilities=client.capabilities, client=client)
 
     async def client(self, session: GatewaySession, headers: Mapping[str, str]) -> GatewayClient | None:
-        """Who sends the request; None for who does not say. Raises RpcError."""
+        """The client of the request; None if it names none. Raises RpcError."""
         sealed = headers.get(SESSION_HEADER)
         if sealed is None:
             return None
@@ -48,10 +50,10 @@ class LegacyClients:
             raise _rpc_error(error) from error
 
     async def end(self, session: GatewaySession, headers: Mapping[str, str]) -> None:
-        """The client says that it is done. Raises RpcError."""
+        """The client ends its session. Raises RpcError."""
         client = await self.client(session, headers)
         if client is None:
-            raise RpcError(INVALID_REQUEST, "The header Mcp-Session-Id says which client is done.", status=400)
+            raise RpcError(INVALID_REQUEST, "The header Mcp-Session-Id must name the session to end.", status=400)
         try:
             await self._handshakes.end(client)
         except ServiceError as error:

@@ -1,4 +1,5 @@
-"""Log messages of servers on the wire (MCP server/utilities/logging): who asks for them, and how they are told."""
+"""Log messages of servers on the wire (MCP server/utilities/logging): subscriptions and
+delivery."""
 
 from application.gateway.sessions.client_handshakes import ClientHandshakes
 from application.mcp.log_messages import LogTap, McpLogMessage
@@ -13,8 +14,8 @@ _LEVELS = frozenset(level.value for level in LogLevel)
 
 
 class GatewayLogs:
-    """A client of the newer generation says with each request which messages it wants; one of the older says so once, and is
-    sent nothing before it has."""
+    """A modern client subscribes with each request; a legacy client subscribes once and gets
+    nothing before."""
 
     def __init__(self, *, handshakes: ClientHandshakes) -> None:
         self._handshakes = handshakes
@@ -29,7 +30,8 @@ class GatewayLogs:
         return {}
 
     async def tap(self, exchange: Exchange) -> LogTap | None:
-        """Where the messages about a call go; None if nobody wants them. Raises RpcError."""
+        """The receiver of log messages about a call; None without a subscription. Raises
+        RpcError."""
         wanted = await self._wanted(exchange)
         tell = exchange.tell
         if wanted is None or tell is None:

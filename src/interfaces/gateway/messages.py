@@ -1,4 +1,4 @@
-"""JSON-RPC messages off the wire and onto it (JSON-RPC 2.0; MCP basic). Pure."""
+"""Decodes and encodes JSON-RPC messages (JSON-RPC 2.0; MCP basic). Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,13 +16,13 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 MAX_ID_LENGTH = 1024
 RATE_LIMITED = -32029
-"""Of the gateway: a limit was reached; `data` says when to try again (`retryAfterSeconds`)."""
+"""A code of the gateway: a limit was reached; `data` says when to retry (`retryAfterSeconds`)."""
 
 RequestId = str | int
 
 
 class RpcError(Exception):
-    """A JSON-RPC error for the request in hand, with the HTTP status that carries it. `message` is ours, and safe to show."""
+    """A JSON-RPC error for the current request, and its HTTP status. `message` is safe to show."""
 
     def __init__(self, code: int, message: str, *, data: JsonObject | None = None, status: int = 200) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class RpcError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcMessage:
-    """A request, or, without an `id`, a notification."""
+    """A request; without an `id`, a notification."""
 
     method: str
     params: JsonObject = field(default_factory=dict)
@@ -50,7 +50,7 @@ class RpcMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RpcResponse:
-    """An answer of the client to a request of ours."""
+    """An answer of the client to a request of the gateway."""
 
     id: RequestId
     result: JsonValue = None
@@ -58,8 +58,8 @@ class RpcResponse:
 
 
 def decoded(body: bytes) -> JsonValue:
-    """The JSON of a body. Raises RpcError PARSE_ERROR, also for one that is nested deeper than whatever reads it later takes;
-    INVALID_REQUEST for one of too many values."""
+    """The JSON of a body. Raises RpcError PARSE_ERROR, also if it is nested too deeply;
+    INVALID_REQUEST if it has too many values."""
     if has_too_many_values(body):
         raise RpcError(INVALID_REQUEST, f"The body has more than {MAX_VALUES} values.", status=413)
     try:
@@ -96,7 +96,7 @@ def read_message(value: JsonValue) -> RpcMessage | RpcResponse:
 
 
 def id_of(value: JsonValue) -> RequestId | None:
-    """The id of whatever was sent, for the answer that it cannot be used."""
+    """The id of an unusable message, for the error response."""
     request_id = value.get("id") if isinstance(value, dict) else None
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         return None
@@ -104,12 +104,12 @@ def id_of(value: JsonValue) -> RequestId | None:
 
 
 def result_json(request_id: RequestId | None, result: Mapping[str, object]) -> dict[str, object]:
-    """The answer to a request."""
+    """The response to a request."""
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 
 def error_json(request_id: RequestId | None, error: RpcError) -> dict[str, object]:
-    """The failure of a request; `id` is null where the request's cannot be read."""
+    """The error response to a request; `id` is null if the request's cannot be read."""
     fault: dict[str, object] = {"code": error.code, "message": error.message}
     if error.data is not None:
         fault["data"] = error.data

@@ -1,4 +1,4 @@
-"""What the gateway does for each method: the same for both generations, but for how results are marked."""
+"""The gateway's methods. The generations differ only in the marks of their results."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -29,7 +29,7 @@ from interfaces.gateway.tasks import LEGACY_TASKS, MODERN_TASKS, TASKS_VERSION, 
 from interfaces.gateway.tool_shapes import answer_json, tool_json
 
 TTL_MS = 5_000
-"""How long a client may keep a list without asking again: an agent that is changed is seen within that time."""
+"""How long clients may cache a list. A changed agent is visible after this time."""
 
 _INSTRUCTIONS = "The tools of an agent, under its policy: some calls may be refused, and say why."
 CAPABILITIES: JsonObject = {**CHANGE_CAPABILITIES, **CONTENT_CAPABILITIES, **LOGGING_CAPABILITIES}
@@ -39,7 +39,7 @@ _MAX_RETRY_KEY = 256
 
 
 class GatewayMethods:
-    """Answers requests; which are authenticated, and of a version that is spoken here."""
+    """Answers authenticated requests of supported versions."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class GatewayMethods:
             )
         )
         if exchange.notes is not None:
-            exchange.notes.tool = name  # it is the name of a tool: the call of any other was refused
+            exchange.notes.tool = name  # a known tool: calls of unknown names were rejected
         if as_task:
             return self._tasks.begun(exchange, name, answer)
         if answer.asked is not None:
@@ -181,7 +181,7 @@ class GatewayMethods:
 
 
 def _progress_relay(exchange: Exchange) -> ProgressCallback | None:
-    """Sends the progress of a call to a client that gave a token for it."""
+    """Sends the progress of a call to a client that sent a token for it."""
     token, tell = exchange.message.meta.get("progressToken"), exchange.tell
     if tell is None or token is None:
         return None
@@ -198,14 +198,15 @@ def _progress_relay(exchange: Exchange) -> ProgressCallback | None:
 
 
 def _passed(meta: Mapping[str, JsonValue]) -> dict[str, str]:
-    """What of a call's `_meta` goes along with it."""
+    """The parts of a call's `_meta` that are passed on."""
     if _PASSED_META.isdisjoint(meta):
         return {}
     return {key: value for key, value in meta.items() if key in _PASSED_META and isinstance(value, str)}
 
 
 def _request_state(exchange: Exchange) -> str | None:
-    """What the client was given with `input_required` (MCP 2026-07-28, basic/utilities/mrtr)."""
+    """The state that the client got with `input_required` (MCP 2026-07-28,
+    basic/utilities/mrtr)."""
     state = exchange.message.params.get("requestState")
     if state is not None and not isinstance(state, str):
         raise RpcError(INVALID_PARAMS, "params.requestState must be a string.")
@@ -213,13 +214,14 @@ def _request_state(exchange: Exchange) -> str | None:
 
 
 def _retry_key(meta: Mapping[str, JsonValue]) -> str | None:
-    """What a client names a call by that it may have to make again, as Dragoman itself does for servers."""
+    """The client's key for a call that it may retry, as Dragoman itself sends to servers."""
     key = meta.get(IDEMPOTENCY_META)
     return key if isinstance(key, str) and 0 < len(key) <= _MAX_RETRY_KEY else None
 
 
 def rpc_error(error: ServiceError) -> RpcError:
-    """A failure of a use case as a JSON-RPC error. An unknown tool is an invalid parameter (MCP server/tools)."""
+    """A failure of a use case as a JSON-RPC error. An unknown tool is an invalid parameter (MCP
+    server/tools)."""
     if error.code == "tool_not_found":
         return RpcError(INVALID_PARAMS, f"Unknown tool. {error.detail}")
     if error.code == "header_mismatch":

@@ -1,5 +1,5 @@
-"""Which Host and Origin a request may carry, so that a page in somebody's browser cannot reach the gateway under another
-name (DNS rebinding; MCP basic/transports, security warning). Pure."""
+"""The permitted Host and Origin headers. They prevent a web page from reaching the gateway under
+another name (DNS rebinding; MCP basic/transports, security warning). Pure."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -10,13 +10,15 @@ _LOCAL_NAMES = frozenset({"localhost"})
 
 
 def refused_origin(headers: Mapping[str, str], public_url: str | None) -> str | None:
-    """Why the request is refused; None if it is not. A Host is an address, a name of this machine, or the name in the public
-    URL: a name of somebody else's that leads here is none of these. An Origin, which browsers send, follows the same rule,
-    and is the public URL's or of this machine."""
+    """Why the request is refused; None if it is allowed.
+
+    - Host must be an address, a name of this machine, or the name in the public URL.
+    - Origin, which browsers send, must belong to the public URL, to the Host, or to this machine.
+    """
     public_host = None if public_url is None else _host_of(public_url)
     host = _host_of(f"//{headers.get('host', '')}")
     if host is None or not (_is_address(host) or host in _LOCAL_NAMES or host == public_host):
-        return "The Host header does not name this service (DRAGOMAN_PUBLIC_URL says how it is called)."
+        return "The Host header does not name this service (DRAGOMAN_PUBLIC_URL sets its name)."
     origin = headers.get("origin")
     if origin is None:
         return None

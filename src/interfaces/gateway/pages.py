@@ -1,4 +1,5 @@
-"""Pages of lists whose order is fixed, so that a place in it is all that a cursor has to say (MCP server/utilities/pagination)."""
+"""Pages of lists with a fixed order, so that a cursor is only a position (MCP
+server/utilities/pagination)."""
 
 import base64
 import binascii
@@ -13,7 +14,8 @@ _Entry = TypeVar("_Entry")
 
 
 def page_of(entries: Sequence[_Entry], cursor: object) -> tuple[Sequence[_Entry], str | None]:
-    """The page that a cursor names, the first without one; and the cursor of the next. Raises RpcError."""
+    """The page at the cursor (the first one without a cursor), and the cursor of the next page.
+    Raises RpcError."""
     start = _start_of(cursor, len(entries))
     end = start + PAGE_SIZE
     return entries[start:end], _cursor(end) if end < len(entries) else None
@@ -29,7 +31,7 @@ def _start_of(cursor: object, count: int) -> int:
     try:
         start = int(base64.b64decode(str(cursor), altchars=b"-_", validate=True))
     except (ValueError, binascii.Error) as exc:
-        raise RpcError(INVALID_PARAMS, "params.cursor is not one of this list.") from exc
+        raise RpcError(INVALID_PARAMS, "params.cursor is not a cursor of this list.") from exc
     if not 0 < start < count:
-        raise RpcError(INVALID_PARAMS, "params.cursor is not one of this list.")
+        raise RpcError(INVALID_PARAMS, "params.cursor is not a cursor of this list.")
     return start

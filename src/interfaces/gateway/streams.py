@@ -1,5 +1,8 @@
-"""Streams on which clients of the gateway are told of changes: the GET of the older generation, and `subscriptions/listen` of
-the newer (MCP 2025-11-25, basic/transports, listening for messages; MCP 2026-07-28, basic/utilities/subscriptions)."""
+"""Streams of change notifications: GET for legacy clients, `subscriptions/listen` for modern ones.
+
+MCP 2025-11-25, basic/transports, listening for messages; MCP 2026-07-28,
+basic/utilities/subscriptions.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -50,7 +53,7 @@ IsOpen = Callable[[], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamLimits:
-    """How many streams may be open at one time, and after how long a silence each sends a comment."""
+    """The number of concurrent streams, and the interval of keep-alive comments."""
 
     per_session: int = 100
     per_process: int = 10_000
@@ -59,7 +62,7 @@ class StreamLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """Who listens. `client` is it of the older generation, if it says so."""
+    """A client that opens a stream. `client` is the legacy client, if the request names it."""
 
     session: GatewaySession
     is_open: IsOpen
@@ -69,9 +72,11 @@ class Listener:
 
 
 class GatewayStreams:
-    """No event has an id, so no stream can be taken up again where it broke off: what is told is that something changed, and who
-    opens a stream anew asks for all of it anew. Of several streams of one client the newest is told (MCP 2025-11-25: no message
-    on several of them)."""
+    """Rules:
+    - Events have no id, so a stream cannot be resumed. Events only say that something changed, and
+      a client that opens a new stream reads everything again.
+    - Of several streams of one client only the newest gets events (MCP 2025-11-25).
+    """
 
     def __init__(self, *, follow: FollowChanges, limits: StreamLimits) -> None:
         self._follow = follow
@@ -82,12 +87,12 @@ class GatewayStreams:
 
     @property
     def count(self) -> int:
-        """How many are open."""
+        """The number of open streams."""
         return self._count
 
     async def stand_by(self, listener: Listener) -> None:
-        """The stream of a client of the older generation, until it leaves or has ended. Raises RpcError before anything was
-        sent."""
+        """The stream of a legacy client, until it disconnects or has ended. Raises RpcError before
+        anything is sent."""
         command = FollowChangesCommand(session=listener.session, is_open=listener.is_open, client=listener.client)
         this = object()
         with self._place(listener.session), self._newest(listener.client, this) as is_newest:
@@ -104,7 +109,7 @@ class GatewayStreams:
                     await send_part(listener.send, b"", more=False)
 
     async def listen(self, listener: Listener, message: RpcMessage) -> None:
-        """Answer `subscriptions/listen`. Raises RpcError before anything was sent."""
+        """Answer `subscriptions/listen`. Raises RpcError before anything is sent."""
         kinds, uris = _wanted(message.params.get("notifications"))
         command = FollowChangesCommand(session=listener.session, is_open=listener.is_open, kinds=kinds, uris=uris)
         meta: dict[str, object] = {_SUBSCRIPTION_META: message.id}
@@ -129,7 +134,7 @@ class GatewayStreams:
     async def _carry(
         self, listener: Listener, following: Following, tell: Callable[[Changes], Awaitable[None]]
     ) -> bool:
-        """Until the client has left: True; or there is nothing to tell any more: False."""
+        """Send events; True after the client disconnected, False when no more events can come."""
         leaving = asyncio.create_task(client_left(listener.receive))
         leaving.add_done_callback(lambda _: following.wake())
         try:
@@ -139,7 +144,7 @@ class GatewayStreams:
                     changes = await following.next(self._limits.heartbeat_s)
                 except FollowingEnded:
                     return False
-                except ServiceError:  # storage is away: what changed is told when it is back
+                except ServiceError:  # storage is unavailable: changes are sent when it is back
                     await asyncio.sleep(min(1.0, self._limits.heartbeat_s))
                     continue
                 if leaving.done():
@@ -153,12 +158,12 @@ class GatewayStreams:
 
     @contextmanager
     def _place(self, session: GatewaySession) -> Iterator[None]:
-        """One of those there are. Raises RpcError."""
+        """Occupy one of the permitted streams. Raises RpcError if there is none."""
         if self._count >= self._limits.per_process:
-            raise _refused("The service has as many streams open as it may have.", 503)
+            raise _refused("The service has too many open streams.", 503)
         mine = self._of_session.get(session.id, 0)
         if mine >= self._limits.per_session:
-            raise _refused(f"The session has {mine} streams open, which is all it may have.", 429)
+            raise _refused(f"The session has {mine} open streams, the maximum.", 429)
         self._count += 1
         self._of_session[session.id] = mine + 1
         try:
@@ -171,7 +176,7 @@ class GatewayStreams:
 
     @contextmanager
     def _newest(self, client: GatewayClient | None, this: object) -> Iterator[Callable[[], bool]]:
-        """Whether this is the newest stream of its client."""
+        """A function that returns whether this is the newest stream of its client."""
         if client is None:
             yield lambda: True
             return
@@ -187,7 +192,7 @@ class GatewayStreams:
 
 @asynccontextmanager
 async def _opened(follow: FollowChanges, command: FollowChangesCommand) -> AsyncIterator[Following]:
-    """Follow; a failure to begin is the answer. Raises RpcError."""
+    """Follow changes. A failure to start is the response. Raises RpcError."""
     async with AsyncExitStack() as stack:
         try:
             following = await stack.enter_async_context(follow.execute(command))
@@ -198,7 +203,7 @@ async def _opened(follow: FollowChanges, command: FollowChangesCommand) -> Async
 
 
 def _wanted(asked: JsonValue) -> tuple[frozenset[ListKind], tuple[str, ...]]:
-    """What a client opts in to. Raises RpcError."""
+    """The events that a client subscribes to. Raises RpcError."""
     if not isinstance(asked, dict):
         raise RpcError(INVALID_PARAMS, "params.notifications must be an object.")
     for name in _ASKED_BY.values():
@@ -210,7 +215,7 @@ def _wanted(asked: JsonValue) -> tuple[frozenset[ListKind], tuple[str, ...]]:
     if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
         raise RpcError(INVALID_PARAMS, "params.notifications.resourceSubscriptions must be a list of URIs.")
     if len(uris) > MAX_SUBSCRIPTIONS:
-        raise RpcError(INVALID_PARAMS, f"A stream may be about {MAX_SUBSCRIPTIONS} resources.")
+        raise RpcError(INVALID_PARAMS, f"A stream may subscribe to {MAX_SUBSCRIPTIONS} resources.")
     kinds = frozenset(kind for kind, name in _ASKED_BY.items() if asked.get(name) is True)
     return kinds, tuple(dict.fromkeys(str(uri) for uri in uris))
 
@@ -233,7 +238,7 @@ def _refused(detail: str, status: int) -> RpcError:
 
 
 def takes_events(headers: dict[str, str]) -> None:
-    """Raises RpcError for a client that takes no event stream."""
+    """Raises RpcError for a client that does not accept an event stream."""
     accept = headers.get("accept", "*/*")
     if not any(kind in accept for kind in ("text/event-stream", "*/*", "text/*")):
-        raise RpcError(INVALID_REQUEST, "What is told here comes as text/event-stream: accept it.", status=406)
+        raise RpcError(INVALID_REQUEST, "This response is text/event-stream: accept it.", status=406)

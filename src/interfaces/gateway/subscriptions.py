@@ -1,5 +1,5 @@
-"""Subscriptions to resources of the older generation (MCP 2025-11-25, server/resources): kept until the client has ended, told
-on the stream that it keeps open."""
+"""Resource subscriptions of legacy clients (MCP 2025-11-25, server/resources): stored until the
+client ends, with events on its open stream."""
 
 from application.gateway.sessions.client_handshakes import ClientHandshakes
 from application.gateway.subscriptions.check_subscription import CheckSubscription
@@ -11,7 +11,7 @@ from interfaces.gateway.messages import INVALID_PARAMS, INVALID_REQUEST, RpcErro
 
 
 class ResourceSubscriptions:
-    """A client without an id has nothing that its subscriptions could be kept by."""
+    """A client without an id cannot subscribe, because its subscriptions could not be stored."""
 
     def __init__(self, *, check: CheckSubscription, handshakes: ClientHandshakes) -> None:
         self._check = check
@@ -28,7 +28,7 @@ class ResourceSubscriptions:
         return {}
 
     async def unsubscribe(self, exchange: Exchange) -> dict[str, object]:
-        """`resources/unsubscribe`, also of what was not subscribed to. Raises RpcError, ServiceError."""
+        """`resources/unsubscribe`, also without a subscription. Raises RpcError, ServiceError."""
         client, uri = _asked(exchange)
         await self._handshakes.change(client, lambda known: known.unsubscribed(uri))
         return {}

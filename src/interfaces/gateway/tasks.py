@@ -1,5 +1,5 @@
-"""Tasks on the wire, in both generations: clients of 2025-11-25 ask for one with a call and fetch its result; clients of 2026-07-28
-declare that they take them, and read the result where they ask how it stands."""
+"""Tasks on the wire. Clients of 2025-11-25 request one with a call and fetch its result; clients of
+2026-07-28 declare support and get the result with the task's status."""
 
 from application.gateway.calls.answer import GatewayAnswer
 from application.gateway.tasks.gateway_tasks import GatewayTasks
@@ -15,7 +15,7 @@ from interfaces.gateway.tool_shapes import answer_json
 
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TASKS_VERSION = "2025-11-25"
-"""The only version of the older generation that has tasks."""
+"""The only legacy version with tasks."""
 LEGACY_TASKS: JsonObject = {"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
 MODERN_TASKS: JsonObject = {"extensions": {TASKS_EXTENSION: {}}}
 POLL_MS = 1_000
@@ -24,13 +24,14 @@ _MISSING_CAPABILITY = -32021
 
 
 class GatewayTaskMethods:
-    """Answers `tasks/*`, and says which calls become tasks: those of agents, of clients that want it so."""
+    """Answers `tasks/*`, and decides which calls become tasks: calls of agents, if the client wants
+    it."""
 
     def __init__(self, *, tasks: GatewayTasks) -> None:
         self._tasks = tasks
 
     def wanted(self, exchange: Exchange, tool: str) -> bool:
-        """Whether a call of the tool becomes a task. Raises RpcError for one that cannot."""
+        """Whether a call of the tool becomes a task. Raises RpcError if it cannot."""
         if exchange.envelope.is_modern:
             return tool.startswith(AGENT_PREFIX) and _takes_tasks(exchange)
         asked = exchange.message.params.get("task")
@@ -55,12 +56,11 @@ class GatewayTaskMethods:
         return {"task": _legacy_json(task)}
 
     async def get(self, exchange: Exchange) -> dict[str, object]:
-        """`tasks/get`."""
         task = await self._tasks.get(exchange.session, _task_id(exchange))
         return _modern_json(task) if exchange.envelope.is_modern else _legacy_json(task)
 
     async def result(self, exchange: Exchange) -> dict[str, object]:
-        """`tasks/result`, of the older generation: what the call itself would have been answered, once there is that."""
+        """`tasks/result`, legacy: the result of the call, as soon as it exists."""
         tell = exchange.tell
         if exchange.notes is not None:
             exchange.notes.lasts_on_purpose = True
@@ -75,7 +75,8 @@ class GatewayTaskMethods:
         return {**answer, "_meta": {_RELATED: {"taskId": task_id}}}
 
     async def cancel(self, exchange: Exchange) -> dict[str, object]:
-        """`tasks/cancel`. One that has ended cannot be cancelled, which the newer generation does not mind."""
+        """`tasks/cancel`. A finished task cannot be cancelled; modern clients get no error
+        for it."""
         try:
             task = await self._tasks.cancel(exchange.session, _task_id(exchange))
         except ServiceError as error:
@@ -87,8 +88,8 @@ class GatewayTaskMethods:
         return {} if exchange.envelope.is_modern else _legacy_json(task)
 
     async def update(self, exchange: Exchange) -> dict[str, object]:
-        """`tasks/update`, of the newer generation: tasks of this gateway ask their clients nothing, and answers to what was never
-        asked are ignored."""
+        """`tasks/update`, modern: tasks of this gateway never request input, and unrequested
+        answers are ignored."""
         await self._tasks.get(exchange.session, _task_id(exchange))
         return {}
 
@@ -114,7 +115,7 @@ def _legacy_json(task: GatewayTask) -> dict[str, object]:
 
 
 def _modern_json(task: GatewayTask) -> dict[str, object]:
-    """MCP 2026-07-28: failed is what ended in an error of the protocol; a result with `isError` is a result."""
+    """MCP 2026-07-28: only a protocol error fails a task; a result with `isError` is a result."""
     status = TaskStatus.COMPLETED if task.status is TaskStatus.FAILED else task.status
     shape = {**_shape(task, status), "ttlMs": task.ttl_ms, "pollIntervalMs": POLL_MS}
     if status is TaskStatus.COMPLETED:

@@ -1,4 +1,4 @@
-"""Tools and results of calls as MCP has them on the wire (MCP server/tools). Pure."""
+"""Tools and tool results in MCP's format (MCP server/tools). Pure."""
 
 from collections.abc import Mapping
 from typing import TypeVar, cast
@@ -19,9 +19,13 @@ _Value = TypeVar("_Value")
 
 
 def tool_json(name: str, tool: Tool, *, as_task: bool = False) -> JsonObject:
-    """A tool of `tools/list`. Hints are the server's own, and clients are to take them as such. What a server says of tasks
-    (`execution`) is left out: calls through the gateway are not run as tasks of the server. `as_task`: those of ours that may be
-    called as a task say so."""
+    """A tool in `tools/list`.
+
+    - Hints are the server's own claims.
+    - A server's `execution` is omitted, because calls through the gateway do not run as the
+      server's tasks.
+    - With `as_task`, agent tools declare that they may be called as a task.
+    """
     shape: JsonObject = {"name": name, "description": tool.description, "inputSchema": tool.parameters}
     if as_task and tool.type is ToolType.AGENT:
         shape["execution"] = {"taskSupport": "optional"}
@@ -48,8 +52,9 @@ def tool_json(name: str, tool: Tool, *, as_task: bool = False) -> JsonObject:
 
 
 def answer_json(answer: GatewayAnswer, *, any_structure: bool) -> dict[str, object]:
-    """The result of `tools/call`: what the server said, where all of it may be passed on, else our text. Before 2026-07-28,
-    `structuredContent` is an object or nothing (`any_structure` False)."""
+    """The result of `tools/call`: the server's own result if it may be passed on completely,
+    otherwise our text. Before 2026-07-28, `structuredContent` is an object or absent
+    (`any_structure` False)."""
     reply = answer.reply
     if reply is not None and reply.raw is not None:
         return _passed_on(reply.raw, any_structure=any_structure, slug=answer.uris_of)
@@ -59,8 +64,9 @@ def answer_json(answer: GatewayAnswer, *, any_structure: bool) -> dict[str, obje
 
 
 def cleaned_meta(meta: Mapping[str, _Value]) -> dict[str, _Value]:
-    """`_meta` as it may go on to the next hop: without what is said between two neighbours, and without keys whose prefix is
-    reserved for the protocol itself (MCP basic, `_meta`: `io.modelcontextprotocol/`, `tools.mcp.com/`, …) or for us."""
+    """`_meta` for the next hop: without entries for one hop, and without keys with a prefix that is
+    reserved for the protocol (MCP basic, `_meta`: `io.modelcontextprotocol/`, `tools.mcp.com/`, …)
+    or for Dragoman."""
     return {
         key: value
         for key, value in meta.items()
@@ -71,7 +77,7 @@ def cleaned_meta(meta: Mapping[str, _Value]) -> dict[str, _Value]:
 def _is_reserved(key: str) -> bool:
     prefix, slash, _ = key.partition("/")
     labels = prefix.lower().split(".") if slash else []
-    # The first two labels, as 2025-11-25 has it; before, any but the last.
+    # The first two labels since 2025-11-25; before, any but the last.
     return any(label in _RESERVED_LABELS for place, label in enumerate(labels) if place < 2 or place < len(labels) - 1)
 
 
@@ -90,7 +96,7 @@ def _passed_on(raw: Mapping[str, object], *, any_structure: bool, slug: str | No
 
 
 def cleaned_json(value: object) -> object:
-    """A JSON value whose texts hold no control characters."""
+    """A JSON value without control characters in its texts."""
     match value:
         case str():
             return cleaned(value)

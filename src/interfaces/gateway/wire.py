@@ -1,4 +1,4 @@
-"""Reading requests off ASGI, and sending answers onto it: headers, bounded bodies, JSON and event streams."""
+"""Reads requests from ASGI and sends responses: headers, bounded bodies, JSON and event streams."""
 
 from collections import Counter
 
@@ -30,7 +30,7 @@ def read_headers(scope: HTTPScope) -> tuple[dict[str, str], frozenset[str]]:
 
 
 async def read_body(receive: Receive, headers: dict[str, str]) -> bytes:
-    """The body. Raises RpcError for one that is too large, or ends early."""
+    """The body. Raises RpcError if it is too large or ends early."""
     length = headers.get("content-length", "0")
     if length.isascii() and length.isdigit() and (len(length) > _MAX_DIGITS or int(length) > MAX_BODY_BYTES):
         raise _too_large()
@@ -54,24 +54,24 @@ def _too_large() -> RpcError:
 
 
 async def send_error(send: Send, request_id: RequestId | None, error: RpcError) -> None:
-    """A JSON-RPC error as the whole answer."""
+    """A JSON-RPC error as the whole response."""
     await send_whole(send, error.status, msgspec.json.encode(error_json(request_id, error)), [JSON_MEDIA])
 
 
 async def send_whole(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
-    """An answer that is complete."""
+    """A complete response."""
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 async def start_stream(send: Send) -> None:
-    """The head of an event stream, whose parts follow."""
+    """The head of an event stream."""
     await send({"type": "http.response.start", "status": 200, "headers": _STREAM})
 
 
 async def send_part(send: Send, part: bytes, *, more: bool) -> None:
-    """A part of a stream; the last one ends it."""
+    """A part of a stream; the last part ends it."""
     await send({"type": "http.response.body", "body": part, "more_body": more})
 
 
