@@ -23,8 +23,9 @@ from application.runs.execution import recover_runs
 from infrastructure.container import Container
 from infrastructure.lifecycle import configure_logs
 from infrastructure.settings import load_settings
+from interfaces.asgi import create_app
 from interfaces.http_server import HttpServer, listening
-from interfaces.service import build_app, running
+from interfaces.service import running
 
 Traced: TypeAlias = "Callable[[FrameType, str, object], Traced] | None"
 _STATEMENTS = {"execute", "executemany"}
@@ -91,7 +92,7 @@ async def serve(socket_path: str, counts: Counts) -> None:
     settings = container.settings()
     with listening(settings.host, settings.port, change="Set DRAGOMAN_PORT.") as listener:
         async with running(container), await asyncio.start_unix_server(answer, socket_path):
-            server = HttpServer(build_app(container))
+            server = HttpServer(create_app(container))
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
             container.public_address().listening_on(url)
             with server.stopped_by_signals(), container.home().announced(url):

@@ -17,8 +17,9 @@ import httpx
 from chaos.deadly import Boundaries, lines_of, watch_over
 from infrastructure.container import Container
 from infrastructure.settings import Settings, load_settings
+from interfaces.asgi import create_app
 from interfaces.cli.asgi_transport import StreamingAsgiTransport
-from interfaces.service import build_app, running
+from interfaces.service import running
 from interfaces.worker.process import working
 
 Json = dict[str, Any]
@@ -77,7 +78,7 @@ async def service(
     watch_over(container, place.log, boundaries)
     async with running(container, worker=worker):
         client = httpx.AsyncClient(
-            transport=StreamingAsgiTransport(build_app(container)),
+            transport=StreamingAsgiTransport(create_app(container)),
             base_url="http://in-process/v1",
             headers={"Authorization": f"Bearer {container.home().read_admin_key()}"},
             timeout=60,

@@ -2,9 +2,8 @@
 
 from litestar import Litestar
 
-from application.system.ports import Clock
+from infrastructure.container import Container
 from interfaces.console.entry import with_console
-from interfaces.console.sessions import ConsoleSessions
 from interfaces.gateway.app import with_gateway
 from interfaces.gateway.asking import GatewayQuestions
 from interfaces.gateway.contents import GatewayContents
@@ -17,74 +16,48 @@ from interfaces.gateway.subscriptions import ResourceSubscriptions
 from interfaces.gateway.tasks import GatewayTaskMethods
 from interfaces.http.access_log import RequestLog
 from interfaces.http.app import create_api
-from interfaces.http.metrics import Monitoring
 from interfaces.http.runs.frames import EventFrames
-from interfaces.http.use_cases import Readiness, UseCases
 
 HEARTBEAT_S = 15.0
 
 
 def create_app(
-    use_cases: UseCases,
-    *,
-    readiness: Readiness,
-    request_log: RequestLog,
-    monitoring: Monitoring,
-    sessions: ConsoleSessions,
-    clock: Clock,
-    version: str,
-    heartbeat_s: float = HEARTBEAT_S,
-    stream_limits: StreamLimits | None = None,
+    container: Container, *, heartbeat_s: float = HEARTBEAT_S, stream_limits: StreamLimits | None = None
 ) -> Litestar:
-    """The application. The caller starts and stops what the use cases need.
+    """The application over the container's use cases. The caller starts and stops what they need.
 
-    `monitoring` answers /metrics, `sessions` are those of the console, `request_log` logs and counts requests, `stream_limits` are those
-    of the gateway's streams; `version` is shown in the OpenAPI document; `heartbeat_s` is the silence after which a stream
-    sends a comment.
+    `heartbeat_s` is the silence after which a stream sends a comment; `stream_limits` are those of the gateway's streams.
     """
     frames = EventFrames()
-    app = create_api(
-        use_cases,
-        readiness=readiness,
-        monitoring=monitoring,
-        frames=frames,
-        version=version,
-        heartbeat_s=heartbeat_s,
+    app = create_api(container, frames=frames, heartbeat_s=heartbeat_s)
+    api = with_console(app.asgi_handler, container, frames=frames, heartbeat_s=heartbeat_s)
+    gateway = _gateway_endpoint(container, limits=stream_limits or StreamLimits(heartbeat_s=heartbeat_s))
+    request_log = RequestLog(
+        meter=container.meters(), log_context=container.log_context(), slow_ms=container.settings().log_slow_ms
     )
-    api = with_console(
-        app.asgi_handler,
-        use_cases,
-        sessions=sessions,
-        clock=clock,
-        frames=frames,
-        version=version,
-        heartbeat_s=heartbeat_s,
-    )
-    limits = stream_limits or StreamLimits(heartbeat_s=heartbeat_s)
-    gateway = _gateway_endpoint(use_cases, version=version, limits=limits)
-    app.asgi_handler = request_log.around(with_gateway(api, gateway, use_cases.public_address))
+    app.asgi_handler = request_log.around(with_gateway(api, gateway, container.public_address()))
     return app
 
 
-def _gateway_endpoint(use_cases: UseCases, *, version: str, limits: StreamLimits) -> GatewayEndpoint:
-    handshakes = use_cases.client_handshakes
+def _gateway_endpoint(container: Container, *, limits: StreamLimits) -> GatewayEndpoint:
+    handshakes = container.client_handshakes()
     methods = GatewayMethods(
-        list_tools=use_cases.list_gateway_tools,
-        call_tool=use_cases.call_gateway_tool,
+        list_tools=container.list_gateway_tools(),
+        call_tool=container.call_gateway_tool(),
         contents=GatewayContents(
-            list_contents=use_cases.list_gateway_contents, read_content=use_cases.read_gateway_content
+            list_contents=container.list_gateway_contents(), read_content=container.read_gateway_content()
         ),
         logs=GatewayLogs(handshakes=handshakes),
-        subscriptions=ResourceSubscriptions(check=use_cases.check_subscription, handshakes=handshakes),
-        tasks=GatewayTaskMethods(tasks=use_cases.gateway_tasks),
-        version=version,
+        subscriptions=ResourceSubscriptions(check=container.check_subscription(), handshakes=handshakes),
+        tasks=GatewayTaskMethods(tasks=container.gateway_tasks()),
+        version=container.app_version(),
     )
     return GatewayEndpoint(
-        access=use_cases.gateway_access,
+        access=container.gateway_access(),
         methods=methods,
         clients=LegacyClients(handshakes=handshakes),
-        streams=GatewayStreams(follow=use_cases.follow_changes, limits=limits),
-        questions=GatewayQuestions(answer_question=use_cases.answer_gateway_question),
-        cancellations=use_cases.request_cancellations,
-        address=use_cases.public_address,
+        streams=GatewayStreams(follow=container.follow_changes(), limits=limits),
+        questions=GatewayQuestions(answer_question=container.answer_gateway_question()),
+        cancellations=container.request_cancellations(),
+        address=container.public_address(),
     )

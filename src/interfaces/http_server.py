@@ -13,20 +13,12 @@ from litestar import Litestar
 from litestar.types import ASGIApp
 
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.container import Container
-from interfaces.http.metrics import Monitoring
 from interfaces.inbound import IDLE_S, Inbound, InboundLimits
 
 logger = logging.getLogger(__name__)
 
 CLOSE_CONNECTIONS_S = 2
 """How long open connections (streams, waits) are given when the service stops."""
-
-
-def monitoring(container: Container) -> Monitoring:
-    """What answers /metrics in this process."""
-    token = container.settings().metrics_token
-    return Monitoring(page=container.metrics_page(), token=None if token is None else token.get_secret_value())
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import resource
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 
 import uvloop
@@ -18,10 +18,7 @@ from infrastructure.container import Container
 from infrastructure.lifecycle import configure_logs, open_service
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.asgi import create_app
-from interfaces.console.sessions import ConsoleSessions
-from interfaces.http.access_log import RequestLog
-from interfaces.http.use_cases import UseCases
-from interfaces.http_server import HttpServer, listening, monitoring
+from interfaces.http_server import HttpServer, listening
 from interfaces.inbound import InboundLimits
 from interfaces.worker.execution import executing
 
@@ -36,29 +33,6 @@ class EmbeddedService:
 
     app: Litestar
     api_key: str
-
-
-def build_app(container: Container) -> Litestar:
-    """The application over the container's use cases; each field of the bundle is a provider of that name."""
-    use_cases = UseCases(**{field.name: getattr(container, field.name)() for field in fields(UseCases)})
-    return create_app(
-        use_cases,
-        readiness=container.readiness(),
-        request_log=RequestLog(
-            meter=container.meters(),
-            log_context=container.log_context(),
-            slow_ms=container.settings().log_slow_ms,
-        ),
-        monitoring=monitoring(container),
-        sessions=ConsoleSessions(
-            authenticate=use_cases.authenticate,
-            box=container.secret_box(),
-            clock=container.clock(),
-            address=container.public_address(),
-        ),
-        clock=container.clock(),
-        version=container.app_version(),
-    )
 
 
 @asynccontextmanager
@@ -85,7 +59,7 @@ async def embedded(settings: Settings, *, worker: bool = True) -> AsyncIterator[
                 ErrorKind.UNAUTHENTICATED,
                 f"{container.home().admin_key_path} is missing. Set DRAGOMAN_API_KEY to a key of this installation.",
             )
-        yield EmbeddedService(app=build_app(container), api_key=key)
+        yield EmbeddedService(app=create_app(container), api_key=key)
 
 
 def serve(settings: Settings, *, worker: bool = True) -> int:
@@ -104,7 +78,7 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
         first_start = not container.home().admin_key_path.exists()
         async with running(container, worker=worker):
             server = HttpServer(
-                build_app(container), limits=inbound_limits(settings), on_stop=partial(_stop, container)
+                create_app(container), limits=inbound_limits(settings), on_stop=partial(_stop, container)
             )
             host, port = listener.getsockname()[:2]
             url = f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -27,13 +27,14 @@ import asyncio, sys
 from interfaces.cli.loading import loading
 with loading():
     from interfaces.cli.checked_settings import checked_settings
-    from interfaces.service import build_app, running
+    from interfaces.asgi import create_app
+    from interfaces.service import running
     from infrastructure.container import Container
 
 async def start() -> None:
     container = Container(settings=checked_settings())
     async with running(container):
-        build_app(container)
+        create_app(container)
         await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == "warm-up"))
 
 asyncio.run(start())

@@ -64,8 +64,11 @@ class Storage(containers.DeclarativeContainer):
         storage_assembly.run_queue, Surroundings.settings, database
     )
     run_retry_deadline: providers.Provider[AbstractContextManager[None]] = providers.Factory(patient, RUN_PATIENCE_S)
+    database_readiness: providers.Provider[DatabaseReadiness] = providers.Singleton(
+        DatabaseReadiness, database=database
+    )
     readiness: providers.Provider[ProcessReadiness] = providers.Singleton(
-        ProcessReadiness, storage=providers.Singleton(DatabaseReadiness, database=database), queue=run_queue
+        ProcessReadiness, storage=database_readiness, queue=run_queue
     )
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
     # `…_rows` are the stores, `…_reads` their two views: cached, and `edited_…` for use cases that change or show rows.

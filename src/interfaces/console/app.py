@@ -1,11 +1,9 @@
 """Puts the console together: an application of its own, as it is loaded only when somebody goes there (entry.py)."""
 
-from dataclasses import fields
-
 from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 
-from application.system.ports import Clock
+from infrastructure.container import Container
 from interfaces.console.agents.pages import AgentPages
 from interfaces.console.failures import failure_handlers
 from interfaces.console.pages import Pages
@@ -43,66 +41,64 @@ from interfaces.console.run_costs import RunCosts
 from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
 from interfaces.console.usage_pages import UsagePages
 from interfaces.http.bodies import MAX_JSON_BYTES
-from interfaces.http.routing import OwnRouter, asked_for, instance_of
+from interfaces.http.routing import OwnRouter, dependencies
 from interfaces.http.runs.frames import EventFrames
-from interfaces.http.use_cases import UseCases
 
 
-def console_app(
-    use_cases: UseCases,
-    *,
-    sessions: ConsoleSessions,
-    clock: Clock,
-    frames: EventFrames,
-    version: str,
-    heartbeat_s: float,
-) -> Litestar:
+def console_app(container: Container, *, frames: EventFrames, heartbeat_s: float) -> Litestar:
     """What answers below `/console`."""
-    pages = Pages(version=version)
+    clock = container.clock()
+    sessions = ConsoleSessions(
+        authenticate=container.authenticate(),
+        box=container.secret_box(),
+        clock=clock,
+        address=container.public_address(),
+    )
+    pages = Pages(version=container.app_version())
     handlers = failure_handlers(pages)
-    run_costs = RunCosts(prices=use_cases.prices)
+    run_costs = RunCosts(prices=container.prices())
     overview = Overview(
-        list_runs=use_cases.list_runs,
-        name_agents=use_cases.name_agents,
+        list_runs=container.list_runs(),
+        name_agents=container.name_agents(),
         run_costs=run_costs,
-        list_approvals=use_cases.list_approvals,
-        list_mcp_servers=use_cases.list_mcp_servers,
-        get_mcp_server_status=use_cases.get_mcp_server_status,
-        get_usage=use_cases.get_usage,
+        list_approvals=container.list_approvals(),
+        list_mcp_servers=container.list_mcp_servers(),
+        get_mcp_server_status=container.get_mcp_server_status(),
+        get_usage=container.get_usage(),
         clock=clock,
     )
     run_pages = RunPages(
-        get_run=use_cases.get_run,
-        name_agents=use_cases.name_agents,
+        get_run=container.get_run(),
+        name_agents=container.name_agents(),
         run_costs=run_costs,
-        list_approvals=use_cases.list_approvals,
-        list_audit_events=use_cases.list_audit_events,
-        trace_addresses=use_cases.trace_addresses,
+        list_approvals=container.list_approvals(),
+        list_audit_events=container.list_audit_events(),
+        trace_addresses=container.trace_addresses(),
     )
     server_pages = ServerPages(
-        get_mcp_server_tools=use_cases.get_mcp_server_tools,
-        get_mcp_server_status=use_cases.get_mcp_server_status,
-        get_mcp_server_logs=use_cases.get_mcp_server_logs,
+        get_mcp_server_tools=container.get_mcp_server_tools(),
+        get_mcp_server_status=container.get_mcp_server_status(),
+        get_mcp_server_logs=container.get_mcp_server_logs(),
     )
     agent_pages = AgentPages(
-        get_agent=use_cases.get_agent,
-        list_agents=use_cases.list_agents,
-        list_agent_versions=use_cases.list_agent_versions,
-        list_runs=use_cases.list_runs,
-        list_audit_events=use_cases.list_audit_events,
-        list_mcp_servers=use_cases.list_mcp_servers,
-        get_organization=use_cases.get_organization,
-        explain_agent=use_cases.explain_agent,
+        get_agent=container.get_agent(),
+        list_agents=container.list_agents(),
+        list_agent_versions=container.list_agent_versions(),
+        list_runs=container.list_runs(),
+        list_audit_events=container.list_audit_events(),
+        list_mcp_servers=container.list_mcp_servers(),
+        get_organization=container.get_organization(),
+        explain_agent=container.explain_agent(),
     )
     workflow_pages = WorkflowPages(
-        get_workflow=use_cases.get_workflow,
-        list_workflow_versions=use_cases.list_workflow_versions,
-        list_workflow_runs=use_cases.list_workflow_runs,
+        get_workflow=container.get_workflow(),
+        list_workflow_versions=container.list_workflow_versions(),
+        list_workflow_runs=container.list_workflow_runs(),
     )
     workflow_run_pages = WorkflowRunPages(
-        get_workflow_run=use_cases.get_workflow_run,
-        list_approvals=use_cases.list_approvals,
-        name_agents=use_cases.name_agents,
+        get_workflow_run=container.get_workflow_run(),
+        list_approvals=container.list_approvals(),
+        name_agents=container.name_agents(),
     )
     own = {
         "pages": pages,
@@ -112,26 +108,22 @@ def console_app(
         "run_costs": run_costs,
         "server_pages": server_pages,
         "agent_pages": agent_pages,
-        "key_pages": KeyPages(list_api_keys=use_cases.list_api_keys, clock=clock),
+        "key_pages": KeyPages(list_api_keys=container.list_api_keys(), clock=clock),
         "secret_pages": SecretPages(
-            list_secrets=use_cases.list_secrets, list_model_providers=use_cases.list_model_providers
+            list_secrets=container.list_secrets(), list_model_providers=container.list_model_providers()
         ),
-        "usage_pages": UsagePages(get_usage=use_cases.get_usage, list_agents=use_cases.list_agents, clock=clock),
+        "usage_pages": UsagePages(get_usage=container.get_usage(), list_agents=container.list_agents(), clock=clock),
         "workflow_pages": workflow_pages,
         "workflow_run_pages": workflow_run_pages,
+        "event_frames": frames,
+        "heartbeat_s": heartbeat_s,
     }
     routes = console_routes()
-    provided = {field.name: instance_of(getattr(use_cases, field.name)) for field in fields(use_cases)}
     router = OwnRouter(
         PATH,
         route_handlers=routes,
         middleware=[signed_in(sessions)],
-        dependencies={
-            **asked_for(routes, provided),
-            **{name: instance_of(instance) for name, instance in own.items()},
-            "event_frames": instance_of(frames),
-            "heartbeat_s": instance_of(heartbeat_s),
-        },
+        dependencies=dependencies(routes, container, own),
         exception_handlers=handlers,
     )
     return Litestar(

@@ -4,30 +4,18 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from application.system.lazy import Lazy
-from application.system.ports import Clock
-from interfaces.console.sessions import PATH, ConsoleSessions
+from infrastructure.container import Container
+from interfaces.console.sessions import PATH
 from interfaces.http.runs.frames import EventFrames
-from interfaces.http.use_cases import UseCases
 
 
-def with_console(
-    app: ASGIApp,
-    use_cases: UseCases,
-    *,
-    sessions: ConsoleSessions,
-    clock: Clock,
-    frames: EventFrames,
-    version: str,
-    heartbeat_s: float,
-) -> ASGIApp:
+def with_console(app: ASGIApp, container: Container, *, frames: EventFrames, heartbeat_s: float) -> ASGIApp:
     """`app`, with the console beside it."""
 
     def load() -> ASGIApp:
         from interfaces.console.app import console_app
 
-        return console_app(
-            use_cases, sessions=sessions, clock=clock, frames=frames, version=version, heartbeat_s=heartbeat_s
-        )
+        return console_app(container, frames=frames, heartbeat_s=heartbeat_s)
 
     console = Lazy(load)  # made in a thread, so that other requests are answered meanwhile
 

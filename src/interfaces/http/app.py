@@ -1,9 +1,9 @@
-"""Builds the HTTP API from the use cases: routes, authentication, problems, OpenAPI."""
-
-from dataclasses import fields
+"""Builds the HTTP API from the container: routes, authentication, problems, OpenAPI."""
 
 from litestar import Litestar
+from litestar.di import Provide
 
+from infrastructure.container import Container
 from interfaces.http.agents.routes import agents_routes
 from interfaces.http.api_keys.routes import api_keys_routes
 from interfaces.http.approvals.routes import approvals_routes
@@ -11,9 +11,9 @@ from interfaces.http.audit.routes import audit_routes
 from interfaces.http.auth import authentication
 from interfaces.http.bodies import MAX_JSON_BYTES, BodyDecoding
 from interfaces.http.gateway_sessions.routes import gateway_sessions_routes
-from interfaces.http.health import ReadinessProbe, health_router
+from interfaces.http.health import health_router
 from interfaces.http.mcp_servers.routes import mcp_servers_routes
-from interfaces.http.metrics import Monitoring, metrics_router
+from interfaces.http.metrics import metrics_router, monitoring
 from interfaces.http.model_providers.routes import model_providers_routes
 from interfaces.http.oauth.routes import oauth_router
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config
@@ -22,7 +22,7 @@ from interfaces.http.organizations.routes import organizations_routes
 from interfaces.http.problems import exception_handlers
 from interfaces.http.query_names import only_declared_queries
 from interfaces.http.requests import ApiRequest
-from interfaces.http.routing import OwnRouter, asked_for, instance_of
+from interfaces.http.routing import OwnRouter, dependencies, instance_of
 from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.frames import EventFrames
 from interfaces.http.runs.routes import runs_routes
@@ -32,43 +32,30 @@ from interfaces.http.sources.routes import sources_routes
 from interfaces.http.threads.routes import threads_routes
 from interfaces.http.tools.routes import tools_routes
 from interfaces.http.usage.routes import usage_routes
-from interfaces.http.use_cases import Readiness, UseCases
 from interfaces.http.webhooks.routes import webhooks_routes
 from interfaces.http.workflow_runs.following import WorkflowRunStreams
 from interfaces.http.workflow_runs.routes import workflow_runs_routes
 from interfaces.http.workflows.routes import workflows_routes
 
 
-def create_api(
-    use_cases: UseCases,
-    *,
-    readiness: Readiness,
-    monitoring: Monitoring,
-    frames: EventFrames,
-    version: str,
-    heartbeat_s: float,
-) -> Litestar:
+def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float) -> Litestar:
     """The API below `/v1`, health, metrics and the OpenAPI document.
 
-    `monitoring` answers /metrics; `frames` are shared with other followers of runs; `version` is shown in the OpenAPI
-    document; `heartbeat_s` is the silence after which a stream sends a comment.
+    `frames` are shared with other followers of runs; `heartbeat_s` is the silence after which a stream sends a comment.
     """
-    waits = RunWaits(start_run=use_cases.start_run, watch_run=use_cases.watch_run)
-    streams = RunStreams(
-        start_run=use_cases.start_run,
-        watch_run=use_cases.watch_run,
-        get_run=use_cases.get_run,
-        frames=frames,
-        heartbeat_s=heartbeat_s,
-    )
-    workflow_streams = WorkflowRunStreams(
-        watch=use_cases.watch_workflow_run, get_run=use_cases.get_workflow_run, heartbeat_s=heartbeat_s
-    )
-    provided = {field.name: instance_of(getattr(use_cases, field.name)) for field in fields(use_cases)}
-    provided |= {
-        "run_waits": instance_of(waits),
-        "run_streams": instance_of(streams),
-        "workflow_run_streams": instance_of(workflow_streams),
+    start_run, watch_run = container.start_run(), container.watch_run()
+    own = {
+        "run_waits": RunWaits(start_run=start_run, watch_run=watch_run),
+        "run_streams": RunStreams(
+            start_run=start_run,
+            watch_run=watch_run,
+            get_run=container.get_run(),
+            frames=frames,
+            heartbeat_s=heartbeat_s,
+        ),
+        "workflow_run_streams": WorkflowRunStreams(
+            watch=container.watch_workflow_run(), get_run=container.get_workflow_run(), heartbeat_s=heartbeat_s
+        ),
     }
     slices = (
         agents_routes(),
@@ -94,36 +81,40 @@ def create_api(
     v1 = OwnRouter(
         "/v1",
         route_handlers=[
-            OwnRouter("/", route_handlers=routes, dependencies=asked_for(routes, provided)) for routes in slices
+            OwnRouter("/", route_handlers=routes, dependencies=dependencies(routes, container, own))
+            for routes in slices
         ],
-        middleware=[authentication(use_cases.authenticate)],
+        middleware=[authentication(container.authenticate())],
         guards=[only_declared_queries],
         security=[{SECURITY_SCHEME: []}],
     )
     return Litestar(
         route_handlers=[v1, front_door, health_router(), metrics_router(), oauth_router()],
         dependencies={
-            "readiness": instance_of(ReadinessProbe(readiness)),
-            "monitoring": instance_of(monitoring),
-            "finish_mcp_authorization": instance_of(use_cases.finish_mcp_authorization),
-            "describe_oauth_client": instance_of(use_cases.describe_oauth_client),
+            **_of_process(container),
+            "finish_mcp_authorization": instance_of(container.finish_mcp_authorization()),
+            "describe_oauth_client": instance_of(container.describe_oauth_client()),
         },
         request_class=ApiRequest,
         request_max_body_size=MAX_JSON_BYTES,
         exception_handlers=exception_handlers(),
         plugins=[BodyDecoding(), BodySchemas()],
-        openapi_config=openapi_config(version),
+        openapi_config=openapi_config(container.app_version()),
         logging_config=None,
     )
 
 
-def create_monitoring_app(*, readiness: Readiness, monitoring: Monitoring) -> Litestar:
+def create_monitoring_app(container: Container) -> Litestar:
     """The application of a process that serves nothing else: health and metrics."""
     return Litestar(
         route_handlers=[health_router(), metrics_router()],
-        dependencies={"readiness": instance_of(ReadinessProbe(readiness)), "monitoring": instance_of(monitoring)},
+        dependencies=_of_process(container),
         request_class=ApiRequest,
         exception_handlers=exception_handlers(),
         openapi_config=None,
         logging_config=None,
     )
+
+
+def _of_process(container: Container) -> dict[str, Provide]:
+    return {"readiness": instance_of(container.readiness()), "monitoring": instance_of(monitoring(container))}

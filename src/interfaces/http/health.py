@@ -5,27 +5,15 @@ from typing import Literal, TypedDict
 from litestar import Response, Router, get
 from litestar.di import NamedDependency
 
-from application.system.readiness import Obstacle
+from application.system.readiness import ProcessReadiness
 from domain.errors import Violation
 from interfaces.http.problems import described_problems, problem
-from interfaces.http.use_cases import Readiness
 
 
 class HealthView(TypedDict):
     """All is well."""
 
     status: Literal["live", "ready"]
-
-
-class ReadinessProbe:
-    """The readiness of the process, as handlers are given it."""
-
-    def __init__(self, readiness: Readiness) -> None:
-        self._readiness = readiness
-
-    async def problems(self) -> tuple[Obstacle, ...]:
-        """What is not ready."""
-        return await self._readiness.problems()
 
 
 @get("/health/live", summary="Is the process alive?", sync_to_thread=False)
@@ -35,7 +23,7 @@ def live() -> HealthView:
 
 
 @get("/health/ready", summary="Can the process serve?", responses=described_problems(503))
-async def ready(readiness: NamedDependency[ReadinessProbe]) -> HealthView | Response[dict[str, object]]:
+async def ready(readiness: NamedDependency[ProcessReadiness]) -> HealthView | Response[dict[str, object]]:
     """503 if not, with each part that is missing as the `path` of an entry in `errors`: `database`, `migrations`, `queue`,
     `worker`, `stopping`."""
     missing = await readiness.problems()

@@ -10,6 +10,7 @@ from litestar.params import HeaderParameter
 
 from application.metrics.ports import MetricsPage
 from domain.errors import ErrorKind, ServiceError
+from infrastructure.container import Container
 from interfaces.http.problems import described_problems
 
 _PAGE = ResponseSpec(
@@ -38,6 +39,12 @@ class Monitoring:
                     "Send the token in DRAGOMAN_METRICS_TOKEN as a bearer token.",
                 )
         return Response(await self._page.render(), media_type=self._page.media_type)
+
+
+def monitoring(container: Container) -> Monitoring:
+    """What answers /metrics in this process."""
+    token = container.settings().metrics_token
+    return Monitoring(page=container.metrics_page(), token=None if token is None else token.get_secret_value())
 
 
 @get("/metrics", summary="Read the metrics", responses={200: _PAGE, **described_problems(401)})

@@ -13,7 +13,7 @@ from infrastructure.container import Container
 from infrastructure.lifecycle import configure_logs, open_worker
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.http.app import create_monitoring_app
-from interfaces.http_server import HttpServer, listening, monitoring
+from interfaces.http_server import HttpServer, listening
 from interfaces.worker.execution import executing
 
 logger = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ async def _monitored(container: Container) -> AsyncIterator[None]:
     if settings.metrics_port is None:
         yield
         return
-    app = create_monitoring_app(readiness=container.readiness(), monitoring=monitoring(container))
+    app = create_monitoring_app(container)
     with listening(settings.host, settings.metrics_port, change="Set DRAGOMAN_METRICS_PORT.") as listener:
         server = HttpServer(app)
         serving = asyncio.create_task(server.serve(sockets=[listener]), name="monitoring")

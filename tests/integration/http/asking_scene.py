@@ -29,8 +29,9 @@ from domain.mcp.server import ElicitationPolicy, PassingPolicy
 from domain.policy.canary import CanaryToken
 from domain.policy.rules import ToolPolicies
 from domain.tools.result import ToolOutcome
-from interfaces.http.use_cases import UseCases
+from infrastructure.container import Container
 from tests.builders import ORG, a_server, an_agent, an_audit_event, an_organization
+from tests.composition import stores_of
 from tests.contract.stores import Stores
 from tests.doubles.mcp_connections import (
     Handler,
@@ -41,11 +42,11 @@ from tests.doubles.mcp_connections import (
     text_reply,
 )
 from tests.doubles.state import InMemoryState
-from tests.integration.http.service import MODEL, ObedientWorker, known_keys
+from tests.integration.http.service import a_service_container, known_keys
 from tests.integration.http.tables import InMemoryTables
-from tests.integration.http.wiring import PATIENCE, use_cases
 
 ECHO = "mcp__files__echo"
+PATIENCE = Patience()
 ADMIN = Principal(organization_id=ORG, key_id=ApiKeyId("key_admin"), role=Role.ADMIN)
 FORM: JsonObject = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
 COLOUR = ClientRequest(
@@ -96,7 +97,7 @@ def in_rounds(*requests: ClientRequest) -> Handler:
 class Scene:
     """A session over a server with one tool."""
 
-    cases: UseCases
+    container: Container
     stores: Stores
     connections: InMemoryMcpConnections
     session: GatewaySession
@@ -112,7 +113,7 @@ class Scene:
             client=AskableClient(capabilities=ABLE if capabilities is None else capabilities),
             **more,
         )
-        return await self.cases.call_gateway_tool.execute(command)
+        return await self.container.call_gateway_tool().execute(command)
 
     async def asked(self, **more: Any) -> Asked:
         """What a call asks."""
@@ -155,8 +156,8 @@ async def a_scene(
     tool = InMemoryTool(answer=handler)
     connections = InMemoryMcpConnections({"files": InMemoryMcpServer(tools={"echo": tool})})
     async with asyncio.timeout(30), tables.open([an_organization(ORG)], known_keys()):
-        stores = tables.stores
-        cases = use_cases(stores, ObedientWorker(stores), connections, models=(MODEL,), patience=patience)
+        container = a_service_container(tables, connections=connections, client_patience=patience)
+        stores = stores_of(container)
         server = a_server()
         if allowed:
             config = replace(
@@ -172,8 +173,8 @@ async def a_scene(
         agent = replace(agent, config=replace(agent.config, tool_policies=policies))
         await stores.agents.add(agent, an_audit_event(202))
         wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
-        session = (await cases.open_gateway_session.execute(wanted)).session
-        yield Scene(cases=cases, stores=stores, connections=connections, session=session, state=tables.state)
+        session = (await container.open_gateway_session().execute(wanted)).session
+        yield Scene(container=container, stores=stores, connections=connections, session=session, state=tables.state)
 
 
 @dataclass(slots=True)

@@ -10,7 +10,8 @@ from application.audit.ports import AuditFilter
 from application.system.pages import PageRequest
 from domain.audit.event import AuditAction
 from tests.builders import ORG
-from tests.integration.http.service import MODEL, Service
+from tests.composition import MODEL
+from tests.integration.http.service import Service
 
 HOST = "agents.example.com"
 MODERN = "2026-07-28"

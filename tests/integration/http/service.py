@@ -22,16 +22,12 @@ from domain.ids import ApiKeyId, RunId
 from domain.mcp.elicitation import Elicitation, InputRound
 from domain.runs.ledger import ToolCallState
 from domain.runs.turn_end import turn_end
+from infrastructure.container import Container
 from infrastructure.events.wakeups import InProcessWakeups
-from infrastructure.metrics.instruments import Instruments
-from infrastructure.runtime.logs import log_context
-from infrastructure.runtime.system import SystemClock
 from infrastructure.secrets.secret_box import SecretBox
+from infrastructure.settings import Settings
 from interfaces.asgi import create_app
-from interfaces.console.sessions import ConsoleSessions
 from interfaces.gateway.streams import StreamLimits
-from interfaces.http.access_log import DEFAULT_SLOW_MS, RequestLog
-from interfaces.http.metrics import Monitoring
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import (
     ORG,
@@ -42,16 +38,15 @@ from tests.builders import (
     a_tool_call,
     an_organization,
 )
+from tests.composition import BOX_KEY, a_container, stores_of
 from tests.contract.run_steps import answer_step, asking_step, claim, finish_step, reply_step, suspend_step
 from tests.contract.stores import Stores
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from tests.doubles.secrets import InMemorySecretVault
 from tests.doubles.state import InMemoryState
 from tests.integration.http.tables import InMemoryTables, Tables
-from tests.integration.http.wiring import BOX_KEY, NO_HOLD, use_cases
-from tests.metering import a_meter, a_page
 
-MODEL = "scripted:demo.yaml"
+NO_HOLD = Holds(resumable_s=0.0, last_s=0.0)
 COLOUR = InputRound(
     number=1,
     questions=(
@@ -152,7 +147,7 @@ class ObedientWorker:
 
 @dataclass(slots=True)
 class ReadyUnless:
-    """A `Readiness` with the given problems."""
+    """A `ReadinessCheck` with the given problems."""
 
     missing: tuple[Obstacle, ...] = ()
 
@@ -196,6 +191,14 @@ class Service:
         return await self.client.request(method, path, content=content, headers=sent)
 
 
+def a_service_container(tables: Tables, settings: Settings | None = None, **doubles: object) -> Container:
+    """The container over these tables, with an obedient worker."""
+    container = a_container(settings, **doubles)
+    tables.put_into(container)
+    container.run_queue.override(ObedientWorker(stores_of(container)))
+    return container
+
+
 class House:
     """An app over some tables. Building one is what costs time, so tests share it, each with fresh tables."""
 
@@ -206,53 +209,44 @@ class House:
         heartbeat_s: float = 15.0,
         holds: Holds = NO_HOLD,
         stream_limits: StreamLimits | None = None,
-        metrics_token: str | None = None,
-        slow_ms: int = DEFAULT_SLOW_MS,
+        settings: Settings | None = None,
     ) -> None:
         self._tables = tables or InMemoryTables()
-        stores = self._tables.stores
-        self._worker = ObedientWorker(stores)
         self._connections = InMemoryMcpConnections()
         self._vault = InMemorySecretVault()
-        self._use_cases = use_cases(
-            stores, self._worker, self._connections, models=(MODEL,), vault=self._vault, holds=holds
-        )
         self._readiness = ReadyUnless()
-        instruments = Instruments(version="1.2.3")
-        self._app = create_app(
-            self._use_cases,
-            readiness=self._readiness,
-            request_log=RequestLog(meter=a_meter(instruments=instruments), log_context=log_context, slow_ms=slow_ms),
-            monitoring=Monitoring(page=a_page(stores, instruments), token=metrics_token),
-            sessions=ConsoleSessions(
-                authenticate=self._use_cases.authenticate,
-                box=SecretBox([BOX_KEY]),
-                clock=SystemClock(),
-                address=self._use_cases.public_address,
-            ),
-            clock=SystemClock(),
-            version="1.2.3",
-            heartbeat_s=heartbeat_s,
-            stream_limits=stream_limits,
+        self._container = a_service_container(
+            self._tables,
+            settings,
+            app_version="1.2.3",
+            connections=self._connections,
+            secret_vault=self._vault,
+            database_readiness=self._readiness,
+            gateway_holds=holds,
         )
+        self._stores = stores_of(self._container)
+        self._app = create_app(self._container, heartbeat_s=heartbeat_s, stream_limits=stream_limits)
 
     @asynccontextmanager
     async def service(self) -> AsyncIterator[Service]:
         """A service with two organizations: ORG with a key of each role, OTHER_ORG with an admin key."""
         files = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))}, stderr="started\n")
         vars(self._connections).update(vars(InMemoryMcpConnections({"files": files})))
-        self._worker.act = Act.FINISH
-        self._worker.submitted.clear()
+        worker = self._container.run_queue()
+        assert isinstance(worker, ObedientWorker)
+        worker.act = Act.FINISH
+        worker.submitted.clear()
         self._vault.stale = STALE
         self._readiness.missing = ()
+        self._container.row_feed().interrupted()  # nothing of the test before is cached
         organizations = [an_organization(ORG), an_organization(OTHER_ORG)]
         async with self._tables.open(organizations, known_keys()), AsyncTestClient(self._app) as client:
             yield Service(
                 app=self._app,
                 client=client,
                 state=self._tables.state,
-                stores=self._tables.stores,
-                worker=self._worker,
+                stores=self._stores,
+                worker=worker,
                 connections=self._connections,
                 readiness=self._readiness,
             )

@@ -8,20 +8,24 @@ from sqlalchemy import Connection
 
 from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
+from infrastructure.container import Container
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.persistence.engine.database import SYSTEM
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.identity.store import add_organization, insert_key
-from tests.contract.sql_legs import sql_stores
-from tests.contract.stores import Stores, in_memory_stores
+from tests.composition import put_into
+from tests.contract.stores import in_memory_stores
 from tests.doubles.state import InMemoryState
 
 
 class Tables(Protocol):
     """One kind of them. `state` is what is in memory; nothing, where they are in a database."""
 
-    stores: Stores
     state: InMemoryState
+
+    def put_into(self, container: Container) -> None:
+        """Let the container's stores use them."""
+        ...
 
     def open(self, organizations: Sequence[Organization], keys: Sequence[ApiKey]) -> AbstractAsyncContextManager[None]:
         """With these, and nothing else."""
@@ -33,7 +37,11 @@ class InMemoryTables:
 
     def __init__(self) -> None:
         self.state = InMemoryState()
-        self.stores = in_memory_stores(self.state, InProcessWakeups())
+
+    def put_into(self, container: Container) -> None:
+        wakeups = container.wakeups()
+        assert isinstance(wakeups, InProcessWakeups)
+        put_into(container, in_memory_stores(self.state, wakeups))
 
     @asynccontextmanager
     async def open(self, organizations: Sequence[Organization], keys: Sequence[ApiKey]) -> AsyncIterator[None]:
@@ -51,7 +59,9 @@ class PostgresTables:
         self.state = InMemoryState()
         self._database = PostgresDatabase(url, connections=4)
         self._empty = empty
-        self.stores = sql_stores(self._database)
+
+    def put_into(self, container: Container) -> None:
+        container.database.override(self._database)
 
     @asynccontextmanager
     async def open(self, organizations: Sequence[Organization], keys: Sequence[ApiKey]) -> AsyncIterator[None]:

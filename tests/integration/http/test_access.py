@@ -8,7 +8,8 @@ from litestar.routes import HTTPRoute
 
 from domain.identity.role import Role
 from tests.builders import ORG
-from tests.integration.http.service import MODEL, OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
+from tests.composition import MODEL
+from tests.integration.http.service import OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.integration.http.service import MODEL, Service, paths_of, problem_of
+from tests.composition import MODEL
+from tests.integration.http.service import Service, paths_of, problem_of
 
 GUIDE: dict[str, object] = {
     "name": "guide",

@@ -14,7 +14,8 @@ from schemathesis.core.result import Ok
 
 from domain.identity.role import Role
 from tests.builders import ORG
-from tests.integration.http.service import MODEL, PLATFORM, Act, House, Service, token_of
+from tests.composition import MODEL
+from tests.integration.http.service import PLATFORM, Act, House, Service, token_of
 
 EXAMPLES = 10
 """Of each operation, over all roles."""

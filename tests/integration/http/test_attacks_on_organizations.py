@@ -5,7 +5,8 @@ import pytest
 
 from domain.identity.role import Role
 from tests.builders import ORG, OTHER_ORG
-from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, paths_of, problem_of, token_of
+from tests.composition import MODEL
+from tests.integration.http.service import OTHER_ADMIN, Act, Service, paths_of, problem_of, token_of
 
 LISTS = (
     "/v1/agents",

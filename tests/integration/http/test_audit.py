@@ -11,9 +11,9 @@ from domain.identity.role import Role
 from domain.ids import AuditEventId
 from domain.json_value import JsonObject
 from tests.builders import ORG, OTHER_ORG, RUN, SERVER, after, an_audit_event
+from tests.composition import SEAL_KEY
 from tests.doubles.audit_chain import GivenSealKeys
 from tests.integration.http.service import Service, token_of
-from tests.integration.http.wiring import SEAL_KEY
 
 LATER = after(10**7)
 """What happens then has not waited too long by the clock of any test."""

@@ -7,7 +7,8 @@ import pytest
 
 from application.agents.queries import ListAgents
 from interfaces.http.bodies import MAX_JSON_BYTES
-from tests.integration.http.service import MODEL, Conversation, Service, paths_of, problem_of
+from tests.composition import MODEL
+from tests.integration.http.service import Conversation, Service, paths_of, problem_of
 
 AGENT: dict[str, object] = {"name": "guide", "model": MODEL}
 

@@ -9,8 +9,9 @@ from domain.ids import RunId, ThreadId
 from domain.runs.run import RunStatus
 from domain.threads.thread import Quarantine
 from tests.builders import START
+from tests.composition import MODEL
 from tests.contract.run_steps import claim, finish_step
-from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, paths_of, problem_of, token_of
+from tests.integration.http.service import OTHER_ADMIN, Act, Service, paths_of, problem_of, token_of
 
 TOKEN = "Nightingale-4471"
 OTHER = "Bluethroat-0815"

@@ -15,8 +15,9 @@ from interfaces.console.sessions import COOKIE
 from interfaces.console.whole_lists import all_of
 from interfaces.http.bodies import MAX_JSON_BYTES
 from tests.builders import an_audit_event
+from tests.composition import MODEL
 from tests.doubles.mcp_connections import text_reply
-from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
+from tests.integration.http.service import OTHER_ADMIN, Act, Service, token_of
 from tests.integration.http.test_audit import seal
 
 OPEN_PATHS = frozenset({"/sign-in", "/static/{name:str}"})

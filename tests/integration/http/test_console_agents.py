@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from domain.identity.role import Role
-from tests.integration.http.service import MODEL, OTHER_ADMIN, Service, token_of
+from tests.composition import MODEL
+from tests.integration.http.service import OTHER_ADMIN, Service, token_of
 from tests.integration.http.test_console import browse, signed_in
 
 RULE = {"decision": "require_approval", "max_calls": 2, "arguments_schema": {"type": "object"}}

@@ -11,7 +11,8 @@ from domain.runs.limits import IncompleteReason
 from domain.runs.provider_error import ProviderError
 from domain.runs.run import RunError, RunStatus
 from tests.builders import START
-from tests.integration.http.service import MODEL, Act, Service, token_of
+from tests.composition import MODEL
+from tests.integration.http.service import Act, Service, token_of
 from tests.integration.http.test_console import browse, signed_in, waiting_run
 
 

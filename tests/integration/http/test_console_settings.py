@@ -5,7 +5,8 @@ import re
 import pytest
 
 from domain.identity.role import Role
-from tests.integration.http.service import MODEL, OTHER_ADMIN, Service, token_of
+from tests.composition import MODEL
+from tests.integration.http.service import OTHER_ADMIN, Service, token_of
 from tests.integration.http.test_console import browse, signed_in
 from tests.integration.http.test_console_agents import fields_of
 

@@ -14,8 +14,9 @@ from domain.json_value import JsonValue
 from domain.workflows.execution import NodeRun
 from domain.workflows.run import WorkflowEventType
 from tests.builders import START
+from tests.composition import MODEL
 from tests.doubles.surroundings import StepClock
-from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, token_of
+from tests.integration.http.service import OTHER_ADMIN, Act, Service, token_of
 from tests.integration.http.test_console import browse, signed_in
 from tests.integration.http.test_console_servers import faults
 from tests.integration.http.test_workflow_runs import ASKING, waiting_for_agent

@@ -3,7 +3,8 @@
 import pytest
 
 from domain.identity.role import Role
-from tests.integration.http.service import MODEL, OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
+from tests.composition import MODEL
+from tests.integration.http.service import OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
 
 MINE = token_of(Role.ADMIN)
 BOTH = (MINE, OTHER_ADMIN)

@@ -15,6 +15,7 @@ from domain.ids import GatewaySessionId
 from domain.runs.run import Run, RunStatus
 from domain.tools.result import ToolOutcome
 from tests.builders import ORG
+from tests.composition import MODEL
 from tests.integration.http.gateway_caller import (
     HOST,
     LEGACY,
@@ -25,7 +26,7 @@ from tests.integration.http.gateway_caller import (
     error_of,
     opened,
 )
-from tests.integration.http.service import MODEL, Act, Conversation, Service, paths_of, problem_of, token_of
+from tests.integration.http.service import Act, Conversation, Service, paths_of, problem_of, token_of
 
 RESEARCHER = "agent__researcher"
 ASKED: Json = {"input": "What is new?"}

@@ -11,10 +11,10 @@ from domain.identity.role import Role
 from domain.ids import GatewaySessionId
 from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import ORG
+from tests.composition import BOX_KEY
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.integration.http.gateway_caller import LEGACY, Caller, Json, an_agent, error_of, opened
 from tests.integration.http.service import Service, token_of
-from tests.integration.http.wiring import BOX_KEY
 
 PING: Json = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 

@@ -13,10 +13,10 @@ from domain.workflows.execution import NodeRun
 from domain.workflows.run import WorkflowRunStatus
 from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import ORG, after
+from tests.composition import BOX_KEY
 from tests.integration.http.gateway_caller import ECHO, Caller, actions, an_agent, opened
 from tests.integration.http.service import OTHER_ADMIN, Service, problem_of
 from tests.integration.http.test_workflows import STORY
-from tests.integration.http.wiring import BOX_KEY
 
 
 @pytest.fixture

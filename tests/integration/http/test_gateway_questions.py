@@ -30,6 +30,7 @@ from tests.integration.http.asking_scene import (
     ECHO,
     IDEA,
     PAGE,
+    PATIENCE,
     RED,
     ROOTS,
     TOKEN,
@@ -40,7 +41,6 @@ from tests.integration.http.asking_scene import (
     in_rounds,
     told,
 )
-from tests.integration.http.wiring import PATIENCE
 from tests.integration.mcp.parts import until
 
 
@@ -97,7 +97,7 @@ async def test_a_state_is_good_for_its_session_its_tool_its_arguments_and_once()
         responses = {"colour": RED}
         mine = {"request_state": first.request_state, "responses": responses}
         wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
-        other = replace(scene, session=(await scene.cases.open_gateway_session.execute(wanted)).session)
+        other = replace(scene, session=(await scene.container.open_gateway_session().execute(wanted)).session)
         tampered = {**mine, "request_state": f"{first.request_state}x"}
 
         for refused in (
@@ -194,17 +194,17 @@ async def test_a_client_on_a_stream_is_asked_while_its_call_waits(how: str) -> N
     person = Streamed()
     async with a_scene(asking((COLOUR,)), patience=patience) as scene, asyncio.TaskGroup() as tasks:
         command = CallGatewayToolCommand(session=scene.session, name=ECHO, arguments={}, client=person.client())
-        call = tasks.create_task(scene.cases.call_gateway_tool.execute(command))
+        call = tasks.create_task(scene.container.call_gateway_tool().execute(command))
         note_id, request = await person.asked.get()
         assert request == COLOUR
         answer = AnswerGatewayQuestionCommand(session=scene.session, question_id=note_id, result=RED)
         if how == "answered":
-            await scene.cases.answer_gateway_question.execute(answer)
+            await scene.container.answer_gateway_question().execute(answer)
         elif how == "refused":
-            await scene.cases.answer_gateway_question.execute(replace(answer, result=None, refusal="Not now."))
+            await scene.container.answer_gateway_question().execute(replace(answer, result=None, refusal="Not now."))
         elif how == "wrong":
             with pytest.raises(ServiceError) as wrong:
-                await scene.cases.answer_gateway_question.execute(replace(answer, result={"action": "accept"}))
+                await scene.container.answer_gateway_question().execute(replace(answer, result={"action": "accept"}))
             assert wrong.value.kind is ErrorKind.INVALID
         elif how == "left":
             person.left.set()
@@ -213,7 +213,7 @@ async def test_a_client_on_a_stream_is_asked_while_its_call_waits(how: str) -> N
         assert person.taken_back == ([note_id] if how in ("expired", "left") else [])
         assert await scene.notes() == []
         with pytest.raises(ServiceError) as late:
-            await scene.cases.answer_gateway_question.execute(answer)
+            await scene.container.answer_gateway_question().execute(answer)
         assert late.value.kind is ErrorKind.NOT_FOUND
 
 
@@ -233,15 +233,15 @@ async def test_only_the_session_that_was_asked_answers() -> None:
     person = Streamed()
     async with a_scene(asking((COLOUR,))) as scene, asyncio.TaskGroup() as tasks:
         command = CallGatewayToolCommand(session=scene.session, name=ECHO, arguments={}, client=person.client())
-        call = tasks.create_task(scene.cases.call_gateway_tool.execute(command))
+        call = tasks.create_task(scene.container.call_gateway_tool().execute(command))
         note_id, _ = await person.asked.get()
         wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
-        other = (await scene.cases.open_gateway_session.execute(wanted)).session
+        other = (await scene.container.open_gateway_session().execute(wanted)).session
         answer = AnswerGatewayQuestionCommand(session=other, question_id=note_id, result=RED)
         with pytest.raises(ServiceError) as refused:
-            await scene.cases.answer_gateway_question.execute(answer)
+            await scene.container.answer_gateway_question().execute(answer)
         assert refused.value.kind is ErrorKind.NOT_FOUND
-        await scene.cases.answer_gateway_question.execute(replace(answer, session=scene.session))
+        await scene.container.answer_gateway_question().execute(replace(answer, session=scene.session))
         assert told(await call) == {"colour": RED}
 
 
@@ -259,7 +259,7 @@ async def test_a_call_whose_client_goes_is_cancelled_and_its_question_taken_back
     async with a_scene(ask) as scene:
         if generation == "stream":
             command = CallGatewayToolCommand(session=scene.session, name=ECHO, arguments={}, client=person.client())
-            call = asyncio.create_task(scene.cases.call_gateway_tool.execute(command))
+            call = asyncio.create_task(scene.container.call_gateway_tool().execute(command))
             note_id, _ = await person.asked.get()
             call.cancel()
             await asyncio.wait({call})
@@ -281,7 +281,7 @@ async def test_a_call_that_waits_for_its_client_is_not_taken_for_lost() -> None:
     person = Streamed()
     async with a_scene(asking((COLOUR,))) as scene, asyncio.TaskGroup() as tasks:
         command = CallGatewayToolCommand(session=scene.session, name=ECHO, arguments={}, client=person.client())
-        call = tasks.create_task(scene.cases.call_gateway_tool.execute(command))
+        call = tasks.create_task(scene.container.call_gateway_tool().execute(command))
         note_id, _ = await person.asked.get()
         ((waiting, _),) = await scene.stores.gateway_ledger.calls_of(ORG, scene.session.id)
         note = await scene.stores.gateway_notes.get(ORG, scene.session.id, note_id)
@@ -300,14 +300,14 @@ async def test_a_form_tells_who_waits_for_an_approval_and_decides_nothing(decide
     handler = asking(())
     async with a_scene(handler, policies=policies) as scene, asyncio.TaskGroup() as tasks:
         command = CallGatewayToolCommand(session=scene.session, name=ECHO, arguments={}, client=person.client())
-        call = tasks.create_task(scene.cases.call_gateway_tool.execute(command))
+        call = tasks.create_task(scene.container.call_gateway_tool().execute(command))
         note_id, request = await person.asked.get()
         [approval] = (await scene.stores.approvals.page(ORG, ApprovalFilter(), PageRequest(limit=9))).items
         assert approval.id in cast(str, request.params["message"])
         answer = AnswerGatewayQuestionCommand(session=scene.session, question_id=note_id, result={"action": "accept"})
         if decided == "never":
             dismissed: JsonObject = {"action": "cancel"}
-            await scene.cases.answer_gateway_question.execute(replace(answer, result=dismissed))
+            await scene.container.answer_gateway_question().execute(replace(answer, result=dismissed))
             told_of = await call
             assert told_of.result.error_code == "approval_pending"
             assert approval.id in told_of.result.text
@@ -315,11 +315,11 @@ async def test_a_form_tells_who_waits_for_an_approval_and_decides_nothing(decide
             return
         if decided == "after it is closed":
             accepted: JsonObject = {"action": "accept", "content": {}}
-            await scene.cases.answer_gateway_question.execute(replace(answer, result=accepted))
+            await scene.container.answer_gateway_question().execute(replace(answer, result=accepted))
             stored = await scene.stores.approvals.get(ORG, approval.id)
             assert stored is not None
             assert stored.state is ApprovalState.PENDING
         word = DecideApprovalCommand(principal=ADMIN, approval_id=approval.id, approve=True)
-        await scene.cases.decide_approval.execute(word)
+        await scene.container.decide_approval().execute(word)
         assert told(await call) == {}
         assert person.taken_back == ([note_id] if decided == "while it is open" else [])

@@ -17,10 +17,11 @@ from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from domain.policy.canary import CanaryToken
 from domain.rate_limit import RateLimit
+from infrastructure.container import Container
 from infrastructure.tracing.recording import RecordingTracer
 from infrastructure.tracing.span_ids import traceparent
-from interfaces.http.use_cases import UseCases
 from tests.builders import ORG, SERVER, a_server, an_agent, an_audit_event, an_organization
+from tests.composition import stores_of
 from tests.contract.stores import Stores
 from tests.doubles.mcp_connections import (
     InMemoryMcpConnections,
@@ -30,9 +31,8 @@ from tests.doubles.mcp_connections import (
     text_reply,
 )
 from tests.doubles.surroundings import FixedClock
-from tests.integration.http.service import MODEL, ObedientWorker, known_keys
+from tests.integration.http.service import a_service_container, known_keys
 from tests.integration.http.tables import InMemoryTables
-from tests.integration.http.wiring import use_cases
 
 ECHO = "mcp__files__echo"
 ADMIN = Principal(organization_id=ORG, key_id=ApiKeyId("key_admin"), role=Role.ADMIN)
@@ -43,7 +43,7 @@ SECRET = "zanzibar-4711"
 class House:
     """The use cases, a session, and what can be seen of its calls."""
 
-    cases: UseCases
+    container: Container
     opened: OpenedGatewaySession
     tracer: RecordingTracer
     connections: InMemoryMcpConnections
@@ -60,23 +60,23 @@ async def a_house(*, answer: str = "hi", limits: KeyLimits | None = None) -> Asy
         {"files": InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply(answer))})}
     )
     async with tables.open([an_organization(ORG)], known_keys()):
-        stores = tables.stores
-        cases = use_cases(
-            stores, ObedientWorker(stores), connections, models=(MODEL,), tracer=tracer, session_limits=limits
-        )
+        container = a_service_container(tables, connections=connections, tracer=tracer)
+        if limits is not None:
+            container.key_limits.override(limits)
+        stores = stores_of(container)
         await stores.servers.add(a_server(), an_audit_event(201))
         agent = an_agent(mcp_servers=("files",), canary_tokens=(CanaryToken(id="vault", secret=SECRET),))
         await stores.agents.add(agent, an_audit_event(202))
         wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
-        opened = await cases.open_gateway_session.execute(wanted)
-        yield House(cases=cases, opened=opened, tracer=tracer, connections=connections, stores=stores)
+        opened = await container.open_gateway_session().execute(wanted)
+        yield House(container=container, opened=opened, tracer=tracer, connections=connections, stores=stores)
 
 
 @pytest.mark.requirement("G1", "F5")
 async def test_each_call_is_a_span_in_the_trace_of_its_session_which_its_server_is_told_of() -> None:
     async with a_house() as house:
-        await house.cases.call_gateway_tool.execute(house.call(n=1))
-        await house.cases.call_gateway_tool.execute(house.call(n=2))
+        await house.container.call_gateway_tool().execute(house.call(n=1))
+        await house.container.call_gateway_tool().execute(house.call(n=2))
 
         session = house.opened.session
         first, second = house.tracer.spans(session.id)
@@ -101,7 +101,7 @@ async def test_each_call_is_a_span_in_the_trace_of_its_session_which_its_server_
 async def test_a_caller_with_a_trace_of_its_own_goes_on_with_that() -> None:
     async with a_house() as house:
         theirs = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01", "tracestate": "vendor=1"}
-        await house.cases.call_gateway_tool.execute(replace(house.call(), meta=theirs))
+        await house.container.call_gateway_tool().execute(replace(house.call(), meta=theirs))
 
         [recorded] = house.connections.calls
         assert (recorded.call.meta or {})["traceparent"] == theirs["traceparent"]
@@ -113,7 +113,7 @@ async def test_a_caller_with_a_trace_of_its_own_goes_on_with_that() -> None:
 async def test_no_trace_holds_a_canary_token(leaks_in: str) -> None:
     async with a_house(answer=f"The key is {SECRET}." if leaks_in == "result" else "hi") as house:
         with pytest.raises(ServiceError) as caught:
-            await house.cases.call_gateway_tool.execute(house.call(n=SECRET if leaks_in == "arguments" else 1))
+            await house.container.call_gateway_tool().execute(house.call(n=SECRET if leaks_in == "arguments" else 1))
 
         assert caught.value.code == "gateway_session_halted"
         assert SECRET not in repr(house.tracer.spans(house.opened.session.id))
@@ -136,14 +136,16 @@ async def test_a_canary_token_ends_the_session_though_the_call_that_it_was_seen_
 
     async with a_house() as house:
         house.connections.servers["files"].tools = {"echo": InMemoryTool(answer=leaks_and_goes_on)}
-        calling = asyncio.create_task(house.cases.call_gateway_tool.execute(replace(house.call(n=1), on_progress=hear)))
+        calling = asyncio.create_task(
+            house.container.call_gateway_tool().execute(replace(house.call(n=1), on_progress=hear))
+        )
         async with asyncio.timeout(10):
             await is_told.wait()
             calling.cancel()
             with suppress(asyncio.CancelledError):
                 await calling
         with pytest.raises(ServiceError) as caught:
-            await house.cases.gateway_access.open(house.opened.token)
+            await house.container.gateway_access().open(house.opened.token)
         assert (caught.value.code, heard) == ("token_invalid", [])
 
 
@@ -151,7 +153,7 @@ async def test_a_canary_token_ends_the_session_though_the_call_that_it_was_seen_
 async def test_a_session_is_held_to_the_services_rate_limit_and_told_when_to_come_back() -> None:
     clock = FixedClock()
     async with a_house(limits=KeyLimits(every=RateLimit(calls=2, per_s=60.0), clock=clock)) as house:
-        access, token = house.cases.gateway_access, house.opened.token
+        access, token = house.container.gateway_access(), house.opened.token
         await access.open(token)
         await access.open(token)
         with pytest.raises(ServiceError) as caught:

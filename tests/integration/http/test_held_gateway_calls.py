@@ -18,11 +18,11 @@ from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from tests.builders import ORG, a_server, an_agent, an_audit_event, an_organization
+from tests.composition import stores_of
 from tests.contract.paging import all_of
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
-from tests.integration.http.service import MODEL, ObedientWorker, known_keys
+from tests.integration.http.service import a_service_container, known_keys
 from tests.integration.http.tables import InMemoryTables
-from tests.integration.http.wiring import use_cases
 
 ECHO = "mcp__files__echo"
 ADMIN = Principal(organization_id=ORG, key_id=ApiKeyId("key_admin"), role=Role.ADMIN)
@@ -39,34 +39,32 @@ async def test_a_held_call_is_answered_when_its_approval_ends(
     tables = InMemoryTables()
     files = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))})
     async with tables.open([an_organization(ORG)], known_keys()), asyncio.timeout(30), asyncio.TaskGroup() as tasks:
-        stores = tables.stores
-        cases = use_cases(
-            stores,
-            ObedientWorker(stores),
-            InMemoryMcpConnections({"files": files}),
-            models=(MODEL,),
-            holds=Holds(resumable_s=600.0, last_s=600.0),
+        container = a_service_container(
+            tables,
+            connections=InMemoryMcpConnections({"files": files}),
+            gateway_holds=Holds(resumable_s=600.0, last_s=600.0),
         )
+        stores = stores_of(container)
         await stores.servers.add(a_server(), an_audit_event(201))
         policies = ToolPolicies(rules=((ECHO, ToolRule(decision=Verdict.REQUIRE_APPROVAL)),))
         agent = an_agent(mcp_servers=("files",))
         agent = replace(agent, config=replace(agent.config, tool_policies=policies))
         await stores.agents.add(agent, an_audit_event(202))
         wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
-        session = (await cases.open_gateway_session.execute(wanted)).session
+        session = (await container.open_gateway_session().execute(wanted)).session
         call = CallGatewayToolCommand(session=session, name=ECHO, arguments={}, resumable=resumable)
         async with stores.wakeups.subscribe(TIMERS_TOPIC) as asked:
-            held = tasks.create_task(cases.call_gateway_tool.execute(call))
+            held = tasks.create_task(container.call_gateway_tool().execute(call))
             assert await asked.wait(30)
         assert not held.done()
         [approval] = await all_of(partial(stores.approvals.page, ORG, ApprovalFilter()))
 
         if how == "revoke":
             revoke = RevokeGatewaySessionCommand(principal=ADMIN, session_id=session.id)
-            await cases.revoke_gateway_session.execute(revoke)
+            await container.revoke_gateway_session().execute(revoke)
         else:
             word = DecideApprovalCommand(principal=ADMIN, approval_id=approval.id, approve=how == "approve")
-            await cases.decide_approval.execute(word)
+            await container.decide_approval().execute(word)
 
         answer = await held
         assert (answer.result.error_code, answer.waiting) == (expected, None)
@@ -78,14 +76,12 @@ async def test_people_are_asked_for_no_more_calls_at_one_time_than_a_session_may
     tables = InMemoryTables()
     files = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))})
     async with tables.open([an_organization(ORG)], known_keys()), asyncio.timeout(30):
-        stores = tables.stores
-        cases = use_cases(
-            stores,
-            ObedientWorker(stores),
-            InMemoryMcpConnections({"files": files}),
-            models=(MODEL,),
-            holds=Holds(resumable_s=0.0, last_s=0.0, most_waiting=2),
+        container = a_service_container(
+            tables,
+            connections=InMemoryMcpConnections({"files": files}),
+            gateway_holds=Holds(resumable_s=0.0, last_s=0.0, most_waiting=2),
         )
+        stores = stores_of(container)
         await stores.servers.add(a_server(), an_audit_event(201))
         policies = ToolPolicies(rules=((ECHO, ToolRule(decision=Verdict.REQUIRE_APPROVAL)),))
         agent = an_agent(mcp_servers=("files",))
@@ -93,16 +89,16 @@ async def test_people_are_asked_for_no_more_calls_at_one_time_than_a_session_may
             replace(agent, config=replace(agent.config, tool_policies=policies)), an_audit_event(202)
         )
         wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
-        session = (await cases.open_gateway_session.execute(wanted)).session
+        session = (await container.open_gateway_session().execute(wanted)).session
 
         async def code_of(number: int) -> str | None:
             call = CallGatewayToolCommand(session=session, name=ECHO, arguments={"n": number})
-            return (await cases.call_gateway_tool.execute(call)).result.error_code
+            return (await container.call_gateway_tool().execute(call)).result.error_code
 
         waits, full = "approval_pending", "approvals_waiting"
         assert [await code_of(number) for number in (1, 2, 3, 1)] == [waits, waits, full, waits]
         approvals = await all_of(partial(stores.approvals.page, ORG, ApprovalFilter()))
         assert len(approvals) == 2
         word = DecideApprovalCommand(principal=ADMIN, approval_id=approvals[0].id, approve=False)
-        await cases.decide_approval.execute(word)
+        await container.decide_approval().execute(word)
         assert await code_of(3) == waits

@@ -4,7 +4,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.builders import ORG
-from tests.integration.http.service import MODEL, Act, House, Service
+from tests.composition import MODEL, the_settings
+from tests.integration.http.service import Act, House, Service
 
 
 def samples(page: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -37,7 +38,7 @@ async def test_the_page_shows_requests_and_what_is_not_over_and_names_no_organiz
 
 @pytest.mark.requirement("G2")
 async def test_with_a_token_set_nobody_reads_the_page_without_it() -> None:
-    async with House(metrics_token="a-token-for-monitoring").service() as service:
+    async with House(settings=the_settings(metrics_token="a-token-for-monitoring")).service() as service:
         for token in (None, "a-token-for-somebody-else"):
             refused = await service.call("GET", "/metrics", token=token)
             assert refused.status_code == 401

@@ -15,8 +15,9 @@ from infrastructure.runtime.logs import configure_logging
 from infrastructure.secrets.redaction import Redactor
 from interfaces.http import access_log
 from tests.builders import ORG
+from tests.composition import MODEL, the_settings
 from tests.integration.http.gateway_caller import ECHO, Caller, an_agent, opened
-from tests.integration.http.service import MODEL, Conversation, House, Service, token_of
+from tests.integration.http.service import Conversation, House, Service, token_of
 
 Line = dict[str, object]
 SECRET = "s3cret-of-somebody"
@@ -27,7 +28,8 @@ NONE_IS_SLOW = 3_600_000
 @asynccontextmanager
 async def serving(slow_ms: int = NONE_IS_SLOW) -> AsyncIterator[Service]:
     """A service of the test's own: how many lines there may be depends on those before."""
-    async with House(slow_ms=slow_ms).service() as service:
+    settings = the_settings().model_copy(update={"log_slow_ms": slow_ms})
+    async with House(settings=settings).service() as service:
         yield service
 
 

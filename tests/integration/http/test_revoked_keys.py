@@ -7,7 +7,8 @@ import pytest
 from application.runs.ports import events_topic, status_topic
 from domain.identity.role import Role
 from domain.ids import RunId
-from tests.integration.http.service import MODEL, Act, Service, problem_of, token_of
+from tests.composition import MODEL
+from tests.integration.http.service import Act, Service, problem_of, token_of
 
 VIEWER = token_of(Role.VIEWER)
 

@@ -6,7 +6,8 @@ from domain.identity.role import Role
 from domain.schedules.firing import Firing
 from domain.schedules.schedule import ScheduleError
 from tests.builders import ORG, an_audit_event
-from tests.integration.http.service import MODEL, Service, paths_of, problem_of, token_of
+from tests.composition import MODEL
+from tests.integration.http.service import Service, paths_of, problem_of, token_of
 from tests.integration.http.test_access import SCHEDULE_BODY
 
 BODY = {**SCHEDULE_BODY, "name": "nightly"}

@@ -5,8 +5,9 @@ import pytest
 from application.runs.cancel_runs import BATCH
 from domain.identity.role import Role
 from domain.runs.run import RunStatus
+from tests.composition import MODEL
 from tests.contract.run_steps import claim
-from tests.integration.http.service import MODEL, OTHER_ADMIN, Act, Service, paths_of, problem_of, token_of
+from tests.integration.http.service import OTHER_ADMIN, Act, Service, paths_of, problem_of, token_of
 
 OPERATOR = token_of(Role.OPERATOR)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pytest
 
 from application.runs.queries import GetRun
+from tests.composition import MODEL
 from tests.contract.run_steps import claim, finish_step, reply_step
 from tests.integration.http.service import (
-    MODEL,
     OTHER_ADMIN,
     Act,
     Conversation,
@@ -137,10 +137,10 @@ async def test_events_are_sent_as_they_happen(service: Service) -> None:
     holding = asyncio.create_task(conversation.hold())
     await conversation.received(1)
     claimed = await claim(service.stores, run[0])
-    await conversation.received(4)
+    await conversation.received(2)
     reply = reply_step(claimed.run)
     await service.stores.journal.commit(claimed.lease, reply)
-    await conversation.received(5)
+    await conversation.received(3)
     await service.stores.journal.commit(claimed.lease, finish_step(reply.run))
     await holding
     frames = frames_in(b"".join(conversation.chunks).decode())

@@ -12,7 +12,8 @@ from interfaces.http.bodies import Body, decoded_body
 from interfaces.http.mcp_servers.schemas import McpServerBody, TestMcpServerBody, UpdateMcpServerBody
 from interfaces.http.runs.schemas import ResumeRunBody, RunBody
 from interfaces.http.threads.schemas import AppendMessageBody, CreateThreadBody
-from tests.integration.http.service import MODEL, Service, problem_of
+from tests.composition import MODEL
+from tests.integration.http.service import Service, problem_of
 
 BODIES: list[type[Body]] = [
     CreateAgentBody,

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from domain.json_value import JsonObject
-from tests.integration.http.service import MODEL, Act, Conversation, Service, paths_of, problem_of
+from tests.composition import MODEL
+from tests.integration.http.service import Act, Conversation, Service, paths_of, problem_of
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,8 @@ from domain.identity.role import Role
 from domain.ids import RunId, WorkerId, WorkflowRunId
 from domain.workflows.execution import NodeRun
 from tests.builders import ORG, START
-from tests.integration.http.service import MODEL, Act, Service, paths_of, problem_of, token_of
+from tests.composition import MODEL
+from tests.integration.http.service import Act, Service, paths_of, problem_of, token_of
 
 ASKING: dict[str, object] = {
     "name": "asking",

@@ -3,7 +3,8 @@
 import pytest
 
 from domain.workflows.graph import MAX_NODES
-from tests.integration.http.service import MODEL, Service, paths_of, problem_of
+from tests.composition import MODEL
+from tests.integration.http.service import Service, paths_of, problem_of
 
 NODES: list[dict[str, object]] = [
     {"id": "start", "kind": "entrypoint"},
