@@ -24,6 +24,9 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     "MCP servers and the network": {
         "mcp_enabled": "`false` switches all MCP tools off.",
         "egress_allow": f"What MCP servers, pages and receivers of webhooks may be although they are not public ([addresses]({_GUIDES}/secrets-and-auth.md#addresses-that-may-be-reached)); `127.0.0.0/8` for this machine.",
+        "http_proxy": f"The proxy for requests to http URLs: of models, MCP servers, OAuth, webhooks, workflows, pages and searches ([proxies]({_GUIDES}/secrets-and-auth.md#proxies)).",
+        "https_proxy": "The proxy for requests to https URLs.",
+        "no_proxy": "What is reached without a proxy: `*` for all, host names with their subdomains, addresses and networks, each with or without a port. This machine always is.",
         "mcp_rate_limit": f"How often the MCP servers of each organization may be called, taken together ([more limits]({_GUIDES}/mcp-operations.md)).",
         "mcp_max_calls": "How many MCP calls of an organization are under way at a time.",
         "mcp_max_processes": "How many started MCP servers an organization has at a time.",

@@ -7,33 +7,20 @@ from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from domain.rate_limit import RateLimit
 from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS
+from infrastructure.runtime import process_environment
 from infrastructure.runtime import setting_values as values
 
 PREFIX = "DRAGOMAN_"
 
 _TEST_PREFIX = f"{PREFIX}TEST_"
 _LANGFUSE_CLOUD = "https://cloud.langfuse.com"
-_INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG")
-"""What a stdio server may know of our environment; all else it is given by name (MCP SDK's default, and LANG)."""
-_FOR_INSTALLERS = (
-    *(name for upper in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY") for name in (upper, upper.lower())),
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "REQUESTS_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_HOME",
-)
-_FOR_INSTALLERS_PREFIXES = ("PIP_", "UV_", "NPM_CONFIG_", "npm_config_")
-"""What npm, pip and uv need to find the registry and trust it, as the operator set them up. Servers do not get these."""
-
 _MIN_TOKEN = 12
 
 
@@ -105,6 +92,26 @@ class Settings(BaseModel):
         default="",
         description="networks, addresses and host names with commas between them",
         examples=["10.1.0.0/16,mcp.internal"],
+    )
+    http_proxy: Annotated[str, AfterValidator(values.proxy_url)] | None = Field(
+        default=None,
+        validation_alias="HTTP_PROXY",
+        repr=False,
+        description="the http URL of a proxy, for requests to http URLs",
+        examples=["http://proxy.internal:3128"],
+    )
+    https_proxy: Annotated[str, AfterValidator(values.proxy_url)] | None = Field(
+        default=None,
+        validation_alias="HTTPS_PROXY",
+        repr=False,
+        description="the http URL of a proxy, for requests to https URLs",
+        examples=["http://proxy.internal:3128"],
+    )
+    no_proxy: str = Field(
+        default="",
+        validation_alias="NO_PROXY",
+        description="host names, addresses and networks with commas between them",
+        examples=["10.0.0.0/8,.internal"],
     )
     key_rate_limit: Annotated[str, AfterValidator(values.rate)] | None = Field(
         default=None,
@@ -266,6 +273,11 @@ class Settings(BaseModel):
         return values.entries(self.egress_allow)
 
     @property
+    def proxy_exceptions(self) -> tuple[str, ...]:
+        """What outbound requests reach without a proxy."""
+        return values.entries(self.no_proxy)
+
+    @property
     def traces_to_langfuse(self) -> bool:
         """Whether Langfuse's keys are given."""
         return self.langfuse_public_key is not None and self.langfuse_secret_key is not None
@@ -287,6 +299,7 @@ class Settings(BaseModel):
         found = {value.get_secret_value() for value in given if isinstance(value, SecretStr)} | set(self.secret_keys)
         if self.database_url is not None:
             found.add(urlsplit(self.database_url).password or "")
+        found |= {unquote(urlsplit(proxy or "").password or "") for proxy in (self.http_proxy, self.https_proxy)}
         # A token stands in a header behind its scheme, and alone where somebody quotes it.
         found |= {word for text in self.otel_header_values.values() for word in text.split() if len(word) >= _MIN_TOKEN}
         return tuple(sorted(found - {""}))
@@ -348,21 +361,12 @@ def unknown_variables() -> tuple[str, ...]:
 
 def base_process_environment() -> dict[str, str]:
     """The part of our environment that a started server inherits; nothing of it is secret."""
-    # A value that begins with "()" is an exported shell function.
-    return {
-        name: value for name in _INHERITED if (value := os.environ.get(name)) is not None and not value.startswith("()")
-    }
+    return process_environment.inherited(os.environ)
 
 
 def installer_environment() -> dict[str, str]:
-    """The part of our environment that npm, pip and uv get when they install a server. Proxies and registries may carry
-    the operator's credentials for them; nothing else of ours is secret in it."""
-    given = {
-        name: value
-        for name, value in os.environ.items()
-        if name in _FOR_INSTALLERS or name.startswith(_FOR_INSTALLERS_PREFIXES)
-    }
-    return given | base_process_environment()
+    """The part of our environment that npm, pip and uv get when they install a server."""
+    return process_environment.for_installers(os.environ)
 
 
 def variable_name(field: str) -> str:

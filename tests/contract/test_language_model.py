@@ -16,7 +16,7 @@ from domain.json_value import JsonObject
 from domain.model_providers.provider import ProviderKind
 from infrastructure.http.client import HttpClients
 from infrastructure.http.egress import EgressPolicy
-from infrastructure.http.kept_posts import KeptPosts
+from infrastructure.llm.provider_http import AiohttpProviders, provider_http
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.routing import RoutedModels
@@ -87,7 +87,7 @@ def _no_provider(provider: ProviderConfig) -> LanguageModel:
     raise AssertionError(provider)
 
 
-def provider_backend(kind: ProviderKind, llmock: LLMock, http: KeptPosts, folder: Path) -> Backend:
+def provider_backend(kind: ProviderKind, llmock: LLMock, http: AiohttpProviders, folder: Path) -> Backend:
     provider = ProviderConfig(name=kind.value, kind=kind, base_url=llmock.base_url(kind.value), api_key="any")
 
     def say(text: str, calls: tuple[tuple[str, JsonObject], ...]) -> None:
@@ -120,7 +120,7 @@ async def backend(request: pytest.FixtureRequest, tmp_path: Path, llmock: LLMock
     if request.param == "scripted":
         yield scripted_backend(tmp_path)
         return
-    async with aclosing(HttpClients().create_posts()) as http:
+    async with aclosing(provider_http(HttpClients())) as http:
         yield provider_backend(ProviderKind(request.param), llmock, http, tmp_path)
 
 

@@ -16,6 +16,7 @@ from application.system.ports import Clock, IdSource
 from domain.mcp.server import McpServer
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.proxies import Proxies
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.installer import LocalMcpInstaller
 from infrastructure.mcp.install.launches import InstalledLaunches
@@ -51,6 +52,7 @@ def oauth(
     store: SqlOAuthStore,
     known_secrets: KnownSecrets,
     egress: EgressPolicy,
+    proxies: Proxies,
     address: ListeningAddress,
     rows: RowFeed,
 ) -> LazyOAuth:
@@ -60,7 +62,7 @@ def oauth(
         from infrastructure.mcp.transports.remote import RemoteClient
 
         return OAuthParts(
-            remote=RemoteClient(egress=egress),
+            remote=RemoteClient(egress=egress, proxies=proxies),
             store=store,
             secrets=SecretValues(secrets=secrets, known=known_secrets),
             find_server=servers.get,
@@ -83,6 +85,7 @@ def connections(
     secrets: SecretStore,
     known_secrets: KnownSecrets,
     egress: EgressPolicy,
+    proxies: Proxies,
     oauth: LazyOAuth,
     launches: InstalledLaunches,
     node: NodeRuntime,
@@ -104,7 +107,7 @@ def connections(
 
         return SdkMcpConnections(
             transports=ServerTransports(
-                remote=RemoteClient(egress=egress),
+                remote=RemoteClient(egress=egress, proxies=proxies),
                 secrets=SecretValues(secrets=secrets, known=known_secrets),
                 credentials=oauth.get().credentials,
                 environment={**base_process_environment(), "PATH": node.search_path},

@@ -4,6 +4,7 @@ from application.models.ports import PriceTable
 from application.system.lazy import LazyClosable
 from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind
 from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.proxies import Proxies
 from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.organization_providers import OrganizationProviders
 from infrastructure.llm.providers import ProviderConfig
@@ -39,14 +40,15 @@ def prices(model_providers: tuple[ProviderConfig, ...]) -> LazyPriceTable:
     return LazyPriceTable(load)
 
 
-def lazy_providers(egress: EgressPolicy) -> LazyClosable[OpenProviders]:
+def lazy_providers(egress: EgressPolicy, proxies: Proxies) -> LazyClosable[OpenProviders]:
     def load() -> OpenProviders:
         from infrastructure.http.client import HttpClients
+        from infrastructure.llm.provider_http import provider_http
         from infrastructure.llm.provider_models import ProviderModels
 
-        clients = HttpClients()
+        clients = HttpClients(proxies)
         return ProviderModels(
-            http=clients.create_posts(), guarded_http=clients.create_posts(egress=egress), outbound=egress
+            http=provider_http(clients), guarded_http=provider_http(clients, egress=egress), outbound=egress
         )
 
     return LazyClosable(load)

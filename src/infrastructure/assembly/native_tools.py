@@ -12,6 +12,7 @@ from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from infrastructure.extraction.process_extractor import ProcessTextExtractor
 from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.proxies import Proxies
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.native_tools.internet_search import InternetSearchTool
 from infrastructure.native_tools.lazy_code_execution import Interpreter, LazyCodeExecution
@@ -43,20 +44,22 @@ def code_execution(sources: SourceStore, store_source: StoreSource, clock: Clock
     return LazyCodeExecution(load)
 
 
-def website_content(egress: EgressPolicy, extractor: ProcessTextExtractor) -> WebsiteContentTool:
+def website_content(egress: EgressPolicy, proxies: Proxies, extractor: ProcessTextExtractor) -> WebsiteContentTool:
     def load() -> Fetcher:
+        from infrastructure.http.client import HttpClients
         from infrastructure.native_tools.page_fetcher import PageFetcher
 
-        return PageFetcher(egress=egress, user_agent=f"dragoman/{version('dragoman')}")
+        user_agent = f"dragoman/{version('dragoman')}"
+        return PageFetcher(egress=egress, user_agent=user_agent, http=HttpClients(proxies))
 
     return WebsiteContentTool(open_fetcher=load, extractor=extractor)
 
 
-def internet_search(settings: Settings) -> InternetSearchTool:
+def internet_search(settings: Settings, proxies: Proxies) -> InternetSearchTool:
     def load() -> SearchProvider:
         from infrastructure.native_tools.search.providers import open_provider
 
-        return open_provider(settings)
+        return open_provider(settings, proxies)
 
     return InternetSearchTool(open_provider=load)
 

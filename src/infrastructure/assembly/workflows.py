@@ -13,6 +13,7 @@ from application.workflows.ports import Expressions
 from domain.json_value import JsonValue
 from domain.workflows.graph import NodeKind
 from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.proxies import Proxies
 
 
 class ClosableHttpCaller(HttpCaller, Protocol):
@@ -59,13 +60,15 @@ def expressions() -> LazyExpressions:
     return LazyExpressions(load)
 
 
-def http_caller(egress: EgressPolicy) -> LazyHttpCaller:
+def http_caller(egress: EgressPolicy, proxies: Proxies) -> LazyHttpCaller:
     """Requests of workflows."""
 
     def load() -> ClosableHttpCaller:
+        from infrastructure.http.client import HttpClients
         from infrastructure.http.workflow_requests import GuardedHttpCaller
 
-        return GuardedHttpCaller(egress=egress, user_agent=f"dragoman/{version('dragoman')}")
+        user_agent = f"dragoman/{version('dragoman')}"
+        return GuardedHttpCaller(egress=egress, user_agent=user_agent, http=HttpClients(proxies))
 
     return LazyHttpCaller(load)
 

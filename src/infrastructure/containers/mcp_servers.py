@@ -65,6 +65,7 @@ class McpServers(containers.DeclarativeContainer):
         store=Storage.oauth_store,
         known_secrets=Surroundings.known_secrets,
         egress=Surroundings.egress_policy,
+        proxies=Surroundings.proxies,
         address=Surroundings.public_address,
         rows=Surroundings.row_feed,
     )
@@ -85,6 +86,7 @@ class McpServers(containers.DeclarativeContainer):
         secrets=Storage.secrets,
         known_secrets=Surroundings.known_secrets,
         egress=Surroundings.egress_policy,
+        proxies=Surroundings.proxies,
         oauth=oauth,
         launches=server_launches,
         node=node_runtime,

@@ -22,7 +22,7 @@ class Models(containers.DeclarativeContainer):
     """From `PROVIDER:NAME` to who answers."""
 
     lazy_providers: providers.Provider[LazyClosable[OpenProviders]] = providers.Singleton(
-        models_assembly.lazy_providers, Surroundings.egress_policy
+        models_assembly.lazy_providers, Surroundings.egress_policy, Surroundings.proxies
     )
     model_providers: providers.Provider[tuple[ProviderConfig, ...]] = providers.Singleton(
         models_assembly.model_providers, Surroundings.settings

@@ -14,6 +14,7 @@ from infrastructure.assembly import tracing as tracing_assembly
 from infrastructure.assembly.storage import OpenWakeups
 from infrastructure.events.row_feed import RowFeed
 from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.proxies import Proxies
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.metrics.instruments import Instruments
 from infrastructure.metrics.metered_tracer import MeteredTracer
@@ -37,6 +38,10 @@ def _egress_policy(settings: Settings) -> EgressPolicy:
     return EgressPolicy(settings.egress_allowed)
 
 
+def _proxies(settings: Settings) -> Proxies:
+    return Proxies(http=settings.http_proxy, https=settings.https_proxy, bypass=settings.proxy_exceptions)
+
+
 class Surroundings(containers.DeclarativeContainer):
     """Needs nothing but `settings`."""
 
@@ -53,6 +58,7 @@ class Surroundings(containers.DeclarativeContainer):
     known_secrets: providers.Provider[KnownSecrets] = providers.Singleton(KnownSecrets, redactor)
     secret_box: providers.Provider[LazySecretBox] = providers.Singleton(storage_assembly.secret_box, settings)
     egress_policy: providers.Provider[EgressPolicy] = providers.Singleton(_egress_policy, settings)
+    proxies: providers.Provider[Proxies] = providers.Singleton(_proxies, settings)
     public_address: providers.Provider[ListeningAddress] = providers.Singleton(
         ListeningAddress, settings.provided.public_url
     )

@@ -42,10 +42,10 @@ class Tools(containers.DeclarativeContainer):
         native_tools_assembly.code_execution, Storage.sources, Threads.store_source, Surroundings.clock
     )
     website_content: providers.Provider[WebsiteContentTool] = providers.Singleton(
-        native_tools_assembly.website_content, Surroundings.egress_policy, Threads.text_extractor
+        native_tools_assembly.website_content, Surroundings.egress_policy, Surroundings.proxies, Threads.text_extractor
     )
     internet_search: providers.Provider[InternetSearchTool] = providers.Singleton(
-        native_tools_assembly.internet_search, Surroundings.settings
+        native_tools_assembly.internet_search, Surroundings.settings, Surroundings.proxies
     )
     native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(
         native_tools_assembly.native_tools,
@@ -57,7 +57,7 @@ class Tools(containers.DeclarativeContainer):
     # Tools of workflow runs, which their agents see in the place of their own.
     expressions: providers.Provider[LazyExpressions] = providers.Singleton(workflows_assembly.expressions)
     workflow_http: providers.Provider[LazyHttpCaller] = providers.Singleton(
-        workflows_assembly.http_caller, Surroundings.egress_policy
+        workflows_assembly.http_caller, Surroundings.egress_policy, Surroundings.proxies
     )
     workflow_requests: providers.Provider[HttpRequests] = providers.Singleton(
         HttpRequests, caller=workflow_http, expressions=expressions

@@ -26,7 +26,7 @@ class Webhooks(containers.DeclarativeContainer):
         SqlWebhookKeyStore, database=Storage.database, box=Surroundings.secret_box
     )
     webhook_sender: providers.Provider[WebhookSender] = providers.Singleton(
-        webhooks_assembly.webhook_sender, Surroundings.egress_policy, Surroundings.clock
+        webhooks_assembly.webhook_sender, Surroundings.egress_policy, Surroundings.proxies, Surroundings.clock
     )
     webhook_check: providers.Provider[WebhookCheck] = providers.Singleton(
         WebhookCheck, outbound=Surroundings.egress_policy, secrets=Storage.secrets

@@ -1,6 +1,6 @@
-"""Our one way out over HTTP: httpx clients on aiohttp's transport, which costs a quarter of the CPU of httpx's own.
+"""httpx clients on aiohttp's transport, which costs a quarter of the CPU of httpx's own. The only file that knows httpx-aiohttp.
 
-The only file that knows httpx-aiohttp. Above it native tools and traces, which know httpx; models are asked over `KeptPosts`.
+Below: the aiohttp sessions, which calls of models and MCP servers use directly. Above: native tools, webhooks, workflows.
 """
 
 import ssl
@@ -14,16 +14,19 @@ from aiohttp.abc import AbstractResolver
 from httpx_aiohttp import AiohttpTransport
 
 from infrastructure.http.egress import EgressPolicy
-from infrastructure.http.egress_resolver import GuardedResolver
-from infrastructure.http.kept_posts import KeptPosts
+from infrastructure.http.proxies import DIRECT, Proxies
+from infrastructure.http.sessions import OutboundSessions
 
 
 class HttpClients:
-    """Makes httpx clients: one per purpose, all over one SSL context (loading the CA bundle costs ~30 ms of CPU).
+    """Makes HTTP clients: one per purpose, all over one SSL context (loading the CA bundle costs ~30 ms of CPU).
 
     Clients follow no redirects, keep no cookies (they would carry one organization's session into another's request)
-    and read no proxy settings from the environment. Whoever asks for a client closes it.
+    and read no environment. The caller closes them.
     """
+
+    def __init__(self, proxies: Proxies = DIRECT) -> None:
+        self._proxies = proxies
 
     def create(
         self,
@@ -38,21 +41,11 @@ class HttpClients:
     ) -> httpx.AsyncClient:
         """A client. `pool_timeout_s` bounds waiting for a connection and making it (TLS included), `read_timeout_s`
         each wait for bytes. `resolver` replaces the system's. With `egress`, only permitted addresses are connected to."""
-
-        def open_session() -> aiohttp.ClientSession:
-            # Made here, since it wants a running loop.
-            guard = None if egress is None else GuardedResolver(egress, resolver or aiohttp.DefaultResolver())
-            connector = aiohttp.TCPConnector(
-                ssl=self._ssl_context,
-                limit=max_connections,
-                keepalive_timeout=keepalive_s,
-                resolver=guard or resolver,
-                socket_factory=None if guard is None else guard.open_socket,
-            )
-            return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-
+        sessions = self.sessions(
+            egress=egress, resolver=resolver, max_connections=max_connections, keepalive_s=keepalive_s
+        )
         return httpx.AsyncClient(
-            transport=_Transport(verify=self._ssl_context, trust_env=False, client=open_session),
+            transport=_Transport(sessions, self._ssl_context),
             cookies=CookieJar(policy=DefaultCookiePolicy(allowed_domains=[])),
             follow_redirects=False,
             trust_env=False,
@@ -61,26 +54,49 @@ class HttpClients:
             ),
         )
 
-    def create_posts(self, *, egress: EgressPolicy | None = None) -> KeptPosts:
-        """The way for POSTs that are made all the time, past httpx. Whoever asks for one closes it."""
-        return KeptPosts(context=lambda: self._ssl_context, egress=egress)
+    def sessions(
+        self,
+        *,
+        egress: EgressPolicy | None = None,
+        resolver: AbstractResolver | None = None,
+        max_connections: int = 0,
+        keepalive_s: float,
+    ) -> OutboundSessions:
+        """aiohttp's own sessions, for what is called all the time."""
+        return OutboundSessions(
+            ssl_context=lambda: self._ssl_context,
+            egress=egress,
+            proxies=self._proxies,
+            resolver=resolver,
+            max_connections=max_connections,
+            keepalive_s=keepalive_s,
+        )
 
     @cached_property
     def _ssl_context(self) -> ssl.SSLContext:
         return httpx.create_ssl_context(trust_env=False)
 
 
-class _Transport(AiohttpTransport):
+class _Transport(httpx.AsyncBaseTransport):
     """Says in httpx's words what went wrong, so that callers need to know httpx alone.
 
     httpx-aiohttp lets some errors through (an answer that is not HTTP), and calls every lost or refused connection a
     ConnectTimeout. aiohttp's own error stays the cause, for what is behind it (a certificate, the egress guard).
     """
 
+    def __init__(self, sessions: OutboundSessions, ssl_context: ssl.SSLContext) -> None:
+        self._sessions = sessions
+        self._ssl_context = ssl_context
+        self._transports: dict[aiohttp.ClientSession, AiohttpTransport] = {}
+
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """As httpx says. ConnectTimeout is only what took too long."""
+        """As httpx says. ConnectTimeout is only what took too long. Raises EgressBlockedError for a name behind a proxy."""
+        session = await self._sessions.to(request.url.scheme, request.url.host, request.url.port)
+        transport = self._transports.get(session)
+        if transport is None:
+            transport = self._transports[session] = AiohttpTransport(verify=self._ssl_context, client=session)
         try:
-            response = await super().handle_async_request(request)
+            response = await transport.handle_async_request(request)
         except httpx.ConnectTimeout as exc:
             raise _in_httpx_words(exc) from exc.__cause__
         except aiohttp.InvalidURL as exc:
@@ -90,6 +106,11 @@ class _Transport(AiohttpTransport):
         assert isinstance(response.stream, httpx.AsyncByteStream)
         response.stream = _Body(response.stream)
         return response
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        self._transports.clear()
+        await self._sessions.close()
 
 
 class _Body(httpx.AsyncByteStream):

@@ -41,15 +41,6 @@ class GuardedResolver(AbstractResolver):
             raise refusal
         return permitted
 
-    def literal(self, host: str) -> str | None:
-        """The host, if it is an address; None for a name, which has to be resolved. Raises EgressBlockedError."""
-        try:
-            address = _address(host)
-        except ValueError:
-            return None
-        self._policy.check_address(host, address)
-        return host
-
     def open_socket(self, target: AddrInfoType) -> socket.socket:
         """A socket for one connection. Raises EgressBlockedError for an address that may not be reached."""
         family, kind, protocol, _, place = target

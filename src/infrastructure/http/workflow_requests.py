@@ -1,13 +1,13 @@
 """HTTP requests of workflows: through the egress guard, bounded in size and time, redirects left alone."""
 
 import asyncio
-from collections.abc import Iterator
 
 import httpx
 
 from application.workflows.http_request import HttpAnswer, HttpCall, HttpCallFailed
 from infrastructure.http.client import HttpClients
 from infrastructure.http.egress import EgressBlockedError, EgressPolicy
+from infrastructure.http.sessions import refusal_in
 
 MAX_BYTES = 4 * 1024 * 1024
 
@@ -36,9 +36,8 @@ class GuardedHttpCaller:
         except httpx.TimeoutException as error:
             raise HttpCallFailed("http_timeout", "The server did not answer in time.", retryable=True) from error
         except httpx.HTTPError as error:
-            for cause in _causes(error):
-                if isinstance(cause, EgressBlockedError):
-                    raise HttpCallFailed("http_blocked", cause.reason, retryable=False) from error
+            if (blocked_by := refusal_in(error)) is not None:
+                raise HttpCallFailed("http_blocked", blocked_by.reason, retryable=False) from error
             raise HttpCallFailed("http_failed", "The server could not be reached.", retryable=True) from error
 
     async def close(self) -> None:
@@ -77,12 +76,3 @@ def _decoded(data: bytes, charset: str | None) -> str:
         return data.decode(charset or "utf-8", "replace")
     except LookupError:
         return data.decode("utf-8", "replace")
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and what led to it; aiohttp keeps what its resolver raised in a field of its own."""
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        inner = getattr(seen, "os_error", None)
-        seen = inner if isinstance(inner, BaseException) else seen.__cause__ or seen.__context__

@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 from application.models.ports import ModelEvent, ModelRequest
+from infrastructure.http.sessions import ENCODINGS
 from infrastructure.llm.anthropic_reply import AnthropicReply
 from infrastructure.llm.anthropic_wire import AnthropicWire
 from infrastructure.llm.exchange import ModelExchange, Patience, ProviderHttp
@@ -30,7 +31,7 @@ class AnthropicModels:
         headers = {
             "content-type": "application/json",
             "accept": "application/json, text/event-stream",
-            "accept-encoding": "identity",  # answers are read as they come
+            "accept-encoding": ENCODINGS,
             "user-agent": "dragoman",
             "anthropic-version": _API_VERSION,
         }

@@ -1,6 +1,6 @@
 """One request to a provider and its answer, streamed or whole: the part both wires share.
 
-Below: kept connections. Above: the adapters, which say what to send and how to read the answer.
+Below: aiohttp's client (provider_http.py). Above: the adapters, which say what to send and how to read the answer.
 """
 
 import asyncio
@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+import aiohttp
+
 from application.models.ports import ModelError, ModelEvent, ModelReply, TextDelta
 from application.system.event_stream import EventStream, OversizedEvent
-from infrastructure.http.kept_connection import BrokenError
-from infrastructure.http.kept_http import NotConnectedError
+from infrastructure.http.egress import EgressBlockedError
+from infrastructure.http.sessions import is_decoded
 from infrastructure.llm.provider_errors import (
     MAX_ERROR_BYTES,
     error_of_answer,
@@ -58,7 +60,7 @@ class ReplyReader(Protocol):
 
 
 class Answer(Protocol):
-    """What a provider answers. Header names are in lower case. `close` it when it is not read to its end too."""
+    """What a provider answers. `close` it when it is not read to its end too."""
 
     @property
     def status(self) -> int: ...
@@ -67,46 +69,37 @@ class Answer(Protocol):
     def headers(self) -> Mapping[str, str]: ...
 
     @property
-    def size(self) -> int:
-        """Bytes of a body that came whole, of which there may be more than were kept."""
-        ...
-
-    @property
     def is_complete(self) -> bool:
-        """Whether nothing more comes."""
+        """Whether the body was read to its end."""
         ...
 
-    def taken(self) -> bytes:
-        """What has come of the body and was not taken yet."""
-        ...
-
-    async def more(self, wait_s: float | None = None) -> None:
-        """Wait until something has come, or the body is complete. Raises BrokenError, TimeoutError."""
+    async def read(self) -> bytes:
+        """What has come of the body, without compression; empty at its end. Raises aiohttp.ClientError, TimeoutError."""
         ...
 
     def close(self) -> None:
-        """Nobody reads on. A connection whose answer was not read to its end is given up."""
+        """Discard the rest of the body. The connection is closed if there is any."""
         ...
 
 
 class ProviderAddress(Protocol):
     """Where the requests of one provider go, with its headers."""
 
-    async def send(self, body: bytes, *, wait_s: float, limit: int) -> Answer:
-        """The answer, when all of it or its stream's beginning is there; of a whole one over `limit` the size only. Raises
-        NotConnectedError, BrokenError, TimeoutError."""
+    async def send(self, body: bytes, *, silence_s: float | None = None, total_s: float | None = None) -> Answer:
+        """The answer with its head. `silence_s` bounds each wait for bytes, `total_s` the exchange to its end. Raises
+        aiohttp.ClientError, EgressBlockedError, TimeoutError."""
         ...
 
 
 class ProviderHttp(Protocol):
-    """The way out to providers."""
+    """HTTP to providers."""
 
     def to(self, url: str, headers: Mapping[str, str]) -> ProviderAddress:
-        """An address with what each request to it says."""
+        """An address and the headers of each request to it."""
         ...
 
     async def aclose(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         ...
 
 
@@ -121,23 +114,28 @@ class ModelExchange:
     redactor: Redactor
 
     async def run(self, body: bytes, reader: ReplyReader) -> AsyncIterator[ModelEvent]:
-        """The reply as it comes. The connection ends with the iterator; it is kept for the next request if the answer
+        """The reply as it comes. The connection is closed with the iterator; it serves the next request if the answer
         was read to its end."""
-        wait_s = self.patience.stall_s if self.streaming else self.patience.reply_s
+        patience = self.patience
         try:
-            answer = await self.provider.send(body, wait_s=wait_s, limit=self.patience.max_reply_bytes)
-        except (NotConnectedError, BrokenError, TimeoutError) as exc:
+            if self.streaming:
+                answer = await self.provider.send(body, silence_s=patience.stall_s)
+            else:
+                answer = await self.provider.send(body, total_s=patience.reply_s)
+        except (aiohttp.ClientError, EgressBlockedError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=False) from exc
         try:
+            if not is_decoded(answer.headers.get("content-encoding", "identity")):
+                raise invalid_reply("compressed its answer in a way that was not asked for")
             if answer.status != 200:
-                raise error_of_answer(answer.status, answer.headers, await _read(answer, MAX_ERROR_BYTES, wait_s))
+                raise error_of_answer(answer.status, answer.headers, await _read(answer, MAX_ERROR_BYTES))
             if self._is_event_stream(answer.headers.get("content-type", "")):
-                async for text in self._streamed(answer, reader, wait_s):
+                async for text in self._streamed(answer, reader):
                     yield TextDelta(text=text)
                 await _drain(answer)
-            elif text := reader.read_whole(await self._read_reply(answer, wait_s)):
+            elif text := reader.read_whole(await self._read_reply(answer)):
                 yield TextDelta(text=text)
-        except (BrokenError, TimeoutError) as exc:
+        except (aiohttp.ClientError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=self.streaming) from exc
         except ModelError as error:
             raise without_secrets(error, self.redactor) from error.__cause__
@@ -145,17 +143,12 @@ class ModelExchange:
             answer.close()
         yield reader.reply()  # after the connection is given back, since a caller may never ask for more
 
-    async def _streamed(self, answer: Answer, reader: ReplyReader, wait_s: float) -> AsyncIterator[str]:
+    async def _streamed(self, answer: Answer, reader: ReplyReader) -> AsyncIterator[str]:
         """The texts of the stream, until the reader has all or the stream ends."""
         intake = _StreamIntake(reader, self.patience, self.monotonic)
-        while not reader.is_done:
-            if chunk := answer.taken():
-                if text := intake.take(chunk):
-                    yield text
-            elif answer.is_complete:
-                return
-            else:
-                await answer.more(wait_s)
+        while not reader.is_done and (chunk := await answer.read()):
+            if text := intake.take(chunk):
+                yield text
 
     def _is_event_stream(self, content_type: str) -> bool:
         """Some servers answer a request for a stream in one piece, and some forget to call a stream one."""
@@ -164,10 +157,10 @@ class ModelExchange:
         media_type = content_type.partition(";")[0].strip().lower()
         return media_type == "text/event-stream" or (self.streaming and not media_type.endswith("json"))
 
-    async def _read_reply(self, answer: Answer, wait_s: float) -> bytes:
+    async def _read_reply(self, answer: Answer) -> bytes:
         limit = self.patience.max_reply_bytes
-        data = await _read(answer, limit + 1, wait_s)
-        if answer.size > limit or len(data) > limit:
+        data = await _read(answer, limit + 1)
+        if len(data) > limit:
             raise invalid_reply("sent a reply that is too large")
         return data
 
@@ -212,12 +205,11 @@ def _too_large() -> ModelError:
     return invalid_reply("sent an event that is too large")
 
 
-async def _read(answer: Answer, limit: int, wait_s: float) -> bytes:
+async def _read(answer: Answer, limit: int) -> bytes:
     """The body, cut at `limit` bytes."""
-    data = bytearray(answer.taken())
-    while len(data) < limit and not answer.is_complete:
-        await answer.more(wait_s)
-        data += answer.taken()
+    data = bytearray()
+    while len(data) < limit and (chunk := await answer.read()):
+        data += chunk
     return bytes(data[:limit])
 
 
@@ -227,8 +219,7 @@ async def _drain(answer: Answer) -> None:
         return
     try:
         async with asyncio.timeout(_DRAIN_S):
-            while not answer.is_complete:
-                answer.taken()
-                await answer.more()
-    except (TimeoutError, BrokenError):
+            while await answer.read():
+                pass
+    except (TimeoutError, aiohttp.ClientError):
         return

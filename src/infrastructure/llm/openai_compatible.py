@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 from application.models.ports import ModelEvent, ModelRequest
+from infrastructure.http.sessions import ENCODINGS
 from infrastructure.llm.exchange import ModelExchange, Patience, ProviderHttp
 from infrastructure.llm.openai_reply import OpenAIReply
 from infrastructure.llm.openai_wire import OpenAIWire
@@ -28,7 +29,7 @@ class OpenAICompatibleModels:
         headers = {
             "content-type": "application/json",
             "accept": "application/json, text/event-stream",
-            "accept-encoding": "identity",  # answers are read as they come
+            "accept-encoding": ENCODINGS,
             "user-agent": "dragoman",
         }
         if provider.api_key is not None:

@@ -8,14 +8,14 @@ import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 
+import aiohttp
 import msgspec
 
 from application.models.ports import ModelError
 from application.tools.result_text import cleaned
 from domain.runs.provider_error import ProviderError
 from infrastructure.http.egress import EgressBlockedError
-from infrastructure.http.kept_connection import BrokenError
-from infrastructure.http.kept_http import NotConnectedError
+from infrastructure.http.sessions import PROXY_ERRORS, refusal_in
 from infrastructure.secrets.redaction import Redactor
 
 MAX_ERROR_BYTES = 64 * 1024
@@ -103,29 +103,22 @@ def error_in_stream(error: ErrorObject | str) -> ModelError:
     return _error_of(status, known, None, streamed=True)
 
 
-def error_of_transport(exc: NotConnectedError | BrokenError | TimeoutError, *, streaming: bool) -> ModelError:
+def error_of_transport(exc: aiohttp.ClientError | EgressBlockedError | TimeoutError, *, streaming: bool) -> ModelError:
     """The error a failed connection means; `streaming` once the answer has begun."""
-    if isinstance(exc, TimeoutError):
+    if isinstance(exc, TimeoutError) and not isinstance(exc, aiohttp.ConnectionTimeoutError):
         return stalled() if streaming else timed_out()
     if streaming:
         return ModelError("model_unavailable", "The connection to the model broke off.", retryable=True)
-    blocked = _blocked(exc)
+    blocked = refusal_in(exc)
     if blocked is not None:
         return address_refused(blocked.advice)
-    return ModelError("model_unavailable", "The model provider could not be reached.", retryable=True)
+    way = " through the proxy" if isinstance(exc, PROXY_ERRORS) else ""
+    return ModelError("model_unavailable", f"The model provider could not be reached{way}.", retryable=True)
 
 
 def address_refused(reason: str) -> ModelError:
     """The provider is at an address that may not be reached. `reason` is safe to show."""
     return ModelError("model_rejected", f"The model provider cannot be asked. {reason}", retryable=False)
-
-
-def _blocked(exc: BaseException) -> EgressBlockedError | None:
-    """The egress guard's refusal, if that is at the bottom of it."""
-    cause: BaseException | None = exc
-    while cause is not None and not isinstance(cause, EgressBlockedError):
-        cause = cause.__cause__ or cause.__context__
-    return cause
 
 
 def stalled() -> ModelError:

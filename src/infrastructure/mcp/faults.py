@@ -20,7 +20,6 @@ from mcp.types import (
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientRequestKind
-from infrastructure.http.kept_connection import counted_bytes
 from infrastructure.mcp.text import clean
 
 REPLY_TOO_LARGE: Final = -32010
@@ -60,6 +59,12 @@ class TransportFailedError(Exception):
 UNREACHABLE = TransportFault(
     kind=McpFailureKind.NOT_CONNECTED, detail="The server cannot be reached.", not_executed=True, over=True
 )
+PROXY_FAILED = TransportFault(
+    kind=McpFailureKind.NOT_CONNECTED,
+    detail="The proxy cannot be reached, or refuses a connection to the server.",
+    not_executed=True,
+    over=True,
+)
 BROKEN = TransportFault(
     kind=McpFailureKind.CONNECTION_LOST, detail="The connection to the server broke before it answered.", over=True
 )
@@ -76,7 +81,7 @@ SESSION_GONE = TransportFault(
     kind=McpFailureKind.NOT_CONNECTED, detail="The server ended the session.", not_executed=True, over=True
 )
 ENCODED = TransportFault(
-    kind=McpFailureKind.INVALID_REPLY, detail="The server's reply is compressed although that was not asked for."
+    kind=McpFailureKind.INVALID_REPLY, detail="The server's reply is compressed in a way that was not asked for."
 )
 NOT_JSON_RPC = TransportFault(
     kind=McpFailureKind.INVALID_REPLY, detail="The server's reply is not a valid JSON-RPC message."
@@ -130,9 +135,14 @@ def content_type_fault(content_type: str) -> TransportFault:
     return TransportFault(kind=McpFailureKind.INVALID_REPLY, detail=detail)
 
 
-def too_large_fault(size: int, limit: int) -> TransportFault:
-    """A reply over the limit, both in bytes. What is far over it is not read to its end."""
-    more = "more than " if size > counted_bytes(limit) else ""
+def counted_bytes(limit: int) -> int:
+    """How far a body over its limit is read, so that its size can be told; a body without end must have one."""
+    return 32 * limit
+
+
+def too_large_fault(size: int, limit: int, *, is_all: bool = True) -> TransportFault:
+    """A reply over the limit, both in bytes. What is far over it is not read to its end; `is_all` False: nor was this one."""
+    more = "" if is_all and size <= counted_bytes(limit) else "more than "
     detail = f"The server's reply of {more}{min(size, counted_bytes(limit))} bytes exceeds the limit of {limit} bytes."
     return TransportFault(kind=McpFailureKind.TOO_LARGE, detail=detail)
 

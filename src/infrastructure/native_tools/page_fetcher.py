@@ -19,6 +19,7 @@ from application.tools.ports import NativeToolError
 from infrastructure.extraction.media_types import document_kind
 from infrastructure.http.client import HttpClients
 from infrastructure.http.egress import EgressBlockedError, EgressPolicy
+from infrastructure.http.sessions import causes_of, refusal_in
 
 MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -200,11 +201,9 @@ def _no_text(kind: str) -> NativeToolError:
 
 def _failure(host: str, error: httpx.HTTPError) -> NativeToolError:
     """Why there is no answer, in our own words. Resolved addresses are not revealed."""
-    causes = list(_causes(error))
-    for blocked in causes:
-        if isinstance(blocked, EgressBlockedError):
-            return NativeToolError("website_blocked", blocked.reason)
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+    if (blocked := refusal_in(error)) is not None:
+        return NativeToolError("website_blocked", blocked.reason)
+    if any(isinstance(cause, ssl.SSLError) for cause in causes_of(error)):
         return NativeToolError(
             "website_unreachable", f"The connection to {host} is not secure; its certificate may be wrong."
         )
@@ -213,19 +212,6 @@ def _failure(host: str, error: httpx.HTTPError) -> NativeToolError:
     if isinstance(error, httpx.ConnectError | httpx.UnsupportedProtocol):
         return NativeToolError("website_unreachable", f"There is no host {host}, or it does not accept connections.")
     return NativeToolError("website_broken", f"{host} broke off its answer, or does not speak HTTP.")
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The causes of an error; aiohttp stores that of a connection in `os_error`."""
-    seen: set[int] = set()
-    left: list[BaseException | None] = [error]
-    while left:
-        cause = left.pop()
-        if cause is not None and id(cause) not in seen:
-            seen.add(id(cause))
-            yield cause
-            inner = getattr(cause, "os_error", None)
-            left += [cause.__cause__, cause.__context__, inner if isinstance(inner, BaseException) else None]
 
 
 def _described(status: int) -> str:

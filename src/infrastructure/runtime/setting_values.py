@@ -34,6 +34,14 @@ def http_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def proxy_url(value: str) -> str:
+    """The http URL of a proxy, `http://` being understood where no scheme is given. Raises ValueError."""
+    url = value if "://" in value else f"http://{value}"
+    if urlsplit(url).scheme != "http":
+        raise ValueError("not an http URL")
+    return http_url(url)
+
+
 def database_url(value: str) -> str:
     """The URL of an SQLite file or of a PostgreSQL database. Raises ValueError."""
     if not POSTGRES_URL.match(value) and not SQLITE_FILE.fullmatch(value):

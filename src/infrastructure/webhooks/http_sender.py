@@ -3,7 +3,7 @@ redirects are not followed."""
 
 import asyncio
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -14,6 +14,7 @@ from application.system.ports import Clock
 from domain.webhooks.delivery import Attempt, SendFailure
 from infrastructure.http.client import HttpClients
 from infrastructure.http.egress import EgressBlockedError, EgressPolicy
+from infrastructure.http.sessions import causes_of, refusal_in
 
 TIMEOUT_S = 15.0
 """For everything from the name look-up to the end of the response; much less than the lease of a
@@ -23,8 +24,7 @@ MAX_ANSWER_BYTES = 64 * 1024
 
 
 class HttpWebhookSender:
-    """The `WebhookSender` port: one client for all receivers, without cookies, credentials or
-    proxies."""
+    """The `WebhookSender` port: one client for all receivers, without cookies or credentials."""
 
     def __init__(
         self,
@@ -127,26 +127,12 @@ def _retry_after_s(value: str | None, now: datetime) -> float | None:
 
 
 def _failure(error: Exception) -> SendFailure:
-    causes = list(_causes(error))
-    if any(isinstance(cause, EgressBlockedError) for cause in causes):
+    if refusal_in(error) is not None:
         return SendFailure.BLOCKED
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+    if any(isinstance(cause, ssl.SSLError) for cause in causes_of(error)):
         return SendFailure.INSECURE
     if isinstance(error, httpx.TimeoutException):
         return SendFailure.TIMEOUT
     if isinstance(error, httpx.ConnectError | httpx.UnsupportedProtocol | httpx.InvalidURL):
         return SendFailure.UNREACHABLE
     return SendFailure.BROKEN
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The causes of an error; aiohttp stores that of a connection in `os_error`."""
-    seen: set[int] = set()
-    left: list[BaseException | None] = [error]
-    while left:
-        cause = left.pop()
-        if cause is not None and id(cause) not in seen:
-            seen.add(id(cause))
-            yield cause
-            inner = getattr(cause, "os_error", None)
-            left += [cause.__cause__, cause.__context__, inner if isinstance(inner, BaseException) else None]

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from infrastructure.http.client import HttpClients
-from infrastructure.http.kept_posts import KeptPosts
+from infrastructure.llm.provider_http import AiohttpProviders, provider_http
 
 
 @pytest.fixture
-async def http() -> AsyncIterator[KeptPosts]:
-    client = HttpClients().create_posts()
+async def http() -> AsyncIterator[AiohttpProviders]:
+    client = provider_http(HttpClients())
     yield client
     await client.aclose()

@@ -13,7 +13,7 @@ from domain.json_value import JsonValue
 from domain.model_providers.provider import ProviderKind
 from domain.runs.usage import ModelUsage
 from infrastructure.http.egress import EgressPolicy
-from infrastructure.http.kept_posts import KeptPosts
+from infrastructure.llm.provider_http import AiohttpProviders
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
 from tests.builders import a_tool
@@ -58,7 +58,7 @@ FIXTURES: list[JsonValue] = [
 
 
 class Aimock:
-    def __init__(self, url: str, http: KeptPosts) -> None:
+    def __init__(self, url: str, http: AiohttpProviders) -> None:
         self._url = url
         self._http = http
 
@@ -87,7 +87,7 @@ def aimock_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def aimock(aimock_url: str, http: KeptPosts) -> Aimock:
+def aimock(aimock_url: str, http: AiohttpProviders) -> Aimock:
     return Aimock(aimock_url, http)
 
 

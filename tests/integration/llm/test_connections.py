@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import aiohttp
 import pytest
 
 from application.models.ports import ModelError
 from domain.model_providers.provider import ProviderKind
-from infrastructure.http.kept_http import NotConnectedError
-from infrastructure.http.kept_posts import KeptPosts
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
+from infrastructure.llm.provider_http import AiohttpProviders
 from infrastructure.llm.providers import ProviderConfig
 from tests.unit.llm.model_requests import a_request, reply_of
 
@@ -51,7 +51,7 @@ class CountingServer:
 
 
 @asynccontextmanager
-async def serving(server: CountingServer, http: KeptPosts) -> AsyncIterator[OpenAICompatibleModels]:
+async def serving(server: CountingServer, http: AiohttpProviders) -> AsyncIterator[OpenAICompatibleModels]:
     listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     async with listener:
         port = listener.sockets[0].getsockname()[1]
@@ -62,7 +62,7 @@ async def serving(server: CountingServer, http: KeptPosts) -> AsyncIterator[Open
 
 
 async def test_one_connection_serves_turn_after_turn_and_carries_no_cookie_along(
-    http: KeptPosts,
+    http: AiohttpProviders,
 ) -> None:
     server = CountingServer(ends=True)
     async with serving(server, http) as model:
@@ -72,10 +72,10 @@ async def test_one_connection_serves_turn_after_turn_and_carries_no_cookie_along
     assert server.connections == 1
     assert not [head for head in server.requests if b"cookie" in head.lower()]
     assert not [head for head in server.requests if b"authorization" in head.lower()]
-    assert all(head.lower().count(b"accept-encoding: identity\r\n") == 1 for head in server.requests)
+    assert all(head.lower().count(b"accept-encoding: gzip, deflate\r\n") == 1 for head in server.requests)
 
 
-async def test_headers_beyond_ascii_do_no_harm(http: KeptPosts) -> None:
+async def test_headers_beyond_ascii_do_no_harm(http: AiohttpProviders) -> None:
     server = CountingServer(ends=True, head=HEAD.replace(b"theirs", "Zürich".encode() + b"\xfc"))
     async with serving(server, http) as model:
         for _ in range(2):
@@ -83,13 +83,13 @@ async def test_headers_beyond_ascii_do_no_harm(http: KeptPosts) -> None:
     assert server.connections == 1
 
 
-async def test_a_name_that_cannot_be_decoded_is_one_that_leads_nowhere(http: KeptPosts) -> None:
-    with pytest.raises(NotConnectedError):
-        await http.to("http://xn--a:9/", {}).send(b"{}", wait_s=60.0, limit=100)
+async def test_a_name_that_cannot_be_decoded_is_one_that_leads_nowhere(http: AiohttpProviders) -> None:
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await http.to("http://xn--a:9/", {}).send(b"{}", silence_s=60.0)
 
 
 async def test_a_server_that_holds_the_stream_open_after_its_end_loses_the_connection(
-    http: KeptPosts,
+    http: AiohttpProviders,
 ) -> None:
     server = CountingServer(ends=False)
     async with serving(server, http) as model:
@@ -97,7 +97,7 @@ async def test_a_server_that_holds_the_stream_open_after_its_end_loses_the_conne
         await server.left.wait()
 
 
-async def test_a_port_without_server_is_a_provider_that_cannot_be_reached(http: KeptPosts) -> None:
+async def test_a_port_without_server_is_a_provider_that_cannot_be_reached(http: AiohttpProviders) -> None:
     listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
     listener.close()
@@ -106,7 +106,7 @@ async def test_a_port_without_server_is_a_provider_that_cannot_be_reached(http: 
 
 
 async def test_a_server_that_does_not_speak_http_is_a_provider_that_cannot_be_reached(
-    http: KeptPosts,
+    http: AiohttpProviders,
 ) -> None:
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -118,7 +118,7 @@ async def test_a_server_that_does_not_speak_http_is_a_provider_that_cannot_be_re
         await expect_unavailable(http, listener.sockets[0].getsockname()[1])
 
 
-async def test_a_server_that_hangs_up_is_a_provider_that_cannot_be_reached(http: KeptPosts) -> None:
+async def test_a_server_that_hangs_up_is_a_provider_that_cannot_be_reached(http: AiohttpProviders) -> None:
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.close()
@@ -128,7 +128,7 @@ async def test_a_server_that_hangs_up_is_a_provider_that_cannot_be_reached(http:
         await expect_unavailable(http, listener.sockets[0].getsockname()[1])
 
 
-async def expect_unavailable(http: KeptPosts, port: int) -> None:
+async def expect_unavailable(http: AiohttpProviders, port: int) -> None:
     provider = ProviderConfig(name="local", kind=ProviderKind.OPENAI, base_url=f"http://127.0.0.1:{port}/v1")
     with pytest.raises(ModelError) as raised:
         await reply_of(OpenAICompatibleModels(provider=provider, http=http).stream(a_request("local:x")))

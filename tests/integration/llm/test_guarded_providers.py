@@ -10,6 +10,7 @@ from application.models.ports import ModelError
 from domain.model_providers.provider import ProviderKind
 from infrastructure.http.client import HttpClients
 from infrastructure.http.egress import EgressPolicy
+from infrastructure.llm.provider_http import provider_http
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
 from tests.unit.llm.model_requests import a_request, all_events
@@ -39,7 +40,7 @@ async def failure(host: str, *, guarded: bool, allow: tuple[str, ...] = ()) -> t
     egress = EgressPolicy(allow)
     clients = HttpClients()
     models = ProviderModels(
-        http=clients.create_posts(), guarded_http=clients.create_posts(egress=egress), outbound=egress
+        http=provider_http(clients), guarded_http=provider_http(clients, egress=egress), outbound=egress
     )
     async with Door().open() as door:
         provider = ProviderConfig(

@@ -13,8 +13,8 @@ from application.models.ports import LanguageModel, ModelError, ModelReply, Mode
 from domain.json_value import JsonObject
 from domain.model_providers.provider import ProviderKind
 from infrastructure.http.egress import EgressPolicy
-from infrastructure.http.kept_posts import KeptPosts
 from infrastructure.llm.exchange import Patience
+from infrastructure.llm.provider_http import AiohttpProviders
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.retrying import RetryingModels, RetryPlan
@@ -39,7 +39,7 @@ TOOL = a_tool("mcp__clock__now", description="What time is it?")
 class Wire:
     """One provider of llmock, and a model of it over our adapter."""
 
-    def __init__(self, kind: ProviderKind, llmock: LLMock, http: KeptPosts) -> None:
+    def __init__(self, kind: ProviderKind, llmock: LLMock, http: AiohttpProviders) -> None:
         self.name = f"{kind}:test-model"
         self.llmock = llmock
         self._provider = ProviderConfig(name=kind.value, kind=kind, base_url=llmock.base_url(kind.value), api_key=KEY)
@@ -58,7 +58,7 @@ class Wire:
 
 
 @pytest.fixture(params=list(ProviderKind))
-def wire(request: pytest.FixtureRequest, llmock: LLMock, http: KeptPosts) -> Wire:
+def wire(request: pytest.FixtureRequest, llmock: LLMock, http: AiohttpProviders) -> Wire:
     return Wire(request.param, llmock, http)
 
 

@@ -160,11 +160,31 @@ async def test_a_server_that_goes_silent_in_a_call_times_out() -> None:
         (http("202 Accepted", "text/plain", b""), McpFailureKind.CONNECTION_LOST),
         (http("200 OK", "text/event-stream", b": nothing\n\n"), McpFailureKind.CONNECTION_LOST),
         (
-            http("200 OK", "application/json", gzip.compress(b"{}"), "content-encoding: gzip"),
+            http("200 OK", "application/json", b"no brotli", "content-encoding: br"),
+            McpFailureKind.CONNECTION_LOST,
+        ),
+        (
+            http("200 OK", "application/json", gzip.compress(b"{}"), "content-encoding: gzip, gzip"),
             McpFailureKind.INVALID_REPLY,
         ),
+        (
+            http("200 OK", "application/json", b"no gzip", "content-encoding: gzip"),
+            McpFailureKind.CONNECTION_LOST,
+        ),
     ],
-    ids=["cut", "502", "429", "html", "no json", "no result", "202", "empty stream", "compressed"],
+    ids=[
+        "cut",
+        "502",
+        "429",
+        "html",
+        "no json",
+        "no result",
+        "202",
+        "empty stream",
+        "brotli",
+        "gzipped twice",
+        "torn gzip",
+    ],
 )
 async def test_a_call_answered_with_something_else_fails_by_its_kind(answer: bytes, kind: McpFailureKind) -> None:
     async def call(request_id: object) -> bytes:

@@ -8,6 +8,7 @@ import os
 import pytest
 from pydantic import SecretStr
 
+from infrastructure.http.proxies import DIRECT
 from infrastructure.native_tools.search.providers import open_provider
 from infrastructure.settings import Settings
 
@@ -42,7 +43,7 @@ def secret(key: str | None) -> SecretStr | None:
     ],
 )
 async def test_the_live_provider_finds_what_everybody_finds(settings: Settings) -> None:
-    provider = open_provider(settings)
+    provider = open_provider(settings, DIRECT)
     try:
         found = await provider.search("Model Context Protocol specification", max_results=5, timeout_s=30)
     finally:

@@ -48,6 +48,9 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
         "DRAGOMAN_TOOL_SEARCH_THRESHOLD": "0",
         "DRAGOMAN_PUBLIC_URL": "https://agents.example.com/",
         "DRAGOMAN_EGRESS_ALLOW": "10.1.0.0/16, mcp.internal,",
+        "HTTPS_PROXY": "http://ann:pass%20word@proxy.internal:3128",
+        "http_proxy": "proxy.internal:3129",
+        "no_proxy": ".internal, 10.0.0.0/8",
         "DRAGOMAN_TRACE_CONTENT": "OFF",
         "DRAGOMAN_LOG_LEVEL": "DEBUG",
         "DRAGOMAN_URL": "http://127.0.0.1:9000",
@@ -70,6 +73,10 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     assert settings.tool_search_threshold == 0
     assert settings.public_url == "https://agents.example.com"
     assert settings.egress_allowed == ("10.1.0.0/16", "mcp.internal")
+    assert settings.https_proxy == "http://ann:pass%20word@proxy.internal:3128"
+    assert settings.http_proxy == "http://proxy.internal:3129"
+    assert settings.proxy_exceptions == (".internal", "10.0.0.0/8")
+    assert "pass word" in settings.secret_values
     assert (settings.trace_content, settings.log_level) == ("off", "debug")
     assert settings.openai_base_url == "http://127.0.0.1:8000/v1"
     assert settings.traces_to_langfuse
@@ -148,6 +155,15 @@ def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("variable", "value", "expected"),
     [
+        *(
+            (
+                "HTTPS_PROXY",
+                value,
+                "HTTPS_PROXY must be the http URL of a proxy, for requests to https URLs. Example:"
+                " HTTPS_PROXY=http://proxy.internal:3128",
+            )
+            for value in ("https://ann:secret@proxy.internal", "socks5://proxy.internal:1080", "http://:3128")
+        ),
         (
             "DRAGOMAN_EGRESS_ALLOW",
             "10.1.0.0/16,http://mcp.internal/",

@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from infrastructure.http.kept_connection import BrokenError
+import aiohttp
 
 
 class SomeAnswer:
-    """What a provider answers: whole, or in pieces of which each comes when it is waited for, with something happening
+    """What a provider answers: whole, or in pieces of which each comes when it is read, with something happening
     before. One that `breaks_off` has no end."""
 
     def __init__(
@@ -23,29 +23,29 @@ class SomeAnswer:
     ) -> None:
         self.status = status
         self.headers: Mapping[str, str] = headers or {}
-        self.size = 0 if whole is None else len(whole)
         self.came = 0
         """Of the pieces."""
         self.is_closed = False
-        self._here = whole or b""
+        self._whole = whole or b""
         self._pieces = deque(pieces)
         self._before_each = before_each
         self._breaks_off = breaks_off
 
     @property
     def is_complete(self) -> bool:
-        return not self._pieces and not self._breaks_off
+        return not self._whole and not self._pieces and not self._breaks_off
 
-    def taken(self) -> bytes:
-        here, self._here = self._here, b""
-        return here
-
-    async def more(self, wait_s: float | None = None) -> None:
+    async def read(self) -> bytes:
+        if self._whole:
+            whole, self._whole = self._whole, b""
+            return whole
         if not self._pieces:
-            raise BrokenError
+            if self._breaks_off:
+                raise aiohttp.ClientPayloadError
+            return b""
         self._before_each()
         self.came += 1
-        self._here += self._pieces.popleft()
+        return self._pieces.popleft()
 
     def close(self) -> None:
         self.is_closed = True
@@ -86,5 +86,5 @@ class AnsweringAddress:
         self._url = url
         self._headers = headers
 
-    async def send(self, body: bytes, *, wait_s: float, limit: int) -> SomeAnswer:
+    async def send(self, body: bytes, *, silence_s: float | None = None, total_s: float | None = None) -> SomeAnswer:
         return self._http.answer(Sent(self._url, self._headers, body))

@@ -125,12 +125,12 @@ async def test_a_reply_without_end_is_cut_off(streaming: bool) -> None:
     assert answer.is_closed
 
 
-async def test_a_whole_reply_that_is_larger_than_what_was_kept_of_it_is_none() -> None:
-    answer = SomeAnswer(headers={"content-type": "application/json"}, whole=b"")
-    answer.size = 101
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_an_answer_that_is_still_compressed_is_none(streaming: bool) -> None:
+    answer = SomeAnswer(headers={"content-type": "application/json", "content-encoding": "br"}, whole=WHOLE)
     with pytest.raises(ModelError) as raised:
-        await all_events(an_openai_model(answer, patience=Patience(max_reply_bytes=100)).stream(a_request()))
-    assert raised.value.code == "model_invalid_reply"
+        await all_events(an_openai_model(answer, streaming=streaming).stream(a_request()))
+    assert (raised.value.code, answer.is_closed) == ("model_invalid_reply", True)
 
 
 async def test_a_reply_that_breaks_off_is_told_as_such_after_what_came_of_it() -> None:

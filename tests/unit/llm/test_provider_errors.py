@@ -2,11 +2,11 @@
 
 import json
 
+import aiohttp
 import pytest
 
 from domain.runs.provider_error import ProviderError
-from infrastructure.http.kept_connection import BrokenError
-from infrastructure.http.kept_http import NotConnectedError
+from infrastructure.http.egress import EgressBlockedError
 from infrastructure.llm.provider_errors import (
     ErrorObject,
     error_in_stream,
@@ -138,13 +138,14 @@ def test_secrets_and_control_characters_are_taken_out_of_what_the_provider_said(
     [
         (TimeoutError("secret"), False, "model_timeout"),
         (TimeoutError("secret"), True, "model_stalled"),
-        (NotConnectedError("secret"), False, "model_unavailable"),
-        (BrokenError("secret"), True, "model_unavailable"),
-        (BrokenError("secret"), False, "model_unavailable"),
+        (aiohttp.ConnectionTimeoutError("secret"), False, "model_unavailable"),
+        (aiohttp.ServerDisconnectedError("secret"), False, "model_unavailable"),
+        (aiohttp.ClientPayloadError("secret"), True, "model_unavailable"),
+        (EgressBlockedError("Not there.", remedy="secret"), True, "model_unavailable"),
     ],
 )
 def test_a_failed_connection_has_its_code(
-    exc: NotConnectedError | BrokenError | TimeoutError, streaming: bool, code: str
+    exc: aiohttp.ClientError | EgressBlockedError | TimeoutError, streaming: bool, code: str
 ) -> None:
     mapped = error_of_transport(exc, streaming=streaming)
     assert (mapped.code, mapped.retryable) == (code, True)

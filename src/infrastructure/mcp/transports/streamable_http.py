@@ -27,7 +27,6 @@ from mcp.types import (
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from application.system.event_stream import OversizedEvent
-from infrastructure.http.kept_connection import BrokenError, HttpAnswer
 from infrastructure.mcp.faults import (
     FOREIGN,
     NOT_JSON_RPC,
@@ -127,38 +126,18 @@ class StreamableHttpTransport:
         sent = _ACCEPT | self._own_headers() | dict(headers)
         body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
 
-        def request() -> JSONRPCRequest:
-            return JSONRPCRequest.model_construct(jsonrpc="2.0", id=request_id, method=method, params=params)
-
-        async def read(answer: HttpAnswer) -> tuple[dict[str, Any] | None]:
-            result = self._plain_result(request_id, answer)
-            if result is None:
-                await self._read_answer(request(), answer, sent)
-            return (result,)
-
         try:
-            found = await self._endpoint.post(sent, body, read)
-            if found is not None:
-                return found[0]
-            await self._post(request(), sent, body)
+            async with self._endpoint.request("POST", sent, body) as response:
+                text: bytes | None = None
+                if content_type_of(response) == "application/json" and response.status == _OK:
+                    text = await self._endpoint.read_body(response)
+                    if (result := _plain_result(request_id, text)) is not None:
+                        return result
+                message = JSONRPCRequest.model_construct(jsonrpc="2.0", id=request_id, method=method, params=params)
+                await self._read_answer(message, response, sent, text)
         except TransportFailedError as exc:
             self._reader.put(fault_reply(request_id, exc.fault))
         return None
-
-    def _plain_result(self, request_id: str, answer: HttpAnswer) -> dict[str, Any] | None:
-        """The result in an answer that is nothing but that; None for all others, which take longer to understand."""
-        if answer.status != _OK or content_type_of(answer) != "application/json":
-            return None
-        try:
-            reply = msgspec.json.decode(self._endpoint.body_of(answer))
-        except (msgspec.DecodeError, RecursionError, ValueError):
-            return None
-        if not isinstance(reply, dict) or reply.get("jsonrpc") != "2.0" or "error" in reply:
-            return None
-        if reply.get("id") != request_id:
-            return None
-        result = reply.get("result")
-        return result if isinstance(result, dict) else None
 
     def _own_headers(self) -> dict[str, str]:
         headers = {}
@@ -184,16 +163,20 @@ class StreamableHttpTransport:
             await self._read_answer(message, response, headers)
 
     async def _read_answer(
-        self, message: JSONRPCRequest, response: aiohttp.ClientResponse | HttpAnswer, headers: Mapping[str, str]
+        self,
+        message: JSONRPCRequest,
+        response: aiohttp.ClientResponse,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
     ) -> None:
-        """Hands on what a POST is answered with; a stream that breaks off is taken up again."""
+        """Hands on what a POST is answered with, `body` if it was read; a stream that breaks off is taken up again."""
         if response.status == _NOT_FOUND and _SESSION_HEADER in headers:
             raise TransportFailedError(SESSION_GONE)
         if message.method == "initialize":
             self._session_id = response.headers.get(_SESSION_HEADER)
         content_type = content_type_of(response)
         if content_type == "application/json":
-            await self._read_json(message.id, response, headers)
+            await self._read_json(message.id, response, headers, body)
             return
         if (fault := status_fault(response)) is not None:
             raise TransportFailedError(fault)
@@ -211,14 +194,12 @@ class StreamableHttpTransport:
             raise TransportFailedError(UNANSWERED)
 
     async def _read_json(
-        self, request_id: RequestId, response: aiohttp.ClientResponse | HttpAnswer, headers: Mapping[str, str]
+        self, request_id: RequestId, response: aiohttp.ClientResponse, headers: Mapping[str, str], body: bytes | None
     ) -> None:
         failed = status_fault(response)
         if failed is not None and failed.needs_auth:
             raise TransportFailedError(failed)
-        if isinstance(response, HttpAnswer):
-            body = self._endpoint.body_of(response)
-        else:
+        if body is None:
             body = await self._endpoint.read_body(response)
         reply = _reply_in(read_line(body)) or _error_without_id(body, request_id)
         if reply is None or (failed is not None and isinstance(reply, JSONRPCResponse)):
@@ -231,7 +212,7 @@ class StreamableHttpTransport:
         self._reader.put(SessionMessage(reply))
 
     async def _read_events(
-        self, request_id: RequestId, response: aiohttp.ClientResponse | HttpAnswer
+        self, request_id: RequestId, response: aiohttp.ClientResponse
     ) -> tuple[str, int | None, bool]:
         """Hands on what comes; the last event id, the delay asked for, and whether the request was answered."""
         last_id, retry_ms = "", None
@@ -248,7 +229,7 @@ class StreamableHttpTransport:
                 if self._hand_on(request_id, event.data):
                     return last_id, retry_ms, True
                 await self._reader.room()
-        except (aiohttp.ClientError, BrokenError):
+        except aiohttp.ClientError:
             if not last_id:
                 raise
         return last_id, retry_ms, False
@@ -303,6 +284,20 @@ class StreamableHttpTransport:
                 pass
             failures += 1
             await asyncio.sleep(_retry_s(retry_ms))
+
+
+def _plain_result(request_id: str, body: bytes) -> dict[str, Any] | None:
+    """The result in a body that is nothing but that; None for all others, which take longer to understand."""
+    try:
+        reply = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return None
+    if not isinstance(reply, dict) or reply.get("jsonrpc") != "2.0" or "error" in reply:
+        return None
+    if reply.get("id") != request_id:
+        return None
+    result = reply.get("result")
+    return result if isinstance(result, dict) else None
 
 
 def _reply_in(items: Iterable[SessionMessage | Exception]) -> JSONRPCResponse | JSONRPCError | None:

@@ -3,7 +3,7 @@ and parses it.
 
 Started as `python -I -m infrastructure.native_tools.search.ddgs_process`. Above: `duckduckgo.py`.
 The library blocks, has its own HTTP client and parses HTML; therefore it runs outside the service.
-It reads `{"query", "base_url", "timeout_s"}` on stdin and writes `{"results": [[title, url,
+It reads `{"query", "base_url", "timeout_s", "proxy"}` on stdin and writes `{"results": [[title, url,
 snippet]]}` or `{"fault", "detail"}` on stdout. An alarm ends it if it hangs.
 """
 
@@ -36,8 +36,8 @@ class DuckduckgoAt(Duckduckgo):
     """The library's engine at another address. The original treats every status other than 200 as
     "nothing found"."""
 
-    def __init__(self, base_url: str, timeout_s: int) -> None:
-        super().__init__(timeout=timeout_s)
+    def __init__(self, base_url: str, timeout_s: int, proxy: str | None) -> None:
+        super().__init__(timeout=timeout_s, proxy=proxy)
         self.search_url = f"{base_url}/html/"
 
     def request(self, *args: object, **kwargs: object) -> str:
@@ -53,10 +53,10 @@ class DuckduckgoAt(Duckduckgo):
         return text
 
 
-def found(query: str, base_url: str, timeout_s: int) -> dict[str, object]:
+def found(query: str, base_url: str, timeout_s: int, proxy: str | None) -> dict[str, object]:
     """The answer of the process."""
     try:
-        results = DuckduckgoAt(base_url, timeout_s).search(query)
+        results = DuckduckgoAt(base_url, timeout_s, proxy).search(query)
     except RefusedError as refused:
         return {"fault": refused.fault, "detail": refused.detail}
     except TimeoutException:
@@ -81,7 +81,7 @@ def main() -> int:
     asked = json.load(sys.stdin)
     timeout_s = max(1, int(asked["timeout_s"]))
     signal.alarm(timeout_s + 5)
-    json.dump(found(asked["query"], asked["base_url"], timeout_s), sys.stdout)
+    json.dump(found(asked["query"], asked["base_url"], timeout_s, asked["proxy"]), sys.stdout)
     return 0
 
 

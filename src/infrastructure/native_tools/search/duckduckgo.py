@@ -15,8 +15,9 @@ _SEARCH = ("-I", "-m", "infrastructure.native_tools.search.ddgs_process")
 class DuckDuckGoSearch:
     """At most `max_concurrent` searches at a time; others wait within their own timeout."""
 
-    def __init__(self, *, base_url: str, max_concurrent: int = 4) -> None:
+    def __init__(self, *, base_url: str, max_concurrent: int = 4, proxy: str | None = None) -> None:
         self._base_url = base_url
+        self._proxy = proxy
         self._slots = asyncio.Semaphore(max_concurrent)
 
     @property
@@ -25,7 +26,9 @@ class DuckDuckGoSearch:
 
     async def search(self, query: str, *, max_results: int, timeout_s: float) -> tuple[SearchResult, ...]:
         """The process is killed at the deadline, or when the search is cancelled."""
-        asked = json.dumps({"query": query, "base_url": self._base_url, "timeout_s": timeout_s}).encode()
+        asked = json.dumps(
+            {"query": query, "base_url": self._base_url, "timeout_s": timeout_s, "proxy": self._proxy}
+        ).encode()
         timeout = asyncio.timeout(timeout_s)
         try:
             async with timeout, self._slots:

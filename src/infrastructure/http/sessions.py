@@ -1,0 +1,145 @@
+"""aiohttp sessions for requests that leave the service: direct ones under the egress guard, and ones through the operator's proxy.
+
+Above: model adapters and MCP transports, which use the sessions directly, and the httpx clients (client.py).
+"""
+
+import asyncio
+import ipaddress
+import socket
+import ssl
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+
+from infrastructure.http.egress import EgressBlockedError, EgressPolicy
+from infrastructure.http.egress_resolver import GuardedResolver
+from infrastructure.http.proxies import DIRECT, Proxies
+
+ENCODINGS = "gzip, deflate"
+"""What requests accept. Sessions decompress it in steps of bounded size; the caller bounds the sum."""
+PROXY_ERRORS = (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError)
+"""The proxy cannot be reached, or refuses a tunnel."""
+_DECODED = frozenset({"identity", "gzip", "deflate"})
+_LOOKUP_S = 2.0
+_LOOKUP_VALID_S = 60.0
+_MAX_LOOKUPS = 1_000
+
+
+class OutboundSessions:
+    """The sessions of one purpose. They keep no cookies and read no environment.
+
+    - Without a proxy, `egress` decides about the address of each connection.
+    - Through a proxy, the address of the proxy is exempt, as the operator chose it. `egress` then decides about the addresses
+      of the target's name, as far as it resolves on this machine. The caller checks the URL (`EgressPolicy.check`).
+
+    `resolver` replaces the system's for names of targets; `ssl_context` True is aiohttp's own. Close them in the end.
+    """
+
+    def __init__(
+        self,
+        *,
+        ssl_context: Callable[[], ssl.SSLContext | bool],
+        egress: EgressPolicy | None = None,
+        proxies: Proxies = DIRECT,
+        resolver: AbstractResolver | None = None,
+        max_connections: int = 0,
+        keepalive_s: float,
+        timeout: aiohttp.ClientTimeout | None = None,
+    ) -> None:
+        self._ssl_context = ssl_context
+        self._egress = egress
+        self._proxies = proxies
+        self._resolver = resolver
+        self._max_connections = max_connections
+        self._keepalive_s = keepalive_s
+        self._timeout = timeout
+        self._opened: dict[str | None, aiohttp.ClientSession] = {}
+        self._guard: GuardedResolver | None = None
+        self._permitted: OrderedDict[str, float] = OrderedDict()
+        """Names of targets behind a proxy, and until when they need no lookup."""
+
+    async def to(self, scheme: str, host: str, port: int | None) -> aiohttp.ClientSession:
+        """The session for requests to a target. Raises EgressBlockedError."""
+        proxy = None
+        if self._proxies.is_configured:
+            proxy = self._proxies.of(scheme, host, port)
+            if proxy is not None and self._egress is not None:
+                await self._check_name(self._egress, host)
+        return self._opened.get(proxy) or self._open(proxy)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        opened, self._opened = self._opened, {}
+        for session in opened.values():
+            await session.close()
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            await guard.close()
+
+    def _open(self, proxy: str | None) -> aiohttp.ClientSession:
+        guard = self._guarded() if proxy is None else None
+        connector = aiohttp.TCPConnector(
+            ssl=self._ssl_context(),
+            limit=self._max_connections,
+            keepalive_timeout=self._keepalive_s,
+            resolver=guard or (self._resolver if proxy is None else None),
+            socket_factory=None if guard is None else guard.open_socket,
+        )
+        session = self._opened[proxy] = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            proxy=proxy,
+            timeout=self._timeout or aiohttp.ClientTimeout(),
+            trust_env=False,
+        )
+        return session
+
+    def _guarded(self) -> GuardedResolver | None:
+        if self._guard is None and self._egress is not None:
+            self._guard = GuardedResolver(self._egress, self._resolver or aiohttp.DefaultResolver())
+        return self._guard
+
+    async def _check_name(self, egress: EgressPolicy, host: str) -> None:
+        """Look at every address that a name has here: the proxy may connect to any of them."""
+        now = asyncio.get_running_loop().time()
+        if self._permitted.get(host, 0.0) > now:
+            return
+        resolver = self._resolver or aiohttp.DefaultResolver()
+        try:
+            async with asyncio.timeout(_LOOKUP_S):
+                found = await resolver.resolve(host, 0, socket.AF_UNSPEC)
+        except (OSError, TimeoutError):
+            found = []  # the proxy may know the name
+        finally:
+            if resolver is not self._resolver:
+                await resolver.close()
+        for result in found:
+            egress.check_address(host, ipaddress.ip_address(result["host"].partition("%")[0]))
+        self._permitted[host] = now + _LOOKUP_VALID_S
+        if len(self._permitted) > _MAX_LOOKUPS:
+            self._permitted.popitem(last=False)
+
+
+def is_decoded(content_encoding: str) -> bool:
+    """Whether a session hands on a body with this Content-Encoding without compression."""
+    return content_encoding.strip().lower() in _DECODED
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """An error and all that led to it; aiohttp keeps the error of a connection in `os_error`."""
+    seen: set[int] = set()
+    left: list[BaseException | None] = [error]
+    while left:
+        cause = left.pop()
+        if cause is not None and id(cause) not in seen:
+            seen.add(id(cause))
+            yield cause
+            inner = getattr(cause, "os_error", None)
+            left += [cause.__cause__, cause.__context__, inner if isinstance(inner, BaseException) else None]
+
+
+def refusal_in(error: BaseException) -> EgressBlockedError | None:
+    """The egress guard's refusal, if it led to the error."""
+    return next((cause for cause in causes_of(error) if isinstance(cause, EgressBlockedError)), None)
