@@ -4,6 +4,7 @@ Below: the sessions, with proxies and egress guard. Above: `ModelExchange`, whic
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import aiohttp
 from yarl import URL
@@ -52,9 +53,14 @@ class AiohttpAddress:
         aiohttp.ClientError, EgressBlockedError, TimeoutError. Cancellation closes the connection."""
         url = self._url
         session = await self._sessions.to(url.scheme, url.raw_host or "", url.port)
-        timeout = aiohttp.ClientTimeout(total=total_s, connect=CONNECT_TIMEOUT_S, sock_read=silence_s)
+        timeout = _timeout(silence_s, total_s)
         response = await session.post(url, data=body, headers=self._headers, allow_redirects=False, timeout=timeout)
         return AiohttpAnswer(response)
+
+
+@lru_cache(maxsize=16)
+def _timeout(silence_s: float | None, total_s: float | None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=total_s, connect=CONNECT_TIMEOUT_S, sock_read=silence_s)
 
 
 class AiohttpAnswer:

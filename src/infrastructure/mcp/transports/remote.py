@@ -7,8 +7,8 @@ cookies, session) is in the client they share.
 import asyncio
 import re
 import ssl
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from types import TracebackType
 from typing import Protocol
 
 import aiohttp
@@ -115,6 +115,58 @@ class Credentials(Protocol):
         ...
 
 
+class Exchange:
+    """A request in flight. Entering sends it and gives the response, whose body is yet to be read.
+
+    - Leaving before the end of the body closes the connection.
+    - Raises TransportFailedError on entering and in the block, also when another task aborts it.
+    """
+
+    __slots__ = ("_aborted", "_cancels", "_in_flight", "_response", "_send", "_task")
+
+    def __init__(self, in_flight: "set[Exchange]", send: Callable[[], Awaitable[aiohttp.ClientResponse]]) -> None:
+        self._in_flight = in_flight
+        self._send = send
+        self._response: aiohttp.ClientResponse | None = None
+        self._task: asyncio.Task[object] | None = None
+        self._cancels = 0
+        self._aborted = False
+
+    def abort(self) -> None:
+        """Break it off. As `asyncio.timeout` does, but without its timer: this is on the path of each call."""
+        if self._task is not None and not self._aborted:
+            self._aborted = True
+            self._task.cancel()
+
+    async def __aenter__(self) -> aiohttp.ClientResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task, self._cancels = task, task.cancelling()
+        self._in_flight.add(self)
+        try:
+            self._response = await self._send()
+        except BaseException as exc:
+            self._end(exc)
+            raise
+        return self._response
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end(exc)
+
+    def _end(self, exc: BaseException | None) -> None:
+        self._in_flight.discard(self)
+        if self._response is not None:
+            self._response.close()
+        if self._aborted and self._task is not None:
+            cancels = self._task.uncancel()
+            if isinstance(exc, asyncio.CancelledError) and cancels <= self._cancels:
+                raise TransportFailedError(BROKEN) from exc
+        if exc is not None and (fault := _fault_of(exc)) is not None:
+            raise TransportFailedError(fault) from exc
+
+
 class Endpoint:
     """One server's address with the headers that go to it and nowhere else.
 
@@ -141,12 +193,12 @@ class Endpoint:
             if _HEADER_NAME.fullmatch(name) and name.lower() not in _OWN_HEADERS
         }
         self.max_response_bytes = max_response_bytes
-        self._in_flight: set[asyncio.Timeout] = set()
+        self._in_flight: set[Exchange] = set()
 
     def abort_requests(self) -> None:
         """Breaks off what is in flight; whoever waits for it gets TransportFailedError."""
         for exchange in self._in_flight:
-            exchange.reschedule(0)
+            exchange.abort()
 
     def at(self, url: str) -> "Endpoint":
         """Another address of the same server, absolute or relative. Raises TransportFailedError if it is elsewhere."""
@@ -157,29 +209,9 @@ class Endpoint:
         other._in_flight = self._in_flight
         return other
 
-    @asynccontextmanager
-    async def request(
-        self, method: str, headers: Mapping[str, str], body: bytes | None = None
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Sends a request; the reply's body is yet to be read. Leaving the block before its end closes the connection. Raises
-        TransportFailedError, also in the block."""
-        exchange = asyncio.timeout(None)
-        response: aiohttp.ClientResponse | None = None
-        try:
-            async with exchange:
-                self._in_flight.add(exchange)
-                response = await self._answer(method, headers, body)
-                yield response
-        except _NOT_SENT as exc:
-            raise TransportFailedError(unreachable_fault(exc)) from exc
-        except EgressBlockedError as blocked:
-            raise TransportFailedError(blocked_fault(blocked.advice, blocked.reason)) from blocked
-        except (aiohttp.ClientError, TimeoutError) as exc:
-            raise TransportFailedError(BROKEN) from exc
-        finally:
-            self._in_flight.discard(exchange)
-            if response is not None:
-                response.close()
+    def request(self, method: str, headers: Mapping[str, str], body: bytes | None = None) -> "Exchange":
+        """A request to be sent."""
+        return Exchange(self._in_flight, lambda: self._answer(method, headers, body))
 
     async def _answer(self, method: str, headers: Mapping[str, str], body: bytes | None) -> aiohttp.ClientResponse:
         """The response after at most one redirect and one renewal of credentials."""
@@ -264,6 +296,15 @@ class Endpoint:
                     await pace.wait()
             if stream.unfinished_bytes > counted_bytes(limit):
                 raise TransportFailedError(too_large_fault(stream.unfinished_bytes, limit))
+
+
+def _fault_of(exc: BaseException) -> TransportFault | None:
+    """What an error of the client or the guard means; None for any other."""
+    if isinstance(exc, EgressBlockedError):
+        return blocked_fault(exc.advice, exc.reason)
+    if isinstance(exc, _NOT_SENT):
+        return unreachable_fault(exc)
+    return BROKEN if isinstance(exc, aiohttp.ClientError | TimeoutError) else None
 
 
 def unreachable_fault(error: Exception) -> TransportFault:
