@@ -3,6 +3,7 @@
 import logging
 
 from application.approvals.ports import TIMERS_TOPIC, ApprovalDecider, ApprovalStore, TimerStore
+from application.system.periodic import when_due
 from application.system.ports import Clock
 from application.system.wakeups import Wakeups
 from domain.approvals.approval import ApprovalState
@@ -53,14 +54,11 @@ class FireTimers:
     async def keep(self) -> None:
         """Fire timers as they become due, until cancelled."""
         async with self._wakeups.subscribe(TIMERS_TOPIC) as added:
-            while True:
-                try:
-                    await self.execute()
-                    wait_s = await self._time_to_next()
-                except Exception:
-                    logger.exception("timers could not be read")
-                    wait_s = _RETRY_S
-                await added.wait(wait_s)
+            await when_due(self._step, task="timers", retry_s=_RETRY_S, wait=added.wait)
+
+    async def _step(self) -> float:
+        await self.execute()
+        return await self._time_to_next()
 
     async def _fired(self, timer: Timer) -> bool:
         try:

@@ -4,8 +4,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable
 from datetime import timedelta
+from itertools import count
 
 from application.audit.ports import AuditSeals, Place, SealKeys
+from application.system.periodic import every
 from application.system.ports import Clock
 from domain.audit.chain import ChainKeys
 from domain.errors import ErrorKind, ServiceError
@@ -77,14 +79,14 @@ class SealAudit:
             await self._attempt(self.sweep())
         finally:
             self._first_sweep.set_result(None)
-        number = 0
-        while True:
-            await asyncio.sleep(SEAL_EVERY_S)
-            number += 1
-            if number % DAY_EVERY == 0:
-                await self._attempt(self.sweep(look_back=DAY))
-            else:
-                await self._attempt(self.execute(look_back=FAR if number % FAR_EVERY == 0 else NEAR))
+        numbers = count(1)
+        await every(SEAL_EVERY_S, lambda: self._step(next(numbers)), task="audit-seals")
+
+    async def _step(self, number: int) -> None:
+        if number % DAY_EVERY == 0:
+            await self.sweep(look_back=DAY)
+        else:
+            await self.execute(look_back=FAR if number % FAR_EVERY == 0 else NEAR)
 
     async def caught_up(self) -> None:
         """Wait for the first sweep of `keep`, which seals the entries that earlier processes left
@@ -103,14 +105,14 @@ class SealAudit:
             logger.exception("sealing the audit trail failed; will retry")
 
     async def _seal(self, organization_id: OrganizationId, since: Place, keys: ChainKeys) -> int:
-        count = 0
+        entries = 0
         place: Place | None = since
         try:
             while place is not None:
                 sealed = await self._seals.seal(
                     organization_id, place, keys=keys, at=self._clock.now(), limit=self._batch
                 )
-                count += sealed.count
+                entries += sealed.count
                 place = sealed.last if sealed.count == self._batch else None
         except ServiceError as error:
             if error.kind is not ErrorKind.CONFLICT:
@@ -118,7 +120,7 @@ class SealAudit:
             self._refuse(organization_id, error)
         else:
             self._refused.discard(organization_id)
-        return count
+        return entries
 
     def _refuse(self, organization_id: OrganizationId, error: ServiceError) -> None:
         """Log the refusal once, not every second."""

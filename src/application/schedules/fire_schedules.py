@@ -6,6 +6,7 @@ from datetime import datetime
 
 from application.runs.start_run import StartRun, StartRunCommand
 from application.schedules.ports import SCHEDULES_TOPIC, CronTimes, DueSchedule, DueSchedules, ScheduleStore
+from application.system.periodic import when_due
 from application.system.ports import Clock
 from application.system.wakeups import Wakeups
 from domain.errors import ErrorKind, ServiceError
@@ -91,13 +92,7 @@ class FireSchedules:
     async def keep(self) -> None:
         """Start schedules as they become due, until cancelled."""
         async with self._wakeups.subscribe(SCHEDULES_TOPIC) as changed:
-            while True:
-                try:
-                    wait_s = await self.execute()
-                except Exception:
-                    logger.exception("schedules could not be read")
-                    wait_s = _RETRY_S
-                await changed.wait(wait_s)
+            await when_due(self.execute, task="schedules", retry_s=_RETRY_S, wait=changed.wait)
 
     async def _attempt(self, due: DueSchedule) -> bool:
         """Try one trigger; False to check it again: the database was unavailable, or the schedule

@@ -5,9 +5,32 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 
+from domain.errors import is_storage_away
+
 logger = logging.getLogger(__name__)
 
-Sleep = Callable[[float], Awaitable[None]]
+Wait = Callable[[float], Awaitable[object]]
+"""Waits so many seconds, or less where something else may wake it."""
+
+
+async def when_due(
+    step: Callable[[], Awaitable[float]], *, task: str, retry_s: float, wait: Wait = asyncio.sleep
+) -> None:
+    """Call `step`, wait the seconds that it returns, and repeat until cancelled.
+
+    A failure is logged with the name of the task, without a traceback if it is only that the database is away; the next
+    call comes after `retry_s`.
+    """
+    while True:
+        try:
+            wait_s = await step()
+        except Exception as error:
+            wait_s = retry_s
+            if is_storage_away(error):
+                logger.warning("periodic task failed: the database is away", extra={"task": task})
+            else:
+                logger.exception("periodic task failed; it is tried again", extra={"task": task})
+        await wait(wait_s)
 
 
 async def every(
@@ -16,20 +39,23 @@ async def every(
     *,
     task: str,
     first_after_s: float | None = None,
+    retry_s: float | None = None,
     jitter: float = 0.0,
-    sleep: Sleep = asyncio.sleep,
+    wait: Wait = asyncio.sleep,
     fraction: Callable[[], float] = random.random,  # chance, not secrecy
 ) -> None:
     """Wait, call `step`, and repeat until cancelled.
 
-    The first wait is `first_after_s` if given. Each wait is prolonged by up to its share `jitter`, so that many processes
-    do not act at once. A failure is logged with the name of the task; the next call comes as usual.
+    The first wait is `first_after_s`, that after a failure `retry_s`, if given. Each is prolonged by up to its share
+    `jitter`, so that many processes do not act at once. Failures are logged as by `when_due`.
     """
-    wait_s = seconds if first_after_s is None else first_after_s
-    while True:
-        await sleep(wait_s * (1 + jitter * fraction()))
-        try:
-            await step()
-        except Exception:
-            logger.exception("periodic task failed; it is tried again", extra={"task": task})
-        wait_s = seconds
+
+    async def prolonged(wait_s: float) -> None:
+        await wait(wait_s * (1 + jitter * fraction()))
+
+    async def timed() -> float:
+        await step()
+        return seconds
+
+    await prolonged(seconds if first_after_s is None else first_after_s)
+    await when_due(timed, task=task, retry_s=seconds if retry_s is None else retry_s, wait=prolonged)

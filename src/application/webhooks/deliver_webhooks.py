@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 
+from application.system.periodic import when_due
 from application.system.ports import Clock
 from application.system.wakeups import Subscription, Wakeups
 from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane, WebhookDeliveryStore, WebhookSender
@@ -85,20 +86,20 @@ class DeliverWebhooks:
         async with self._wakeups.subscribe(WEBHOOKS_TOPIC) as rung:
             listening = asyncio.create_task(self._listen(rung), name="webhooks-rung")
             try:
-                while True:
-                    self._look.clear()
-                    try:
-                        await self._begin_due()
-                        wait_s = await self._time_to_next()
-                    except Exception:
-                        logger.exception("webhook deliveries could not be read")
-                        wait_s = _RETRY_S
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(wait_s):
-                            await self._look.wait()
+                await when_due(self._step, task="webhooks", retry_s=_RETRY_S, wait=self._signalled)
             finally:
                 listening.cancel()
                 await self._finish()
+
+    async def _step(self) -> float:
+        self._look.clear()
+        await self._begin_due()
+        return await self._time_to_next()
+
+    async def _signalled(self, timeout_s: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._look.wait()
 
     async def _listen(self, rung: Subscription) -> None:
         while True:

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from application.mcp.ports import ServerState, ServerStatus
 from application.mcp.server_reports import ServerReport, ServerReports
+from application.system.periodic import every
 from domain.ids import McpServerId
 from domain.mcp.server import McpServer
 
@@ -54,17 +55,15 @@ class StateReporter:
         return tuple(report for report in await self._reports.of(server) if report.process != self._process)
 
     async def keep(self) -> None:
-        """Tell, until cancelled. What cannot be stored is told when it can."""
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(ALIVE_EVERY_S):
-                    await self._news.wait()
-                    await asyncio.sleep(SETTLE_S)
-            try:
-                await self.tell()
-            except Exception as error:  # noqa: BLE001 (whatever it is, it passes, and nobody waits for it)
-                logger.warning("the state of MCP servers could not be reported (%s)", type(error).__name__)
-            await asyncio.sleep(PAUSE_S)
+        """Report until cancelled. Changes that cannot be stored are stored when that is possible again."""
+        await every(ALIVE_EVERY_S, self.tell, task="mcp-states", wait=self._changed_or_after)
+
+    async def _changed_or_after(self, timeout_s: float) -> None:
+        await asyncio.sleep(PAUSE_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._news.wait()
+                await asyncio.sleep(SETTLE_S)
 
     async def tell(self) -> None:
         """Store what changed since it was told last, and now and then that this process is alive."""
