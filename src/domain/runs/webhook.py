@@ -46,10 +46,10 @@ class WebhookNote:
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "WebhookNote":
-        """The inverse of `to_json`. What was stored before revision 0031 has a `url` in place of the receiver."""
+        """The inverse of `to_json`."""
         secret = cast("str | None", data["secret"])
         return cls(
-            receiver=cast(str, data["receiver"]) if "receiver" in data else _receiver_of(cast(str, data["url"])),
+            receiver=cast(str, data["receiver"]),
             secret=None if secret is None else SecretRef(secret),
             events=tuple(RunEventType(event) for event in cast("list[str]", data["events"])),
         )

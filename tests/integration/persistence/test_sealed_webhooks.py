@@ -1,6 +1,5 @@
 """URLs of webhooks at rest: encrypted, whoever stored them, and opened to be requested."""
 
-import json
 from dataclasses import replace
 from typing import cast
 
@@ -29,8 +28,6 @@ from tests.webhook_builders import RECEIVER, URL, a_webhook, announcing
 OLD, NEW = "an old passphrase of somebody", "the new passphrase of somebody"
 TOKEN = "T0K3N"
 HOOK = Webhook(url="https://user:T0K3N@hooks.example.com/T0K3N?t=T0K3N", secret=SecretRef("SIGNING"))
-CLEAR = json.dumps({"url": URL, "secret": "SIGNING", "events": ["run.completed"]})
-"""As versions before revision 0031 stored a webhook."""
 
 pytestmark = pytest.mark.requirement("B12", "E7")
 
@@ -77,16 +74,6 @@ def _legible(value: object) -> object:
     return bytes(value) if isinstance(value, memoryview) else value
 
 
-async def put_in_clear(database: Database) -> None:
-    """Both webhooks as an older version stores them."""
-
-    def unit(connection: Connection) -> None:
-        for table in ("run_request", "schedule"):
-            connection.execute(text(f"UPDATE {table} SET webhook = :clear, webhook_url = NULL"), {"clear": CLEAR})
-
-    await database.write(unit, scope=SYSTEM)
-
-
 async def test_the_url_of_a_webhook_stands_nowhere_in_clear(database: Database, stores: Stores) -> None:
     kept = stores_over(database, stores, SecretBox([OLD]))
     await a_delivery_and_a_schedule(kept)
@@ -119,34 +106,6 @@ async def test_a_rotation_encrypts_urls_of_webhooks_anew(database: Database, sto
 async def test_a_run_without_a_webhook_has_nothing_encrypted(database: Database, stores: Stores) -> None:
     await start_and_claim(stores_over(database, stores, cast(SecretBox, None)))
     assert "webhook" not in await everything(database)
-
-
-async def test_what_a_process_of_an_older_version_stores_meanwhile_is_delivered_and_encrypted_when_it_is_saved(
-    database: Database, stores: Stores
-) -> None:
-    kept = stores_over(database, stores, SecretBox([OLD]))
-    await a_delivery_and_a_schedule(kept)
-    await put_in_clear(database)
-    stored = await kept.runs.get(ORG, RUN)
-    assert stored is not None
-    assert stored.webhook is not None
-    assert stored.webhook.receiver == RECEIVER
-    assert await url_delivered_to(kept) == URL
-    found = await kept.schedules.find(ORG, a_schedule().name)
-    assert found is not None
-    assert found.webhook is not None
-    assert found.webhook.url == URL
-    await kept.schedules.save(
-        replace(found, version=2),
-        expected_version=1,
-        replanned=False,
-        audit=an_audit_event(8, action=AuditAction.SCHEDULE_UPDATED),
-    )
-
-    def of_schedule(connection: Connection) -> str:
-        return repr(connection.execute(text("SELECT webhook, webhook_url FROM schedule")).one())
-
-    assert TOKEN not in await database.read(of_schedule, scope=SYSTEM)
 
 
 async def test_without_the_key_runs_are_read_and_their_deliveries_set_aside(database: Database, stores: Stores) -> None:

@@ -1,7 +1,5 @@
 """URLs of webhooks, which may be secrets in themselves: encrypted in a column of their own, beside the note that may be read."""
 
-from typing import cast
-
 from domain.json_value import JsonObject
 from domain.runs.webhook import Webhook, WebhookNote
 from infrastructure.persistence.secrets.box import SecretBox
@@ -12,9 +10,6 @@ def sealed_url(url: str | None, box: SecretBox) -> bytes | None:
     return None if url is None else box.encrypt(url.encode("utf-8", "surrogatepass"))
 
 
-def webhook_of(note: JsonObject, sealed: bytes | None, box: SecretBox) -> Webhook:
-    """From the two columns. A process of a version before 0031 that still runs while others are new leaves the URL in the
-    note. Raises INTERNAL `secret_undecryptable`, and ValueError, TypeError or KeyError for what is no webhook."""
-    if sealed is None:
-        return WebhookNote.from_json(note).at(cast(str, note["url"]))
+def webhook_of(note: JsonObject, sealed: bytes, box: SecretBox) -> Webhook:
+    """From the two columns. Raises INTERNAL `secret_undecryptable`, and ValueError, TypeError or KeyError for what is no webhook."""
     return WebhookNote.from_json(note).at(box.decrypt(sealed).decode("utf-8", "surrogatepass"))
