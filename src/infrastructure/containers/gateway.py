@@ -29,6 +29,8 @@ from application.gateway.subscriptions.check_subscription import CheckSubscripti
 from application.gateway.subscriptions.follow_changes import FollowChanges
 from application.gateway.tasks.gateway_tasks import GatewayTasks
 from application.gateway.tasks.task_ids import TaskIds
+from application.gateway.tasks.task_results import TaskResults
+from application.gateway.tasks.waiting_tasks import WaitingTasks
 from application.gateway.tools.list_tools import ListGatewayTools
 from application.gateway.tools.tool_nodes import ToolNodes
 from application.gateway.tools.toolbox import GatewayToolbox
@@ -229,19 +231,28 @@ class Gateway(containers.DeclarativeContainer):
     )
     gateway_tasks: providers.Provider[GatewayTasks] = providers.Singleton(
         GatewayTasks,
-        call_tool=call_gateway_tool,
+        waiting=providers.Singleton(
+            WaitingTasks,
+            call_tool=call_gateway_tool,
+            asking=gateway_approvals,
+            approvals=Storage.approvals,
+            ledger=gateway_ledger,
+            wakeups=Surroundings.wakeups,
+            clock=Surroundings.clock,
+        ),
+        results=providers.Singleton(
+            TaskResults,
+            toolbox=gateway_toolbox,
+            halting=halt_gateway_session,
+            clock=Surroundings.clock,
+            ids=Surroundings.ids,
+        ),
         sessions=gateway_sessions,
-        toolbox=gateway_toolbox,
         runs=Storage.runs,
-        asking=gateway_approvals,
-        approvals=Storage.approvals,
-        ledger=gateway_ledger,
-        halting=halt_gateway_session,
         cancel_run=Runs.cancel_run,
         wakeups=Surroundings.wakeups,
         task_ids=providers.Singleton(TaskIds, box=Surroundings.secret_box),
         clock=Surroundings.clock,
-        ids=Surroundings.ids,
     )
     content_sources: providers.Provider[ContentSources] = providers.Singleton(
         ContentSources,

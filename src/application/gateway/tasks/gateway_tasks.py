@@ -4,33 +4,24 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
 
-from application.approvals.ports import ApprovalStore, session_approvals_topic
+from application.approvals.ports import session_approvals_topic
 from application.gateway.calls.answer import GatewayAnswer
-from application.gateway.calls.call_command import CallGatewayToolCommand
-from application.gateway.calls.call_tool import CallGatewayTool
-from application.gateway.ports import AskedCall, GatewayApprovals, GatewayLedger, GatewaySessionStore
-from application.gateway.sessions.halt_session import HaltGatewaySession
+from application.gateway.ports import GatewaySessionStore
 from application.gateway.tasks.task_ids import TaskIds, task_not_found
+from application.gateway.tasks.task_results import TaskResults
+from application.gateway.tasks.waiting_tasks import WaitingTasks, waits_for
 from application.gateway.tools.agent_caller import agent_caller
-from application.gateway.tools.toolbox import GatewayToolbox
 from application.runs.agent_reply import reply_of
 from application.runs.call_agent import agent_run_id
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.ports import RunReader, status_topic
-from application.system.ports import Clock, IdSource
+from application.system.ports import Clock
 from application.system.wakeups import Wakeups
-from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut
-from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
 from domain.errors import conflict
-from domain.gateway.call import GatewayCall, GatewaySettlement, gateway_call_audit
 from domain.gateway.session import GatewaySession
 from domain.gateway.task import GatewayTask, TaskName, TaskStatus, status_of, ttl_ms
-from domain.ids import ToolCallId
-from domain.runs.approvals import denied_result
 from domain.runs.called_by import CalledBy
 from domain.runs.run import Run, RunStatus
-from domain.tools.capabilities import ToolType
-from domain.tools.result import ToolResult
 
 REREAD_S = 5.0
 """How long a wake-up that was lost may go unnoticed."""
@@ -39,39 +30,33 @@ STOP_WITHIN_S = 20.0
 
 
 class GatewayTasks:
-    """Rules: a task lasts as long as its session; one whose call waits for an approval calls its agent when it is asked about after
-    that is given; results are under the same canaries and limits as those of calls; cancelling a task cancels its run."""
+    """Rules:
+    - A task lasts as long as its session.
+    - A task whose call waits for an approval calls its agent when it is read after the approval (`WaitingTasks`).
+    - Results are under the canaries and limits of calls (`TaskResults`).
+    - Cancelling a task cancels its run.
+    """
 
     def __init__(
         self,
         *,
-        call_tool: CallGatewayTool,
+        waiting: WaitingTasks,
+        results: TaskResults,
         sessions: GatewaySessionStore,
-        toolbox: GatewayToolbox,
         runs: RunReader,
-        asking: GatewayApprovals,
-        approvals: ApprovalStore,
-        ledger: GatewayLedger,
-        halting: HaltGatewaySession,
         cancel_run: CancelRun,
         wakeups: Wakeups,
         task_ids: TaskIds,
         clock: Clock,
-        ids: IdSource,
     ) -> None:
-        self._call_tool = call_tool
+        self._waiting = waiting
+        self._results = results
         self._sessions = sessions
-        self._toolbox = toolbox
         self._runs = runs
-        self._asking = asking
-        self._approvals = approvals
-        self._ledger = ledger
-        self._halting = halting
         self._cancel_run = cancel_run
         self._wakeups = wakeups
         self._task_ids = task_ids
         self._clock = clock
-        self._ids = ids
 
     def begun(self, session: GatewaySession, tool: str, answer: GatewayAnswer) -> GatewayTask | None:
         """The task that a call has become; None for a call that was refused, which `answer` says all about."""
@@ -89,7 +74,7 @@ class GatewayTasks:
                 created_at=now,
                 approval_id=approval.id,
             )
-            return self._task(session, self._task_ids.sealed(name), name, TaskStatus.WORKING, _waits_for(approval))
+            return self._task(session, self._task_ids.sealed(name), name, TaskStatus.WORKING, waits_for(approval))
         return None
 
     async def get(self, session: GatewaySession, task_id: str) -> GatewayTask:
@@ -99,7 +84,11 @@ class GatewayTasks:
         if run is None and name.approval_id is None:
             raise task_not_found()  # the run is as old as what is kept of runs
         if run is None:
-            return await self._of_wait(session, task_id, name)
+            state = await self._waiting.state(session, name)
+            run = await self._run_of(session, name)
+            if run is None:
+                task = self._task(session, task_id, name, state.status, state.message, at=state.at)
+                return replace(task, result=state.result)
         return await self._of_run(session, task_id, name, run)
 
     async def ended(
@@ -129,8 +118,7 @@ class GatewayTasks:
             raise conflict("task_ended", f"The task has ended: it is {task.status.value}.")
         run = await self._run_of(session, name)
         if run is None:
-            asked = await self._asked(session, name)
-            if asked is not None and not await self._withdraw(session, asked):
+            if not await self._waiting.cancel(session, name):
                 raise conflict("task_not_stopped", "The agent is being called just now: cancel the task again.")
             return await self.get(session, task_id)
         opener = agent_caller(session, {}, retry_key=None, waits=False).principal
@@ -172,97 +160,8 @@ class GatewayTasks:
         task = self._task(session, task_id, name, status, _message(run), at=run.finished_at or run.started_at)
         if not status.is_terminal:
             return task
-        toolbox = await self._toolbox.of(session)
-        limit = toolbox.toolset.policy_of(name.tool).max_result_bytes
-        reply = reply_of(run)
-        text = cut(cleaned(reply.result.text), TEXT_LIMIT_BYTES if limit is None else limit)
-        result, leaked = toolbox.guard.result(replace(reply.result, text=text))
-        if leaked is None and reply.run is not None:
-            leaked = toolbox.guard.arguments(reply.run)
-        if leaked is not None:
-            raise await self._halting.execute(session, self._told(session, name, result), None, leaked)
-        run_shape = None if limit is not None else reply.run
+        result, run_shape = await self._results.of(session, name, run)
         return replace(task, result=result, run=run_shape)
-
-    async def _of_wait(self, session: GatewaySession, task_id: str, name: TaskName) -> GatewayTask:
-        """Of a call that was not made yet: it is made now, if it may be."""
-        asked = await self._asked(session, name)
-        if asked is None:
-            return await self._never_made(session, task_id, name)
-        command = CallGatewayToolCommand(
-            session=session, name=name.tool, arguments=asked.approval.arguments, resumable=True, as_task=True
-        )
-        answer = await self._call_tool.resume(command, asked.approval.id)
-        if answer is not None and answer.waiting is not None:
-            waits = _waits_for(answer.waiting.approval)
-            return self._task(session, task_id, name, TaskStatus.WORKING, waits)
-        run = await self._run_of(session, name)
-        if run is not None:
-            return await self._of_run(session, task_id, name, run)
-        if answer is None:  # another process was faster, and is about to start the run
-            return self._task(session, task_id, name, TaskStatus.WORKING, _BEING_CALLED)
-        still = await self._asked(session, name)
-        if still is not None:  # policy denies by now what was asked for
-            await self._withdraw(session, still)
-        task = self._task(session, task_id, name, TaskStatus.FAILED, answer.result.text, at=self._clock.now())
-        return replace(task, result=answer.result)
-
-    async def _never_made(self, session: GatewaySession, task_id: str, name: TaskName) -> GatewayTask:
-        """Of a call that waits no more and has no run: its approval says why, or the ledger does."""
-        assert name.approval_id is not None
-        approval = await self._approvals.get(session.organization_id, name.approval_id)
-        if approval is None:
-            raise task_not_found()
-        status = TaskStatus.FAILED
-        if approval.state is ApprovalState.CANCELLED:
-            status, result = TaskStatus.CANCELLED, ToolResult.blocked("task_cancelled", _CANCELLED)
-        elif approval.state in (ApprovalState.DENIED, ApprovalState.EXPIRED):
-            result = denied_result(approval.state, approval.reason)
-        else:
-            stored = await self._ledger.call_of(session.organization_id, session.id, name.call_id)
-            if stored is not None and stored[1] is None:  # another process makes the call just now
-                return self._task(session, task_id, name, TaskStatus.WORKING, _BEING_CALLED)
-            run = await self._run_of(session, name)
-            if run is not None:
-                return await self._of_run(session, task_id, name, run)
-            settled = None if stored is None or stored[1] is None else stored[1].result
-            not_called = ToolResult.blocked("agent_not_called", _NOT_CALLED)
-            result = settled if settled is not None and settled.is_error else not_called
-        task = self._task(session, task_id, name, status, result.text, at=approval.decided_at or approval.expires_at)
-        return replace(task, result=result)
-
-    async def _asked(self, session: GatewaySession, name: TaskName) -> AskedCall | None:
-        waiting = await self._asking.asked(session.organization_id, session.id, name.tool)
-        return next((asked for asked in waiting if asked.call.id == name.call_id), None)
-
-    async def _withdraw(self, session: GatewaySession, asked: AskedCall) -> bool:
-        """Nobody needs to decide about the call any more, which will not be made. False if it is being made already."""
-        now = self._clock.now()
-        outcome = ApprovalOutcome(approval_id=asked.approval.id, state=ApprovalState.CANCELLED, at=now, by="system")
-        await self._asking.end(asked.approval, outcome, ())
-        # Whoever begins the call has it: nobody else does after this.
-        if not await self._asking.begin(asked, replace(asked.call, recorded_at=now)):
-            return False
-        result = ToolResult.blocked("task_cancelled", _CANCELLED)
-        settlement = GatewaySettlement(call=asked.call, result=result, duration_ms=0, at=now)
-        await self._ledger.settle(settlement, gateway_call_audit(session, settlement, decision=None))
-        self._wakeups.wake(session_approvals_topic(session.id))
-        return True
-
-    def _told(self, session: GatewaySession, name: TaskName, result: ToolResult) -> GatewaySettlement:
-        """That the client asked for the result, as an entry of the ledger of its own: the call was settled when its run began."""
-        now = self._clock.now()
-        call = GatewayCall(
-            id=ToolCallId(self._ids.new("call")),
-            session_id=session.id,
-            organization_id=session.organization_id,
-            name=name.tool,
-            type=ToolType.AGENT,
-            server_id=None,
-            params={},
-            recorded_at=now,
-        )
-        return GatewaySettlement(call=call, result=result, duration_ms=0, at=now)
 
     def _task(
         self,
@@ -282,16 +181,6 @@ class GatewayTasks:
             updated_at=max(name.created_at, at or name.created_at),
             ttl_ms=ttl_ms(session, name.created_at),
         )
-
-
-_CANCELLED = "The task was cancelled before its agent was called."
-_BEING_CALLED = "The agent is being called."
-_NOT_CALLED = "The agent was not called: why was told when the task was asked about first."
-
-
-def _waits_for(approval: Approval) -> str:
-    until = f"{approval.expires_at:%Y-%m-%dT%H:%M:%SZ}"
-    return f"The call waits for an approval: {approval.id}, until {until}."
 
 
 def _message(run: Run) -> str:

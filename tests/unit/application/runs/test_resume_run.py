@@ -135,9 +135,6 @@ def an_outcome(state: ApprovalState) -> ApprovalOutcome:
     return ApprovalOutcome(approval_id=APPROVAL.id, state=state, at=START, by=OPERATOR.key_id)
 
 
-# --- results of displayed calls ---
-
-
 @pytest.mark.requirement("A1", "D5")
 async def test_the_last_result_submits_the_run(ports: Ports) -> None:
     resumed = await ports.resume(result_of())
