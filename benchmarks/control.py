@@ -20,7 +20,7 @@ from application.tools.check_tool_call import CheckToolCall
 from application.tools.toolset import Toolset
 from benchmarks.figures import Budget, held
 from domain.json_value import JsonObject
-from domain.policy.decision import standing_decision
+from domain.policy.decision import rule_decision
 from domain.policy.layers import PolicyLayers
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.runs.audit_trail import tool_call_audit
@@ -114,7 +114,7 @@ def steps_of(run: Run, turn: int) -> tuple[Step, Step]:
     settlement = a_settlement(call, RESULT)
     message = tool_message(run, (call,), {call.id: settlement}, at=settlement.at)
     assert message is not None
-    entry = tool_call_audit(run, call, settlement, decision=standing_decision(a_toolset().policy_of(TOOL)))
+    entry = tool_call_audit(run, call, settlement, decision=rule_decision(a_toolset().policy_of(TOOL)))
     return reply_step(run, call), Step(
         run=run,
         events=(
@@ -159,7 +159,7 @@ def entry_ms() -> float:
     """Making the audit entry, with the digest of the arguments."""
     run = run_number(1)
     call = a_call(run, 1)
-    settlement, decision = a_settlement(call, RESULT), standing_decision(a_toolset().policy_of(TOOL))
+    settlement, decision = a_settlement(call, RESULT), rule_decision(a_toolset().policy_of(TOOL))
     return cpu_ms(lambda: tool_call_audit(run, call, settlement, decision=decision), REPEATS)
 
 

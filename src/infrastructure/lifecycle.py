@@ -175,7 +175,7 @@ async def _sweep(container: Container) -> None:
     await container.seal_audit().caught_up()
     await every(
         sweep.SWEEP_EVERY_S,
-        container.sweep_house().execute,
+        container.retention_sweep().execute,
         task="sweep",
         first_after_s=sweep.FIRST_AFTER_S,
         jitter=sweep.JITTER,

@@ -23,7 +23,7 @@ BATCH = 500
 ORGANIZATIONS = 100
 
 
-class SweepHouse:
+class RetentionSweep:
     """Rules:
     - One process sweeps at a time; another one skips its sweep.
     - A failure for one organization does not stop the others; the next sweep retries.

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TypeVar
 
-from application.identity.key_standing import KeyStanding
+from application.identity.key_validity import KeyValidity
 from application.metrics.ports import EventMeter
 from application.runs.ports import RunOutcome, RunReader, events_topic, status_topic
 from application.runs.shared_events import SharedEvents
@@ -44,7 +44,7 @@ class WatchRun:
     watching ends when the run has ended or waits for somebody, and goes on over a minute without a database."""
 
     def __init__(
-        self, *, runs: RunReader, keys: KeyStanding, wakeups: Wakeups, clock: Clock, meter: EventMeter
+        self, *, runs: RunReader, keys: KeyValidity, wakeups: Wakeups, clock: Clock, meter: EventMeter
     ) -> None:
         self._runs = runs
         self._events = SharedEvents(runs=runs)

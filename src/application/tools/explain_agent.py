@@ -119,7 +119,7 @@ def _listing(settings: AgentSettings) -> AgentConfig:
 def _explained(tool: Tool, layers: PolicyLayers) -> ExplainedTool:
     policy = layers.resolve(tool.name)
     standing, decided_by = standing_of(policy, is_listed=True)
-    overruled = overruled_sentences(layers.said(tool.name), policy, standing)
+    overruled = overruled_sentences(layers.layers_for(tool.name), policy, standing)
     return ExplainedTool(
         tool=tool,
         standing=standing,

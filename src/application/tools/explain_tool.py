@@ -92,7 +92,7 @@ class ExplainTool:
                 in_allowlist=None if allowlists[layer] is None else allows(allowlists[layer], tool.name),
                 rules=rules,
             )
-            for layer, rules in toolset.policies.said(tool.name)
+            for layer, rules in toolset.policies.layers_for(tool.name)
         )
         return ToolExplanation(
             tool=tool,
@@ -104,7 +104,7 @@ class ExplainTool:
             repeatable=tool.repeatable if policy.idempotent is None else policy.idempotent,
             reasons=(
                 standing_sentence(standing, decided_by, is_listed=is_listed),
-                *overruled_sentences(toolset.policies.said(tool.name), policy, standing),
+                *overruled_sentences(toolset.policies.layers_for(tool.name), policy, standing),
                 *restrictions(policy, standing),
             ),
         )

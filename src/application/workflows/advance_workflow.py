@@ -32,7 +32,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.ids import RunId, WorkerId, WorkflowRunId
 from domain.tools.wired import RegisteredTool
 from domain.workflows.compiler import compile_workflow
-from domain.workflows.decision import Decision, Standing, abandoned, decide
+from domain.workflows.decision import Outlook, WorkflowDecision, abandoned, decide
 from domain.workflows.execution import NODE_TIMEOUT, NodeError, NodeRun, NodeStatus
 from domain.workflows.graph import NodeKind, NodeMode
 from domain.workflows.plan import Plan, PlannedNode
@@ -240,10 +240,10 @@ class _Drive:
         decision = decide(plan, self._nodes, now=self._house.clock.now())
         given_up = [node.node_id for node in decision.changed if node.node_id in self._tasks or node.run_id is not None]
         self._nodes |= {node.node_id: node for node in (*decision.start, *decision.changed)}
-        if decision.standing in (Standing.COMPLETED, Standing.FAILED):
+        if decision.outlook in (Outlook.COMPLETED, Outlook.FAILED):
             await self._finish(decision)
             return False
-        if decision.standing is Standing.WAITING and not self._tasks:
+        if decision.outlook is Outlook.WAITING and not self._tasks:
             await self._store(self._run.suspended(wake_at=decision.wake_at))
             return False
         await self._give_up(given_up)
@@ -256,8 +256,8 @@ class _Drive:
         await self._collect(plan)
         return True
 
-    async def _finish(self, decision: Decision) -> None:
-        if decision.standing is Standing.COMPLETED:
+    async def _finish(self, decision: WorkflowDecision) -> None:
+        if decision.outlook is Outlook.COMPLETED:
             await self._end(WorkflowRunStatus.COMPLETED, decision)
         else:
             await self._end(WorkflowRunStatus.FAILED, decision, error=decision.error, failed_node=decision.failed_node)
@@ -265,7 +265,7 @@ class _Drive:
     async def _end(
         self,
         status: WorkflowRunStatus,
-        decision: Decision | None = None,
+        decision: WorkflowDecision | None = None,
         *,
         error: NodeError | None = None,
         failed_node: str | None = None,
@@ -337,7 +337,7 @@ class _Drive:
         self._nodes[node_id] = replace(self._nodes[node_id], run_id=run_id)
         await self._store(self._run)
 
-    async def _wait(self, decision: Decision) -> None:
+    async def _wait(self, decision: WorkflowDecision) -> None:
         """For a node, for somebody who wants the run to stop, or for the time at which something is due."""
         wait_s = CONTROL_REREAD_S
         if decision.wake_at is not None:

@@ -21,7 +21,7 @@ from domain.threads.message import TextContent
 from domain.threads.message_json import tool_use_to_json
 from domain.tools.wired import WiredNodes
 from domain.workflows.execution import NodeRun
-from domain.workflows.graph import AgentConfig
+from domain.workflows.graph import AgentNodeConfig
 from domain.workflows.plan import PlannedNode
 from domain.workflows.templates import as_text
 
@@ -56,7 +56,7 @@ class AgentStep:
 
     async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded | AwaitsAnswer:
         """Execute once. Raises NodeFailed."""
-        if not isinstance(node.config, AgentConfig):
+        if not isinstance(node.config, AgentNodeConfig):
             raise ValueError(f"{node.kind} is no agent")
         run_id = run.run_id or await self._begun(node, node.config, run, context)
         ended = await self._awaited(context.organization_id, run_id)
@@ -86,7 +86,7 @@ class AgentStep:
             while not await self.has_moved_on(organization_id, run_id, since_seq=since_seq):
                 await bell.wait(REREAD_S)
 
-    async def _begun(self, node: PlannedNode, config: AgentConfig, run: NodeRun, context: NodeContext) -> RunId:
+    async def _begun(self, node: PlannedNode, config: AgentNodeConfig, run: NodeRun, context: NodeContext) -> RunId:
         """Start the run and note it, both or neither: whoever gives the node up can cancel it then."""
 
         async def begin() -> RunId:
@@ -103,7 +103,7 @@ class AgentStep:
                 beginning.exception()  # the node is given up: nobody asks for it
             raise
 
-    async def _started(self, node: PlannedNode, config: AgentConfig, run: NodeRun, context: NodeContext) -> RunId:
+    async def _started(self, node: PlannedNode, config: AgentNodeConfig, run: NodeRun, context: NodeContext) -> RunId:
         given = await context.given(node, config.input, self._expressions)
         text = await unhurried(lambda: as_text(given), (given,))
         command = StartRunCommand(

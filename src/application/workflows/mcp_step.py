@@ -20,7 +20,7 @@ from domain.policy.rules import Verdict
 from domain.tools.result import ToolResult, outcome_unknown
 from domain.tools.tool import Tool
 from domain.workflows.execution import NodeRun
-from domain.workflows.graph import McpServerConfig
+from domain.workflows.graph import McpServerNodeConfig
 from domain.workflows.plan import PlannedNode
 
 DEFAULT_TIMEOUT_S = 30.0
@@ -49,7 +49,7 @@ class McpStep:
     async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded:
         """`{text, structured}`. Raises NodeFailed."""
         config = node.config
-        if not isinstance(config, McpServerConfig) or config.call is None:
+        if not isinstance(config, McpServerNodeConfig) or config.call is None:
             raise ValueError(f"{node.kind} calls no tool")
         arguments = await context.filled(node, config.arguments, self._expressions)
         params: JsonObject = arguments if isinstance(arguments, dict) else {}

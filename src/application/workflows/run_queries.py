@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
-from application.identity.key_standing import KeyStanding
+from application.identity.key_validity import KeyValidity
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from application.workflows.ports import WorkflowRunFilter, WorkflowRunStore, workflow_events_topic
@@ -55,7 +55,7 @@ class WatchWorkflowRun:
     once, from any point; following ends when the run has ended, or, unless it is to go on `to_the_end`, waits for a
     person."""
 
-    def __init__(self, *, runs: WorkflowRunStore, keys: KeyStanding, wakeups: Wakeups) -> None:
+    def __init__(self, *, runs: WorkflowRunStore, keys: KeyValidity, wakeups: Wakeups) -> None:
         self._runs = runs
         self._keys = keys
         self._wakeups = wakeups

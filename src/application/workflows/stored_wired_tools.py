@@ -11,7 +11,7 @@ from application.workflows.sealed_tools import SealedComponent, SealedServer
 from application.workflows.tool_step import inline_server
 from domain.ids import OrganizationId
 from domain.json_value import JsonObject
-from domain.mcp.server import McpServerConfig as ServerSettings
+from domain.mcp.server import McpServerConfig
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import ComponentBinding, Tool
 from domain.tools.wired import RegisteredTool, WiredNodes
@@ -108,6 +108,6 @@ class CallComponent:
         return NativeToolOutput(value=output)
 
 
-def _inline(tool: RegisteredTool, settings: ServerSettings, kept: SealedServer) -> ServerOverview:
+def _inline(tool: RegisteredTool, settings: McpServerConfig, kept: SealedServer) -> ServerOverview:
     server = inline_server(tool.organization_id, tool.workflow_run_id, tool.node_id, settings, at=tool.registered_at)
     return inline_overview(server, kept.definitions, kept.instructions)

@@ -15,11 +15,10 @@ from application.workflows.sealed_tools import SealedComponent, SealedServer
 from domain.ids import McpServerId, OrganizationId, WorkflowRunId, derived_id
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog
-from domain.mcp.server import McpServer
-from domain.mcp.server import McpServerConfig as ServerSettings
+from domain.mcp.server import McpServer, McpServerConfig
 from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun
-from domain.workflows.graph import HttpRequestConfig, McpServerConfig, ToolSettings
+from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig, ToolSettings
 from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.run import WorkflowRun
 from domain.workflows.templates import Reference, placeholders
@@ -57,7 +56,7 @@ class ToolStep:
         match node.config:
             case HttpRequestConfig(tool=ToolSettings() as settings) as request:
                 sealed = (await self._component(node, request, settings, context)).sealed(self._box)
-            case McpServerConfig() as config:
+            case McpServerNodeConfig() as config:
                 sealed = (await self._server(node, config, context, now)).sealed(self._box)
             case _:
                 raise ValueError(f"{node.kind} is no tool")
@@ -75,7 +74,7 @@ class ToolStep:
     async def release(self, run: WorkflowRun, plan: Plan) -> None:
         """Close the connections of the run's own servers, in every process."""
         for node in plan.nodes:
-            if isinstance(node.config, McpServerConfig) and node.config.inline is not None:
+            if isinstance(node.config, McpServerNodeConfig) and node.config.inline is not None:
                 await self._connections.forget(run.organization_id, inline_server_id(run.id, node.id))
 
     async def _component(
@@ -105,7 +104,7 @@ class ToolStep:
         )
 
     async def _server(
-        self, node: PlannedNode, config: McpServerConfig, context: NodeContext, now: datetime
+        self, node: PlannedNode, config: McpServerNodeConfig, context: NodeContext, now: datetime
     ) -> SealedServer:
         organization_id = context.organization_id
         if not await self._switch.is_on(organization_id):
@@ -155,7 +154,7 @@ def inline_server_id(run_id: WorkflowRunId, node_id: str) -> McpServerId:
 
 
 def inline_server(
-    organization_id: OrganizationId, run_id: WorkflowRunId, node_id: str, config: ServerSettings, *, at: datetime
+    organization_id: OrganizationId, run_id: WorkflowRunId, node_id: str, config: McpServerConfig, *, at: datetime
 ) -> McpServer:
     """The server that a node defines, for the time of the run."""
     return McpServer(
@@ -168,7 +167,7 @@ def inline_server(
     )
 
 
-def _require_tools(config: McpServerConfig, catalog: McpCatalog) -> None:
+def _require_tools(config: McpServerNodeConfig, catalog: McpCatalog) -> None:
     usable = {tool.name for tool in catalog.usable}
     lacking = [name for name in config.tools or () if name not in usable]
     if lacking:

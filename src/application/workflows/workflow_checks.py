@@ -13,10 +13,10 @@ from application.system.ports import OutboundPolicy
 from application.workflows.ports import Expressions
 from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.ids import OrganizationId
-from domain.mcp.server import McpServerConfig as ServerSettings
+from domain.mcp.server import McpServerConfig
 from domain.workflows.compiler import Compilation, compile_workflow
 from domain.workflows.faults import Fault, FaultCode
-from domain.workflows.graph import AgentConfig, McpServerConfig, WorkflowDefinition
+from domain.workflows.graph import AgentNodeConfig, McpServerNodeConfig, WorkflowDefinition
 from domain.workflows.plan import Plan
 
 
@@ -94,15 +94,15 @@ class WorkflowChecks:
         faults = []
         for node in compilation.nodes:
             match node.config:
-                case AgentConfig(agent=name) if name and not await self._has_agent(organization_id, name):
+                case AgentNodeConfig(agent=name) if name and not await self._has_agent(organization_id, name):
                     code, message, path = FaultCode.UNKNOWN_AGENT, f"There is no agent {name!r}.", "config.agent"
-                case McpServerConfig(inline=ServerSettings() as inline):
+                case McpServerNodeConfig(inline=McpServerConfig() as inline):
                     wrong = self._wrong_server(inline)
                     if wrong is None:
                         continue
                     code, path = FaultCode.CONFIG_INVALID, f"config.server.{wrong.path}"
                     message = f"server.{wrong.path} {wrong.message}."
-                case McpServerConfig(server=slug) if slug and not await self._has_server(organization_id, slug):
+                case McpServerNodeConfig(server=slug) if slug and not await self._has_server(organization_id, slug):
                     code, message = FaultCode.UNKNOWN_SERVER, f"There is no MCP server {slug!r}."
                     path = "config.server"
                 case _:
@@ -116,7 +116,7 @@ class WorkflowChecks:
                 )
         return faults
 
-    def _wrong_server(self, settings: ServerSettings) -> Violation | None:
+    def _wrong_server(self, settings: McpServerConfig) -> Violation | None:
         """What keeps a server that a node defines from being saved, as it would a registered one."""
         if settings.url is not None and (refusal := self._outbound.refusal(settings.url)) is not None:
             return Violation(path="url", message=refusal)

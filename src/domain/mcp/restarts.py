@@ -30,6 +30,6 @@ class Restarts:
         # After the pause, one more crash starts the next pause.
         return Restarts(limit=self.limit, crashes=self.limit.crashes - 1, not_before=now + self.limit.pause_s)
 
-    def left_alone_for_s(self, now: float) -> float:
+    def pause_left_s(self, now: float) -> float:
         """The seconds until the server may be started; 0 if it may be now."""
         return max(0.0, self.not_before - now)

@@ -114,6 +114,6 @@ def without_placeholders(text: str, tokens: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda found: tokens.get(found[1], found[0]), text)
 
 
-def kept(token: CanaryToken, known: CanaryToken) -> CanaryToken:
+def with_known_secret(token: CanaryToken, known: CanaryToken) -> CanaryToken:
     """The token with the stored secret, unless `token` changes its kind."""
     return replace(token, secret=known.secret) if known.per_run == token.per_run else token

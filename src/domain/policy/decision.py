@@ -25,7 +25,7 @@ class DecisionReason(StrEnum):
     MAX_CALLS_REACHED = "max_calls_reached"
 
 
-_STANDING = {
+_REASONS = {
     Verdict.ALLOW: DecisionReason.ALLOWED,
     Verdict.REQUIRE_APPROVAL: DecisionReason.APPROVAL_REQUIRED,
     Verdict.DENY: DecisionReason.TOOL_DENIED,
@@ -132,10 +132,10 @@ def decide_call(
             policy.source_of("max_calls"),
             f"The call of {name} was blocked by policy: the tool may be called {times} in one run. Go on without it.",
         )
-    return standing_decision(policy)
+    return rule_decision(policy)
 
 
-def standing_decision(policy: ToolPolicy) -> Decision:
+def rule_decision(policy: ToolPolicy) -> Decision:
     """The decision for a call to which nothing but the verdict of the rules applies."""
     if policy.hidden_by is not None:
         return Decision(
@@ -146,14 +146,14 @@ def standing_decision(policy: ToolPolicy) -> Decision:
             sentence=f"The tool is not in the {policy.hidden_by.value}'s tool_allowlist.",
         )
     return Decision(
-        verdict=policy.decision, reason=_STANDING[policy.decision], source=policy.source_of("decision"), policy=policy
+        verdict=policy.decision, reason=_REASONS[policy.decision], source=policy.source_of("decision"), policy=policy
     )
 
 
 def decide_tool(policy: ToolPolicy, name: str) -> Decision | None:
     """The refusal that applies to every call of the tool; None if the arguments decide."""
     if policy.hidden_by is not None:
-        return standing_decision(policy)
+        return rule_decision(policy)
     if policy.decision is Verdict.DENY:
         return _blocked(
             policy,

@@ -63,7 +63,7 @@ class _Review:
     def selected(self, name: str) -> tuple[str, ...]:
         """Patterns of the layer's rules that apply to the tool."""
         return tuple(
-            pattern for layer, found in self._layers.said(name) if layer is self._layer for pattern, _ in found
+            pattern for layer, found in self._layers.layers_for(name) if layer is self._layer for pattern, _ in found
         )
 
     def permitting(self, name: str) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ class PolicyLayers:
         """The layer with the allowlist that hides the tool, if any."""
         return next((layer for layer, allowlist in self._allowlists if not allows(allowlist, name)), None)
 
-    def said(self, name: str) -> tuple[tuple[PolicyLayer, Selected], ...]:
+    def layers_for(self, name: str) -> tuple[tuple[PolicyLayer, Selected], ...]:
         """The rules that apply to the tool, by layer."""
         return tuple((layer, rules.of(name)) for layer, rules in self._rules)
 
@@ -135,61 +135,63 @@ class PolicyLayers:
     def resolve(self, name: str) -> ToolPolicy:
         """The effective policy of the tool `name`."""
         hidden_by = self.hidden_by(name)
-        said = tuple((layer, selected) for layer, selected in self.said(name) if selected)
-        if not said and hidden_by is None:
+        matching = tuple((layer, selected) for layer, selected in self.layers_for(name) if selected)
+        if not matching and hidden_by is None:
             return UNRESTRICTED
         # The policy depends on the matching rules alone, and most tools of a server match the same
         # rules.
-        key = (hidden_by, tuple((layer, tuple(pattern for pattern, _ in selected)) for layer, selected in said))
+        key = (hidden_by, tuple((layer, tuple(pattern for pattern, _ in selected)) for layer, selected in matching))
         known = self._resolved.get(key)
         if known is None:
-            known = self._resolved[key] = _resolved(said, hidden_by)
+            known = self._resolved[key] = _resolved(matching, hidden_by)
         return known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Word(Generic[_T]):
+class _RuleField(Generic[_T]):
     """The combined value of one field, its sources, and whether the next layer may replace it."""
 
     value: _T
     sources: tuple[Source, ...]
     overridable: bool
 
-    def and_also(self, other: "_Word[_T]", tighter: Callable[[_T, _T], _T]) -> "_Word[_T]":
+    def and_also(self, other: "_RuleField[_T]", tighter: Callable[[_T, _T], _T]) -> "_RuleField[_T]":
         """The tighter of both values, with its sources."""
         value = tighter(self.value, other.value)
         if value == self.value:
             sources = self.sources
         else:
             sources = other.sources if value == other.value else (*self.sources, *other.sources)
-        return _Word(value=value, sources=sources, overridable=self.overridable and other.overridable)
+        return _RuleField(value=value, sources=sources, overridable=self.overridable and other.overridable)
 
 
-def _resolved(said: tuple[tuple[PolicyLayer, Selected], ...], hidden_by: PolicyLayer | None) -> ToolPolicy:
+def _resolved(matching: tuple[tuple[PolicyLayer, Selected], ...], hidden_by: PolicyLayer | None) -> ToolPolicy:
     sources: dict[str, tuple[Source, ...]] = {}
 
-    def word(name: str, read: Callable[[ToolRule], _T | None], tighter: Callable[[_T, _T], _T]) -> _T | None:
-        together = _heard(said, read, tighter)
+    def effective(name: str, read: Callable[[ToolRule], _T | None], tighter: Callable[[_T, _T], _T]) -> _T | None:
+        together = _effective(matching, read, tighter)
         if together is None:
             return None
         sources[name] = together.sources
         return together.value
 
-    ttl_s = word("approval_ttl_s", lambda rule: rule.approval_ttl_s, min)
-    allow_self = word("allow_self_approval", lambda rule: rule.allow_self_approval, min)
-    schemas = _heard(said, lambda rule: None if rule.arguments_schema is None else (rule.arguments_schema,), _both)
+    ttl_s = effective("approval_ttl_s", lambda rule: rule.approval_ttl_s, min)
+    allow_self = effective("allow_self_approval", lambda rule: rule.allow_self_approval, min)
+    schemas = _effective(
+        matching, lambda rule: None if rule.arguments_schema is None else (rule.arguments_schema,), _both
+    )
     if schemas is not None:
         sources["arguments_schema"] = schemas.sources
     return ToolPolicy(
         hidden_by=hidden_by,
-        decision=word("decision", lambda rule: rule.decision, _stricter) or Verdict.ALLOW,
-        on_block=word("on_block", lambda rule: rule.on_block, _halting) or OnBlock.INFORM,
-        allowed_params=word(
+        decision=effective("decision", lambda rule: rule.decision, _stricter) or Verdict.ALLOW,
+        on_block=effective("on_block", lambda rule: rule.on_block, _halting) or OnBlock.INFORM,
+        allowed_params=effective(
             "allowed_params",
             lambda rule: None if rule.allowed_params is None else frozenset(rule.allowed_params),
             frozenset.intersection,
         ),
-        denied_params=word(
+        denied_params=effective(
             "denied_params",
             lambda rule: None if rule.denied_params is None else frozenset(rule.denied_params),
             frozenset.union,
@@ -201,13 +203,13 @@ def _resolved(said: tuple[tuple[PolicyLayer, Selected], ...], hidden_by: PolicyL
             ArgumentsConstraint(source=source, schema=schema)
             for source, schema in zip(schemas.sources, schemas.value, strict=True)
         ),
-        max_results=word("max_results", lambda rule: rule.max_results, min),
-        max_calls=word("max_calls", lambda rule: rule.max_calls, min),
-        max_result_bytes=word("max_result_bytes", lambda rule: rule.max_result_bytes, min),
-        idempotent=word("idempotent", lambda rule: rule.idempotent, min),
-        on_unknown_outcome=word("on_unknown_outcome", lambda rule: rule.on_unknown_outcome, _asking)
+        max_results=effective("max_results", lambda rule: rule.max_results, min),
+        max_calls=effective("max_calls", lambda rule: rule.max_calls, min),
+        max_result_bytes=effective("max_result_bytes", lambda rule: rule.max_result_bytes, min),
+        idempotent=effective("idempotent", lambda rule: rule.idempotent, min),
+        on_unknown_outcome=effective("on_unknown_outcome", lambda rule: rule.on_unknown_outcome, _asking)
         or OnUnknownOutcome.INFORM,
-        timeout_s=word("timeout_s", lambda rule: rule.timeout_s, min),
+        timeout_s=effective("timeout_s", lambda rule: rule.timeout_s, min),
         approval=ApprovalTerms(
             ttl_s=DEFAULT_APPROVAL_TTL_S if ttl_s is None else ttl_s,
             allow_self=True if allow_self is None else allow_self,
@@ -216,15 +218,15 @@ def _resolved(said: tuple[tuple[PolicyLayer, Selected], ...], hidden_by: PolicyL
     )
 
 
-def _heard(
-    said: Iterable[tuple[PolicyLayer, Selected]],
+def _effective(
+    matching: Iterable[tuple[PolicyLayer, Selected]],
     read: Callable[[ToolRule], _T | None],
     tighter: Callable[[_T, _T], _T],
-) -> _Word[_T] | None:
-    heard: _Word[_T] | None = None
-    for layer, selected in said:
-        words = [
-            _Word(
+) -> _RuleField[_T] | None:
+    combined: _RuleField[_T] | None = None
+    for layer, selected in matching:
+        stated = [
+            _RuleField(
                 value=value,
                 sources=(Source(layer=layer, pattern=pattern),),
                 overridable=rule.overridable,
@@ -232,11 +234,11 @@ def _heard(
             for pattern, rule in selected
             if (value := read(rule)) is not None
         ]
-        if not words:
+        if not stated:
             continue
-        own = reduce(lambda one, other: one.and_also(other, tighter), words)
-        heard = own if heard is None or heard.overridable else heard.and_also(own, tighter)
-    return heard
+        own = reduce(lambda one, other: one.and_also(other, tighter), stated)
+        combined = own if combined is None or combined.overridable else combined.and_also(own, tighter)
+    return combined
 
 
 def _stricter(one: Verdict, other: Verdict) -> Verdict:

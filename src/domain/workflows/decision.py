@@ -18,7 +18,7 @@ from domain.workflows.execution import (
     NodeRun,
     NodeStatus,
 )
-from domain.workflows.graph import AgentConfig, JoinStrategy, NodeKind, NodeMode
+from domain.workflows.graph import AgentNodeConfig, JoinStrategy, NodeKind, NodeMode
 from domain.workflows.plan import Incoming, Plan, PlannedNode
 
 MAX_PARALLEL = 16
@@ -26,7 +26,7 @@ MAX_PARALLEL = 16
 counted."""
 
 
-class Standing(StrEnum):
+class Outlook(StrEnum):
     """The state of the run after a decision."""
 
     RUNNING = "running"
@@ -36,21 +36,21 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class WorkflowDecision:
     """The next steps. `start` are nodes to execute; `changed` are nodes with a new state. `wake_at`
     is when to decide again even without an event. `failed_node` is the node that failed the run,
     with its `error`."""
 
     start: tuple[NodeRun, ...] = ()
     changed: tuple[NodeRun, ...] = ()
-    standing: Standing = Standing.RUNNING
+    outlook: Outlook = Outlook.RUNNING
     wake_at: datetime | None = None
     output: JsonValue = None
     error: NodeError | None = None
     failed_node: str | None = None
 
 
-def decide(plan: Plan, stored: Mapping[str, NodeRun], *, now: datetime) -> Decision:
+def decide(plan: Plan, stored: Mapping[str, NodeRun], *, now: datetime) -> WorkflowDecision:
     """The decision for the stored nodes; absent ones are pending."""
     nodes = {node.id: stored.get(node.id) or NodeRun(node_id=node.id) for node in plan.nodes}
     advance = _Advance(plan, nodes, now)
@@ -62,18 +62,18 @@ def decide(plan: Plan, stored: Mapping[str, NodeRun], *, now: datetime) -> Decis
     failed = _failed_sink(plan, nodes)
     if failed is not None:
         origin = nodes[_origin_of_failure(plan, nodes, failed)]
-        return Decision(changed=rest, standing=Standing.FAILED, error=origin.error, failed_node=origin.node_id)
+        return WorkflowDecision(changed=rest, outlook=Outlook.FAILED, error=origin.error, failed_node=origin.node_id)
     if _is_complete(plan, nodes):
-        return Decision(changed=rest, standing=Standing.COMPLETED, output=_output(plan, nodes))
+        return WorkflowDecision(changed=rest, outlook=Outlook.COMPLETED, output=_output(plan, nodes))
     # A node that is already due waits for capacity, not for time.
     due = [run.due_at for run in nodes.values() if run.due_at is not None and run.due_at > now]
     busy = any(run.status is NodeStatus.RUNNING for run in nodes.values())
     own_time = any(run.due_at is not None and run.status is NodeStatus.PENDING for run in nodes.values())
     waiting = any(run.status is NodeStatus.WAITING for run in nodes.values()) and not busy and not own_time
-    return Decision(
+    return WorkflowDecision(
         start=start,
         changed=rest,
-        standing=Standing.WAITING if waiting else Standing.RUNNING,
+        outlook=Outlook.WAITING if waiting else Outlook.RUNNING,
         wake_at=min(due, default=None),
     )
 
@@ -86,7 +86,7 @@ def abandoned(plan: Plan, nodes: Mapping[str, NodeRun], *, now: datetime) -> dic
     }
 
 
-class _Way(StrEnum):
+class _EdgeState(StrEnum):
     """The state of an edge."""
 
     OPEN = "open"
@@ -95,7 +95,7 @@ class _Way(StrEnum):
     FAILED = "failed"
 
 
-class _Verdict(StrEnum):
+class _JoinResult(StrEnum):
     """The result of a join."""
 
     WAIT = "wait"
@@ -136,15 +136,15 @@ class _Advance:
             if self._is_due(run):
                 self._start(node, run)
             return
-        match _verdict(node, self._nodes):
-            case _Verdict.WAIT:
+        match _join(node, self._nodes):
+            case _JoinResult.WAIT:
                 return
-            case _Verdict.SKIP:
+            case _JoinResult.SKIP:
                 self._nodes[node.id] = run.skipped(None, at=self._now)
-            case _Verdict.FAIL:
+            case _JoinResult.FAIL:
                 error = NodeError(code=UPSTREAM_FAILED, detail="A node before this one failed.")
                 self._nodes[node.id] = run.skipped(error, at=self._now)
-            case _Verdict.GO:
+            case _JoinResult.GO:
                 self._go(node, run)
 
     def _go(self, node: PlannedNode, run: NodeRun) -> None:
@@ -158,8 +158,8 @@ class _Advance:
         if not awaited:
             self._start(node, run)
         elif run.due_at is None:
-            patience = node.config.tools_timeout_s if isinstance(node.config, AgentConfig) else 0.0
-            self._nodes[node.id] = replace(run, due_at=self._now + timedelta(seconds=patience))
+            timeout_s = node.config.tools_timeout_s if isinstance(node.config, AgentNodeConfig) else 0.0
+            self._nodes[node.id] = replace(run, due_at=self._now + timedelta(seconds=timeout_s))
         elif self._is_due(run):
             detail = f"These tools of the node were not ready in time: {', '.join(awaited)}."
             self._nodes[node.id] = run.failed(NodeError(code=TOOLS_NOT_READY, detail=detail), at=self._now)
@@ -197,36 +197,36 @@ def _works(node: PlannedNode) -> bool:
     return node.kind not in (NodeKind.AGENT, NodeKind.HUMAN_INPUT)
 
 
-def _verdict(node: PlannedNode, nodes: Mapping[str, NodeRun]) -> _Verdict:
+def _join(node: PlannedNode, nodes: Mapping[str, NodeRun]) -> _JoinResult:
     if not node.incoming:
-        return _Verdict.GO
-    ways = {_way(edge, nodes) for edge in node.incoming}
+        return _JoinResult.GO
+    states = {_edge_state(edge, nodes) for edge in node.incoming}
     if node.join is JoinStrategy.ALL:
-        if _Way.FAILED in ways:
-            return _Verdict.FAIL
-        if _Way.OPEN in ways:
-            return _Verdict.WAIT
-        return _Verdict.GO if _Way.TAKEN in ways else _Verdict.SKIP
-    if _Way.TAKEN in ways:
-        return _Verdict.GO
-    if _Way.OPEN in ways:
-        return _Verdict.WAIT
-    return _Verdict.FAIL if _Way.FAILED in ways else _Verdict.SKIP
+        if _EdgeState.FAILED in states:
+            return _JoinResult.FAIL
+        if _EdgeState.OPEN in states:
+            return _JoinResult.WAIT
+        return _JoinResult.GO if _EdgeState.TAKEN in states else _JoinResult.SKIP
+    if _EdgeState.TAKEN in states:
+        return _JoinResult.GO
+    if _EdgeState.OPEN in states:
+        return _JoinResult.WAIT
+    return _JoinResult.FAIL if _EdgeState.FAILED in states else _JoinResult.SKIP
 
 
-def _way(edge: Incoming, nodes: Mapping[str, NodeRun]) -> _Way:
+def _edge_state(edge: Incoming, nodes: Mapping[str, NodeRun]) -> _EdgeState:
     source = nodes[edge.source]
     match source.status:
         case NodeStatus.SUCCEEDED:
-            return _Way.TAKEN if source.handle in (None, edge.handle) else _Way.NOT_TAKEN
+            return _EdgeState.TAKEN if source.handle in (None, edge.handle) else _EdgeState.NOT_TAKEN
         case NodeStatus.FAILED:
-            return _Way.FAILED
+            return _EdgeState.FAILED
         case NodeStatus.SKIPPED:
-            return _Way.NOT_TAKEN if source.error is None else _Way.FAILED
+            return _EdgeState.NOT_TAKEN if source.error is None else _EdgeState.FAILED
         case NodeStatus.CANCELLED:
-            return _Way.NOT_TAKEN
+            return _EdgeState.NOT_TAKEN
         case _:
-            return _Way.OPEN
+            return _EdgeState.OPEN
 
 
 def _needed_only_by(plan: Plan, nodes: Mapping[str, NodeRun], node: PlannedNode) -> list[str]:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from domain.ids import RunId
 from domain.json_value import JsonValue
-from domain.workflows.graph import HttpRequestConfig, McpServerConfig, NodeMode
+from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig, NodeMode
 from domain.workflows.plan import PlannedNode
 
 
@@ -162,7 +162,7 @@ def is_repeatable(node: PlannedNode) -> bool:
     match node.config:
         case HttpRequestConfig(idempotent=idempotent) if node.mode is NodeMode.NORMAL:
             return idempotent
-        case McpServerConfig(idempotent=idempotent) if node.mode is NodeMode.NORMAL:
+        case McpServerNodeConfig(idempotent=idempotent) if node.mode is NodeMode.NORMAL:
             return idempotent
         case _:
             return True

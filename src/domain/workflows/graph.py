@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from domain.ids import OrganizationId, WorkflowId
 from domain.json_value import JsonObject, JsonValue
-from domain.mcp.server import McpServerConfig as ServerSettings
+from domain.mcp.server import McpServerConfig
 from domain.secrets.secret import SecretRef, SecretValue
 
 MAX_NODES = 500
@@ -147,7 +147,7 @@ class EntrypointConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentConfig:
+class AgentNodeConfig:
     """A run of an agent (id or name) on a new thread. `input` is a template; None passes the
     outputs of the predecessors. `tools_timeout_s` is how long the node waits for its tools."""
 
@@ -177,7 +177,7 @@ class HttpRequestConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpServerConfig:
+class McpServerNodeConfig:
     """A registered MCP server by its slug, or, as a tool, an `inline` server that exists for this
     run only.
 
@@ -186,7 +186,7 @@ class McpServerConfig:
     """
 
     server: str
-    inline: ServerSettings | None = None
+    inline: McpServerConfig | None = None
     tools: tuple[str, ...] | None = None
     call: str | None = None
     arguments: JsonObject = field(default_factory=dict)
@@ -234,9 +234,9 @@ class HumanInputConfig:
 
 NodeConfig = (
     EntrypointConfig
-    | AgentConfig
+    | AgentNodeConfig
     | HttpRequestConfig
-    | McpServerConfig
+    | McpServerNodeConfig
     | TransformConfig
     | ConditionConfig
     | HumanInputConfig

@@ -9,7 +9,7 @@ from domain.mcp.slug import is_legal_slug
 from domain.secrets.secret import SecretRef, SecretValue, is_legal_secret_name
 from domain.workflows.config_reader import ConfigReader
 from domain.workflows.graph import (
-    AgentConfig,
+    AgentNodeConfig,
     BoundValue,
     Case,
     ConditionConfig,
@@ -17,7 +17,7 @@ from domain.workflows.graph import (
     HttpRequestConfig,
     HumanInputConfig,
     JoinStrategy,
-    McpServerConfig,
+    McpServerNodeConfig,
     NodeConfig,
     NodeKind,
     NodeMode,
@@ -73,7 +73,7 @@ def _of_kind(kind: NodeKind, mode: NodeMode, reader: ConfigReader) -> NodeConfig
         case NodeKind.ENTRYPOINT:
             return EntrypointConfig(schema=reader.schema("schema"))
         case NodeKind.AGENT:
-            return AgentConfig(
+            return AgentNodeConfig(
                 agent=reader.text("agent"),
                 input=reader.template("input"),
                 tools_timeout_s=reader.number("tools_timeout_s", default=60.0, least=0.001, most=_DAY_S) or 0.0,
@@ -245,7 +245,7 @@ def _check_url(reader: ConfigReader, config: HttpRequestConfig) -> None:
         reader.wrong("url", "must have a fixed host, because the node is a tool or sends credentials")
 
 
-def _mcp_server(mode: NodeMode, reader: ConfigReader) -> McpServerConfig:
+def _mcp_server(mode: NodeMode, reader: ConfigReader) -> McpServerNodeConfig:
     inline = None
     if mode is NodeMode.TOOL and isinstance(reader.config.get("server"), dict):
         defined = reader.section("server")
@@ -256,11 +256,11 @@ def _mcp_server(mode: NodeMode, reader: ConfigReader) -> McpServerConfig:
     if server and not is_legal_slug(server):
         reader.wrong("server", "is not the slug of an MCP server")
     if mode is NodeMode.TOOL:
-        return McpServerConfig(server=server, inline=inline, tools=reader.names("tools"))
+        return McpServerNodeConfig(server=server, inline=inline, tools=reader.names("tools"))
     arguments = reader.mapping("arguments")
     reader.note_template("arguments", arguments)
     idempotent = reader.flag("idempotent", default=False)
-    return McpServerConfig(server=server, call=reader.text("call"), arguments=arguments, idempotent=idempotent)
+    return McpServerNodeConfig(server=server, call=reader.text("call"), arguments=arguments, idempotent=idempotent)
 
 
 def _condition(reader: ConfigReader) -> ConditionConfig:

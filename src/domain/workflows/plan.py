@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from domain.workflows.graph import AgentConfig, JoinStrategy, NodeConfig, NodeKind, NodeMode, NodeSettings
+from domain.workflows.graph import AgentNodeConfig, JoinStrategy, NodeConfig, NodeKind, NodeMode, NodeSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,6 @@ class Plan:
         return next(node for node in self.nodes if node.kind is NodeKind.ENTRYPOINT)
 
     @property
-    def agents(self) -> tuple[tuple[PlannedNode, AgentConfig], ...]:
+    def agents(self) -> tuple[tuple[PlannedNode, AgentNodeConfig], ...]:
         """The agent nodes."""
-        return tuple((node, node.config) for node in self.nodes if isinstance(node.config, AgentConfig))
+        return tuple((node, node.config) for node in self.nodes if isinstance(node.config, AgentNodeConfig))

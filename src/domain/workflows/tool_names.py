@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from domain.tools.capabilities import ToolType
 from domain.tools.names import model_facing_name
 from domain.workflows.faults import Fault, FaultCode
-from domain.workflows.graph import HttpRequestConfig, McpServerConfig
+from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig
 from domain.workflows.plan import PlannedNode
 from domain.workflows.wiring import Wiring
 
@@ -46,9 +46,9 @@ def _names(node: PlannedNode) -> tuple[str, ...]:
     match node.config:
         case HttpRequestConfig(tool=tool) if tool is not None and tool.name:
             return (tool.name,)
-        case McpServerConfig(server=server, tools=None) if server:
+        case McpServerNodeConfig(server=server, tools=None) if server:
             return (f"mcp__{server}__*",)
-        case McpServerConfig(server=server, tools=tools) if server and tools is not None:
+        case McpServerNodeConfig(server=server, tools=tools) if server and tools is not None:
             return tuple(model_facing_name(server, tool) for tool in tools)
         case _:
             return ()

@@ -13,8 +13,8 @@ from application.identity.create_api_key import CreateApiKey
 from application.identity.create_organization import CreateOrganization
 from application.identity.create_organization_key import CreateOrganizationKey
 from application.identity.key_limits import KeyLimits
-from application.identity.key_standing import KeyStanding
 from application.identity.key_uses import KeyUses
+from application.identity.key_validity import KeyValidity
 from application.identity.queries import GetOrganization, ListApiKeys, ListOrganizations
 from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
@@ -54,8 +54,8 @@ class Identity(containers.DeclarativeContainer):
     token_cache: providers.Provider[TokenCache] = providers.Singleton(
         storage_assembly.token_cache, Surroundings.row_feed
     )
-    key_standing: providers.Provider[KeyStanding] = providers.Singleton(
-        KeyStanding, identities=Storage.identities, cache=token_cache, clock=Surroundings.clock
+    key_validity: providers.Provider[KeyValidity] = providers.Singleton(
+        KeyValidity, identities=Storage.identities, cache=token_cache, clock=Surroundings.clock
     )
     key_uses: providers.Provider[KeyUses] = providers.Singleton(KeyUses, identities=Storage.identities)
     key_limits: providers.Provider[KeyLimits] = providers.Singleton(

@@ -150,7 +150,7 @@ class Runs(containers.DeclarativeContainer):
     watch_run: providers.Provider[WatchRun] = providers.Singleton(
         WatchRun,
         runs=Storage.runs,
-        keys=Identity.key_standing,
+        keys=Identity.key_validity,
         wakeups=Surroundings.wakeups,
         clock=Surroundings.clock,
         meter=Surroundings.meters,

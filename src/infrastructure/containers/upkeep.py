@@ -5,7 +5,7 @@ from dependency_injector import containers, providers
 from application.metrics.ports import BacklogReader
 from application.retention.apply_retention import ApplyRetention
 from application.retention.ports import RetentionStore, SweepLock
-from application.retention.sweep import SweepHouse
+from application.retention.sweep import RetentionSweep
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.ports import SecretVault
 from application.secrets.queries import ListSecrets
@@ -60,8 +60,8 @@ class Upkeep(containers.DeclarativeContainer):
     )
     retention: providers.Provider[RetentionStore] = providers.Singleton(SqlRetentionStore, database=Storage.database)
     sweep_lock: providers.Provider[SweepLock] = providers.Singleton(storage_assembly.sweep_lock, Surroundings.settings)
-    sweep_house: providers.Provider[SweepHouse] = providers.Singleton(
-        SweepHouse,
+    retention_sweep: providers.Provider[RetentionSweep] = providers.Singleton(
+        RetentionSweep,
         organizations=Storage.organizations,
         retention=retention,
         apply_retention=providers.Singleton(

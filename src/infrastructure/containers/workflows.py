@@ -150,5 +150,5 @@ class Workflows(containers.DeclarativeContainer):
         ListWorkflowRuns, runs=Storage.workflow_runs
     )
     watch_workflow_run: providers.Provider[WatchWorkflowRun] = providers.Singleton(
-        WatchWorkflowRun, runs=Storage.workflow_runs, keys=Identity.key_standing, wakeups=Surroundings.wakeups
+        WatchWorkflowRun, runs=Storage.workflow_runs, keys=Identity.key_validity, wakeups=Surroundings.wakeups
     )

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 FRESH_S = 1.0
 """The backlog is cached for this time."""
-PATIENCE_S = 2.0
+BACKLOG_TIMEOUT_S = 2.0
 
 
 class PrometheusPage:
@@ -57,7 +57,7 @@ class PrometheusPage:
     async def _count(self) -> None:
         gauges = self._instruments.backlog
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(BACKLOG_TIMEOUT_S):
                 self._show(await self._backlog.read())
         except (TimeoutError, ServiceError) as error:
             logger.warning("backlog could not be read", extra={"reason": type(error).__name__})

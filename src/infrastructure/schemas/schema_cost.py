@@ -189,9 +189,7 @@ class _Walk:
             return self._constant()
         if not isinstance(found, dict):
             raise UnusableSchema(f'the $ref "{reference[:120]}" leads nowhere')
-        if (
-            id(found) not in self._nodes
-        ):  # a place that no keyword names, such as "  # a place without a keyword, such as "#/x-types/a"
+        if id(found) not in self._nodes:  # a place without a keyword, such as "#/x-types/a"
             return self._visit(found, start, nesting=0)
         return id(found)
 

@@ -39,7 +39,7 @@ class GatewayAnswers:
     def __init__(self, *, methods: GatewayMethods, cancellations: RequestCancellations) -> None:
         self._methods = methods
         self._cancellations = cancellations
-        self._calls: dict[_Key, _Carrier] = {}
+        self._calls: dict[_Key, _PendingResponse] = {}
 
     async def answer(self, exchange: Exchange, receive: Receive, send: Send, headers: Headers = ()) -> None:
         """Send the response as JSON, or, if the client accepts it, as a stream. The response becomes a
@@ -51,7 +51,7 @@ class GatewayAnswers:
         """
         sent = None if exchange.envelope.is_modern else _sent(exchange)
         taken_back = None if sent is None else partial(self._taken_back, sent)
-        carrier = _Carrier(exchange, receive, send, headers, taken_back)
+        carrier = _PendingResponse(exchange, receive, send, headers, taken_back)
         if exchange.takes_stream:
             exchange.tell = carrier.tell
         exchange.left = carrier.left
@@ -109,7 +109,7 @@ class GatewayAnswers:
             await asyncio.get_running_loop().create_future()
 
 
-class _Carrier:
+class _PendingResponse:
     """One response in progress: its notifications, keep-alive comments, and whether the client has
     disconnected."""
 

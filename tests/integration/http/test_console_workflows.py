@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from application.identity.key_standing import KeyStanding
+from application.identity.key_validity import KeyValidity
 from application.identity.token_cache import TokenCache
 from application.workflows.run_queries import WatchWorkflowRun
 from domain.identity.role import Role
@@ -206,7 +206,7 @@ async def test_a_page_follows_a_run_beyond_where_it_waits_for_somebody(stocked: 
     page = await asking_run(stocked, None)
     run_id = WorkflowRunId(page.rpartition("/")[2])
     stores = stocked.stores
-    keys = KeyStanding(identities=stores.identity, cache=TokenCache(capacity=1), clock=StepClock())
+    keys = KeyValidity(identities=stores.identity, cache=TokenCache(capacity=1), clock=StepClock())
     watch = WatchWorkflowRun(runs=stores.workflow_runs, keys=keys, wakeups=stores.wakeups)
     principal = a_principal(Role.VIEWER)
     async with aclosing(watch.follow(principal, run_id, to_the_end=True)) as events:

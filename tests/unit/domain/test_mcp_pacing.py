@@ -82,15 +82,15 @@ def crashed(*lives_s: float) -> Restarts:
 
 @pytest.mark.requirement("B3", "B7")
 def test_a_server_that_crashes_again_and_again_is_left_alone_for_a_while() -> None:
-    assert crashed(1, 1).left_alone_for_s(1000.0) == 0.0
-    assert crashed(1, 1, 1).left_alone_for_s(1000.0) == 600.0
-    assert crashed(1, 1, 1).left_alone_for_s(1600.0) == 0.0
+    assert crashed(1, 1).pause_left_s(1000.0) == 0.0
+    assert crashed(1, 1, 1).pause_left_s(1000.0) == 600.0
+    assert crashed(1, 1, 1).pause_left_s(1600.0) == 0.0
 
 
 def test_after_the_pause_one_more_crash_is_enough() -> None:
-    assert crashed(1, 1, 1).crashed(lived_s=1, now=1600.0).left_alone_for_s(1600.0) == 600.0
+    assert crashed(1, 1, 1).crashed(lived_s=1, now=1600.0).pause_left_s(1600.0) == 600.0
 
 
 def test_a_long_life_makes_good_the_crashes_before_it() -> None:
-    assert crashed(1, 1, 61, 1).left_alone_for_s(1000.0) == 0.0
-    assert crashed(1, 1, 1, 61, 1).left_alone_for_s(1000.0) == 0.0
+    assert crashed(1, 1, 61, 1).pause_left_s(1000.0) == 0.0
+    assert crashed(1, 1, 1, 61, 1).pause_left_s(1000.0) == 0.0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.json_value import JsonValue
-from domain.workflows.decision import MAX_PARALLEL, Decision, Standing, decide
+from domain.workflows.decision import MAX_PARALLEL, Outlook, WorkflowDecision, decide
 from domain.workflows.execution import (
     OUTCOME_UNKNOWN,
     TOOL_UNAVAILABLE,
@@ -34,7 +34,7 @@ class Story:
     plan: Plan
     now: datetime = NOW
     rows: dict[str, NodeRun] = field(default_factory=dict)
-    decision: Decision = field(default_factory=Decision)
+    decision: WorkflowDecision = field(default_factory=WorkflowDecision)
     starts: list[str] = field(default_factory=list)
 
     def advance(self) -> "Story":
@@ -83,18 +83,18 @@ def test_branches_go_in_parallel_and_all_waits_for_each() -> None:
     assert told.succeed("b").running == {"a"}
     assert told.succeed("a").running == {"end"}
     told.succeed("end", "done")
-    assert (told.decision.standing, told.decision.output) == (Standing.COMPLETED, "done")
+    assert (told.decision.outlook, told.decision.output) == (Outlook.COMPLETED, "done")
 
 
 @pytest.mark.requirement("F4")
 def test_any_goes_with_the_first_that_succeeds_and_the_others_go_on() -> None:
     told = diamond(join="any").fail("a")
-    assert told.decision.standing is Standing.RUNNING
+    assert told.decision.outlook is Outlook.RUNNING
     told.succeed("b")
     assert told.running == {"end"}
     other = diamond(join="any").succeed("a")
     assert other.running == {"b", "end"}
-    assert other.fail("b").succeed("end").decision.standing is Standing.COMPLETED
+    assert other.fail("b").succeed("end").decision.outlook is Outlook.COMPLETED
     assert other.starts.count("end") == 1
 
 
@@ -126,7 +126,7 @@ def test_first_cancels_what_nothing_else_waits_for() -> None:
 @pytest.mark.parametrize("join", ["any", "first"])
 def test_a_join_that_nothing_is_left_for_fails(join: str) -> None:
     told = diamond(join=join).fail("a").fail("b")
-    assert told.decision.standing is Standing.FAILED
+    assert told.decision.outlook is Outlook.FAILED
     assert told.decision.error == BROKEN
     assert told.status("end") is NodeStatus.SKIPPED
 
@@ -149,12 +149,12 @@ def test_branches_not_taken_are_skipped_up_to_where_ways_meet() -> None:
     told.succeed("start").succeed("choose", handle="true")
     assert (told.status("no"), told.status("no2")) == (NodeStatus.SKIPPED, NodeStatus.SKIPPED)
     told.succeed("yes").succeed("end", 1)
-    assert (told.decision.standing, told.decision.output) == (Standing.COMPLETED, 1)
+    assert (told.decision.outlook, told.decision.output) == (Outlook.COMPLETED, 1)
 
 
 def test_a_failure_fails_the_run_and_cancels_what_goes_on() -> None:
     told = diamond().fail("a")
-    assert (told.decision.standing, told.decision.failed_node, told.decision.error) == (Standing.FAILED, "a", BROKEN)
+    assert (told.decision.outlook, told.decision.failed_node, told.decision.error) == (Outlook.FAILED, "a", BROKEN)
     assert told.status("b") is NodeStatus.CANCELLED
     assert told.running == set()
 
@@ -167,13 +167,13 @@ def test_a_node_is_tried_as_often_as_it_says_each_time_after_twice_the_wait() ->
     assert told.later(0.1).running == {"a"}
     told.fail("a", FLAKY)
     assert told.later(3.9).running == set()
-    assert told.later(0.1).fail("a", FLAKY).decision.standing is Standing.FAILED
+    assert told.later(0.1).fail("a", FLAKY).decision.outlook is Outlook.FAILED
     assert told.rows["a"].attempt == 3
 
 
 def test_what_cannot_go_better_is_not_tried_again() -> None:
     flaky = transform("a", retry={"attempts": 3})
-    assert story(entrypoint(), flaky, "start -> a").succeed("start").fail("a").decision.standing is Standing.FAILED
+    assert story(entrypoint(), flaky, "start -> a").succeed("start").fail("a").decision.outlook is Outlook.FAILED
 
 
 def test_several_ends_are_told_by_their_nodes() -> None:
@@ -199,7 +199,7 @@ def test_an_agent_waits_until_its_tools_are_ready() -> None:
 @pytest.mark.requirement("F2")
 def test_tools_that_are_not_ready_in_time_fail_the_agent_by_name() -> None:
     told = story(entrypoint(), agent("asked", tools_timeout_s=5), tool("weather"), *ASKED).succeed("start").later(5)
-    assert told.decision.standing is Standing.FAILED
+    assert told.decision.outlook is Outlook.FAILED
     assert told.decision.error is not None
     assert told.decision.error.code == TOOLS_NOT_READY
     assert "weather" in told.decision.error.detail
@@ -208,7 +208,7 @@ def test_tools_that_are_not_ready_in_time_fail_the_agent_by_name() -> None:
 @pytest.mark.requirement("F2")
 def test_a_tool_that_failed_fails_its_agent_at_once() -> None:
     told = story(entrypoint(), agent("asked"), tool("weather"), *ASKED).fail("weather")
-    assert told.decision.standing is Standing.RUNNING
+    assert told.decision.outlook is Outlook.RUNNING
     told.succeed("start")
     assert told.decision.error is not None
     assert told.decision.error.code == TOOL_UNAVAILABLE
@@ -218,17 +218,17 @@ def test_a_run_that_only_a_person_can_move_waits() -> None:
     ask = node("ask", "human_input", prompt="?", timeout_s=60)
     told = story(entrypoint(), ask, transform("a"), "start -> ask", "start -> a").succeed("start")
     told.rows["ask"] = told.rows["ask"].waiting(due_at=NOW + timedelta(seconds=60))
-    assert told.advance().decision.standing is Standing.RUNNING
-    assert told.succeed("a").decision.standing is Standing.WAITING
+    assert told.advance().decision.outlook is Outlook.RUNNING
+    assert told.succeed("a").decision.outlook is Outlook.WAITING
     assert told.decision.wake_at == NOW + timedelta(seconds=60)
     told.rows["ask"] = told.rows["ask"].succeeded("yes", at=NOW)
-    assert told.advance().decision.standing is Standing.COMPLETED
+    assert told.advance().decision.outlook is Outlook.COMPLETED
 
 
 def test_nobody_waits_for_a_person_for_ever() -> None:
     told = story(entrypoint(), node("ask", "human_input", prompt="?"), "start -> ask").succeed("start")
     told.rows["ask"] = told.rows["ask"].waiting(due_at=NOW + timedelta(seconds=1))
-    assert told.later(1).decision.standing is Standing.FAILED
+    assert told.later(1).decision.outlook is Outlook.FAILED
 
 
 @pytest.mark.requirement("F4")
@@ -291,10 +291,10 @@ def lived(fate: Fate, draw: st.DataObject) -> Story:
     """The run to its end, nodes ending in any order; every so often what is decided is lost and decided anew."""
     told = Story(fate.plan).advance()
     for _ in range(200):
-        if told.decision.standing in (Standing.COMPLETED, Standing.FAILED):
+        if told.decision.outlook in (Outlook.COMPLETED, Outlook.FAILED):
             return told
         again = decide(told.plan, dict(told.rows), now=told.now)
-        assert (again.start, again.changed, again.standing) == ((), (), told.decision.standing)
+        assert (again.start, again.changed, again.outlook) == ((), (), told.decision.outlook)
         if not told.running:
             assert told.decision.wake_at is not None, "nothing runs and nothing is awaited"
             told.later(max(0.0, (told.decision.wake_at - told.now).total_seconds()))
@@ -328,8 +328,8 @@ def test_every_run_comes_to_an_end_and_no_finished_node_is_started_again(fate: F
 @given(fates(("all", "any")), st.data())
 def test_whether_a_run_fails_does_not_depend_on_the_order(fate: Fate, draw: st.DataObject) -> None:
     one, other = lived(fate, draw), lived(fate, draw)
-    assert one.decision.standing is other.decision.standing
-    if one.decision.standing is Standing.COMPLETED:
+    assert one.decision.outlook is other.decision.outlook
+    if one.decision.outlook is Outlook.COMPLETED:
         assert {name: run.status for name, run in one.rows.items()} == {
             name: run.status for name, run in other.rows.items()
         }
@@ -347,7 +347,7 @@ def test_no_more_branches_are_executed_at_once_than_there_is_room_for() -> None:
     while told.running:
         told.succeed(min(told.running))
         assert len(told.running & {part.id for part in wide}) <= MAX_PARALLEL
-    assert told.decision.standing is Standing.COMPLETED
+    assert told.decision.outlook is Outlook.COMPLETED
     assert len(told.starts) == len(set(told.starts))
 
 
@@ -381,4 +381,4 @@ def test_what_was_sent_when_its_branch_lost_may_have_had_its_effect() -> None:
     assert error is not None
     assert (error.code, error.retryable) == (OUTCOME_UNKNOWN, False)
     assert told.rows["look"].error is None
-    assert told.succeed("end").decision.standing is Standing.COMPLETED
+    assert told.succeed("end").decision.outlook is Outlook.COMPLETED

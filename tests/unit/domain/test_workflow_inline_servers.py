@@ -7,7 +7,7 @@ from domain.mcp.auth import BearerAuth
 from domain.mcp.server import Isolation, McpServerConfig, McpServerKind
 from domain.secrets.secret import SecretRef
 from domain.workflows.compiler import Compilation
-from domain.workflows.graph import McpServerConfig as NodeServer
+from domain.workflows.graph import McpServerNodeConfig
 from domain.workflows.inline_server import inline_server_json, inline_server_of
 from tests.workflow_builders import agent, compiled, entrypoint, node
 
@@ -32,7 +32,7 @@ def wired(server: JsonValue, mode: str = "tool") -> Compilation:
 def settings_of(compilation: Compilation) -> McpServerConfig:
     assert compilation.plan is not None, compilation.faults
     config = compilation.plan.by_id["desk"].config
-    assert isinstance(config, NodeServer)
+    assert isinstance(config, McpServerNodeConfig)
     assert config.inline is not None
     return config.inline
 

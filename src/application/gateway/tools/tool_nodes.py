@@ -7,7 +7,7 @@ from domain.errors import Violation, conflict, invalid, not_found
 from domain.ids import OrganizationId, WorkflowRunId
 from domain.tools.wired import WiredNodes
 from domain.workflows.compiler import compile_workflow
-from domain.workflows.graph import AgentConfig, McpServerConfig, NodeMode
+from domain.workflows.graph import AgentNodeConfig, McpServerNodeConfig, NodeMode
 from domain.workflows.plan import Plan, PlannedNode
 
 
@@ -48,7 +48,7 @@ class ToolNodes:
         return ChosenNodes(
             nodes=WiredNodes(workflow_run_id=run_id, node_ids=wired),
             agent=config.agent,
-            is_one_server=len(kinds) == 1 and isinstance(kinds[0], McpServerConfig),
+            is_one_server=len(kinds) == 1 and isinstance(kinds[0], McpServerNodeConfig),
         )
 
 
@@ -58,7 +58,7 @@ def _require_in(plan: Plan, node_ids: tuple[str, ...]) -> None:
         node = plan.by_id.get(node_id)
         if node is None:
             wrong.append(Violation(path=f"node_ids.{index}", message=f"{node_id!r} is no node of the workflow"))
-        elif node.mode is not NodeMode.TOOL and not isinstance(node.config, AgentConfig):
+        elif node.mode is not NodeMode.TOOL and not isinstance(node.config, AgentNodeConfig):
             message = f"{node_id!r} is neither a tool nor an agent"
             wrong.append(Violation(path=f"node_ids.{index}", message=message))
         elif node_id in node_ids[:index]:
@@ -67,7 +67,7 @@ def _require_in(plan: Plan, node_ids: tuple[str, ...]) -> None:
         raise _invalid(*wrong)
 
 
-def _whose(plan: Plan, node_ids: tuple[str, ...]) -> tuple[PlannedNode, AgentConfig]:
+def _whose(plan: Plan, node_ids: tuple[str, ...]) -> tuple[PlannedNode, AgentNodeConfig]:
     agents = {node.id: (node, config) for node, config in plan.agents}
     named = [node_id for node_id in node_ids if node_id in agents]
     tools = {node_id for node_id in node_ids if node_id not in agents}

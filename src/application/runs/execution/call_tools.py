@@ -21,7 +21,7 @@ from application.tracing.ports import Tracer
 from domain.errors import ServiceError
 from domain.ids import ToolCallId
 from domain.mcp.elicitation import InputRound
-from domain.policy.decision import standing_decision
+from domain.policy.decision import rule_decision
 from domain.runs.audit_trail import tool_call_audit
 from domain.runs.called_by import CalledBy
 from domain.runs.events import NewEvent, RunEventType
@@ -173,7 +173,7 @@ class CallTools:
 
     async def _store(self, session: RunSession, toolset: Toolset, call: ToolCall, settlement: Settlement) -> None:
         tool = toolset.find(call.name)
-        decision = standing_decision(toolset.policy_of(call.name))
+        decision = rule_decision(toolset.policy_of(call.name))
         server = tool.mcp.server_slug if tool is not None and tool.mcp is not None else None
 
         def build() -> Step:

@@ -22,12 +22,12 @@ class Crashes:
         before = self._restarts.get(key) or Restarts(limit=self._limit)
         after = before.crashed(lived_s=lived_s, now=now)
         self._restarts.put(key, after)
-        return after.left_alone_for_s(now)
+        return after.pause_left_s(now)
 
-    def left_alone_for_s(self, key: ConnectionKey | None, now: float) -> float:
+    def pause_left_s(self, key: ConnectionKey | None, now: float) -> float:
         """How long it is not started; 0 if it may be."""
         restarts = None if key is None else self._restarts.get(key)
-        return 0.0 if restarts is None else restarts.left_alone_for_s(now)
+        return 0.0 if restarts is None else restarts.pause_left_s(now)
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         """The server may be started again, for whomever."""

@@ -278,7 +278,7 @@ class SdkMcpConnections:
     async def _wait_to_open(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> None:
         """Returns without yielding once a connection may be opened, or another call has opened it. Raises McpFailure
         NOT_CONNECTED for a server that is left alone, BUSY if there is no room for another process by `deadline`."""
-        left_alone_s = self._crashes.left_alone_for_s(key, self._clock.monotonic())
+        left_alone_s = self._crashes.pause_left_s(key, self._clock.monotonic())
         if left_alone_s > 0:
             detail = "The server ended by itself too often and is left alone for a while."
             raise McpFailure(McpFailureKind.NOT_CONNECTED, detail, retry_after_s=left_alone_s)

@@ -1,4 +1,4 @@
-"""SweepHouse: one process sweeps at a time, and the trouble of one organization is not that of another."""
+"""RetentionSweep: one process sweeps at a time, and the trouble of one organization is not that of another."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from pytest_mock import MockerFixture, MockType
 from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand, RetentionApplied
 from application.retention.ports import RetentionStore, SweepLock
-from application.retention.sweep import SweepHouse
+from application.retention.sweep import RetentionSweep
 from application.runs.ports import IdempotencyKey
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.organization import Organization
@@ -54,8 +54,8 @@ class Ports:
         self.state.organizations = {organization.id: organization for organization in organizations}
 
     @property
-    def sweeping(self) -> SweepHouse:
-        return SweepHouse(
+    def sweeping(self) -> RetentionSweep:
+        return RetentionSweep(
             organizations=self.organizations,
             retention=self.retention,
             apply_retention=self.apply_retention,

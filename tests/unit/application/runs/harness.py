@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from application.approvals.check_decisions import CheckDecisions
-from application.identity.key_standing import KeyStanding
+from application.identity.key_validity import KeyValidity
 from application.identity.token_cache import TokenCache
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope
@@ -226,7 +226,7 @@ class RunHarness(RunRecords):
         )
         self.trace_ended = TraceEndedRun(runs=self.runs, agents=self.agents, tracer=self.tracer)
         self.state.keys[KEY] = a_key()
-        self.standing = KeyStanding(
+        self.standing = KeyValidity(
             identities=InMemoryIdentityStore(self.state), cache=TokenCache(capacity=0), clock=self.clock
         )
         self.watch = WatchRun(

@@ -7,7 +7,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 
 
-class KeyStanding:
+class KeyValidity:
     """Checks the token cache first, then the stored key."""
 
     def __init__(self, *, identities: IdentityStore, cache: TokenCache, clock: Clock) -> None:
