@@ -71,9 +71,6 @@ class DeadlyDatabase:
         *,
         scope: Scope,
         after_commit: Callable[[T], None] | None = None,
-        is_stored: Callable[[Connection, T], bool] | None = None,
-        is_small: bool = False,
-        may_gather: bool = False,
     ) -> T:
         named = unit.begin if isinstance(unit, Staged) else unit
         name = getattr(named, "__qualname__", type(named).__name__).partition(".<locals>")[0]
@@ -98,15 +95,12 @@ class DeadlyDatabase:
             Staged(partial(stages, unit.begin)) if isinstance(unit, Staged) else watched,
             scope=scope,
             after_commit=committed,
-            is_stored=is_stored,
-            is_small=is_small,
-            may_gather=may_gather,
         )
         self._boundaries.reach(f"{name} after")
         return result
 
-    async def read(self, unit: Unit[T], *, scope: Scope, is_small: bool = False) -> T:
-        return await self._database.read(unit, scope=scope, is_small=is_small)
+    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
+        return await self._database.read(unit, scope=scope)
 
 
 class DeadlyConnections:

@@ -143,7 +143,7 @@ def kept(stores: Stores, feed: RowFeed) -> Stores:
 
 
 class SqliteLeg:
-    """A file for each opening. Steps of runs are stored on the event loop (ADR 0027)."""
+    """A file for each opening."""
 
     synchronous: Synchronous = "normal"
 

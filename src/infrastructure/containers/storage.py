@@ -29,7 +29,7 @@ from infrastructure.persistence.audit.seals import SqlAuditSeals
 from infrastructure.persistence.cached import stores as cached
 from infrastructure.persistence.cached.read_through import ReadThrough
 from infrastructure.persistence.engine.database import Database
-from infrastructure.persistence.engine.patience import RUN_PATIENCE_S, patient
+from infrastructure.persistence.engine.retry_deadline import RUN_RETRY_S, retrying_for
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.store import SqlIdentityStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
@@ -63,7 +63,7 @@ class Storage(containers.DeclarativeContainer):
     run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(
         storage_assembly.run_queue, Surroundings.settings, database
     )
-    run_retry_deadline: providers.Provider[AbstractContextManager[None]] = providers.Factory(patient, RUN_PATIENCE_S)
+    run_retry_deadline: providers.Provider[AbstractContextManager[None]] = providers.Factory(retrying_for, RUN_RETRY_S)
     database_readiness: providers.Provider[DatabaseReadiness] = providers.Singleton(
         DatabaseReadiness, database=database
     )

@@ -1,6 +1,5 @@
 """Both databases, open and with the organization ORG; and the stores over them."""
 
-import math
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from typing import cast
@@ -25,8 +24,8 @@ def add_first_organization(connection: Connection) -> None:
 
 @pytest.fixture
 async def sqlite(sqlite_files: SqliteFiles) -> AsyncIterator[SqliteDatabase]:
-    """A migrated SQLite file. Where units are committed does not depend on how busy the machine is."""
-    database = SqliteDatabase(sqlite_files.fresh(), slow_commit_s=math.inf)
+    """A migrated SQLite file."""
+    database = SqliteDatabase(sqlite_files.fresh())
     await database.start()
     await database.write(add_first_organization, scope=SYSTEM)
     yield database

@@ -53,9 +53,6 @@ class InterruptedDatabase(PostgresDatabase):
         *,
         scope: Scope = SYSTEM,
         after_commit: Callable[[T], None] | None = None,
-        is_stored: Callable[[Connection, T], bool] | None = None,
-        is_small: bool = False,
-        may_gather: bool = False,
     ) -> T:
         def interrupted(connection: Connection) -> T:
             return unit(_Interrupted(connection, self._happens))  # type: ignore[arg-type]
@@ -64,9 +61,6 @@ class InterruptedDatabase(PostgresDatabase):
             interrupted,
             scope=scope,
             after_commit=after_commit,
-            is_stored=is_stored,
-            is_small=is_small,
-            may_gather=may_gather,
         )
 
 

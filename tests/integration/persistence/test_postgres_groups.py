@@ -316,3 +316,17 @@ async def test_stopping_stores_what_waits(postgres: PostgresDatabase) -> None:
     assert len(results) == 20
     await postgres.start()
     assert await thread_numbers(postgres) == list(range(20))
+
+
+async def test_a_stop_that_is_cancelled_stores_what_waits(postgres: PostgresDatabase) -> None:
+    waiting = [asyncio.create_task(postgres.write(adding(number), scope=ORG)) for number in range(20)]
+    await asyncio.sleep(0)
+    stopping = asyncio.create_task(postgres.stop())
+    await asyncio.sleep(0)
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    results = await asyncio.wait_for(asyncio.gather(*waiting), 60)
+    assert len(results) == 20
+    await postgres.start()
+    assert await thread_numbers(postgres) == list(range(20))

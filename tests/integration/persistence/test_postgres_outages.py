@@ -10,8 +10,8 @@ from sqlalchemy import Connection, text
 from domain.errors import ServiceError
 from domain.runs.run import RunStatus
 from infrastructure.persistence.engine.database import SYSTEM, StorageAway
-from infrastructure.persistence.engine.patience import patient
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.retry_deadline import retrying_for
 from tests.builders import ORG, RUN, a_thread, a_thread_id, an_agent, an_audit_event
 from tests.contract.run_steps import claim, finish_step, reply_step, start, start_and_claim, stored
 from tests.contract.sql_legs import sql_stores
@@ -90,7 +90,7 @@ async def test_what_a_run_has_in_hand_waits_for_the_database_and_happens_once(
 ) -> None:
     server.stop("fast")
     try:
-        with patient(LONG_S):
+        with retrying_for(LONG_S):
             writing = asyncio.create_task(database.write(adding(1), scope=SYSTEM))
             reading = asyncio.create_task(database.read(lambda connection: has_thread(connection, 99), scope=SYSTEM))
         await asyncio.wait((writing, reading), timeout=0.5)
@@ -103,10 +103,10 @@ async def test_what_a_run_has_in_hand_waits_for_the_database_and_happens_once(
     assert await thread_numbers(database) == [1]
 
 
-async def test_patience_ends(server: StoppablePostgres, database: PostgresDatabase) -> None:
+async def test_retries_end_at_the_deadline(server: StoppablePostgres, database: PostgresDatabase) -> None:
     server.stop("fast")
     try:
-        with patient(0.3), pytest.raises(StorageAway):
+        with retrying_for(0.3), pytest.raises(StorageAway):
             await database.write(adding(1), scope=SYSTEM)
     finally:
         server.start()
@@ -124,19 +124,19 @@ async def test_a_unit_whose_commit_was_cut_is_run_again_only_if_it_took_no_effec
         return adding(1)(connection)
 
     setattr(way, cut, 1)
-    with patient(LONG_S):
-        result = await database.write(unit, scope=SYSTEM, after_commit=told.append, is_stored=has_thread)
+    with retrying_for(LONG_S):
+        result = await database.write(unit, scope=SYSTEM, after_commit=told.append)
     assert (result, told) == (1, [1])
     assert await thread_numbers(database) == [1]
     assert len(runs) == (2 if cut == "before" else 1)
 
 
-async def test_a_unit_that_cannot_tell_is_not_run_again(on_the_way: tuple[CutCommits, PostgresDatabase]) -> None:
+async def test_a_request_whose_commit_was_cut_learns_that_it_took_effect(
+    on_the_way: tuple[CutCommits, PostgresDatabase],
+) -> None:
     way, database = on_the_way
     way.after = 1
-    with patient(LONG_S), pytest.raises(StorageAway) as away:
-        await database.write(adding(1), scope=SYSTEM)
-    assert away.value.in_doubt
+    assert await database.write(adding(1), scope=SYSTEM) == 1
     assert await thread_numbers(database) == [1]
 
 
@@ -149,7 +149,7 @@ async def test_each_step_of_a_run_is_stored_once_though_its_commits_are_cut(
     stores = sql_stores(database)
     await stores.agents.add(an_agent(), an_audit_event())
     await stores.threads.add(a_thread())
-    with patient(LONG_S):
+    with retrying_for(LONG_S):
         claimed = await start_and_claim(stores)
         setattr(way, cut, 1)
         replied = await stores.journal.commit(claimed.lease, reply_step(claimed.run))
@@ -174,7 +174,7 @@ async def test_a_run_is_claimed_though_the_commit_of_the_claim_is_cut(
     await stores.threads.add(a_thread())
     started = await start(stores)
     setattr(way, cut, 1)
-    with patient(LONG_S):
+    with retrying_for(LONG_S):
         claimed = await claim(stores, started.run.id)
     assert claimed.run.epoch == 1
     assert (await stored(stores, RUN)).attempt == 1

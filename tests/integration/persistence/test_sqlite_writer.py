@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,13 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from domain.errors import ServiceError
-from infrastructure.persistence.engine.database import SYSTEM
+from infrastructure.persistence.engine.database import SYSTEM, Unit
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.schema.readiness import DatabaseReadiness
 from infrastructure.persistence.schema.upgrade import upgrade
 from tests.builders import ORG, after
 from tests.databases import SqliteFiles, sqlite_url
+from tests.integration.persistence.conftest import add_first_organization
 from tests.integration.persistence.units import Gate, adding, failing_after_adding, thread_numbers
 
 
@@ -161,6 +163,82 @@ async def test_every_unit_whose_writing_connection_fails_is_told_and_the_writer_
         assert await sqlite.write(adding(3), scope=SYSTEM) == 3
         assert await sqlite.write(lambda c: c.execute(text("PRAGMA foreign_keys")).scalar_one(), scope=SYSTEM) == 1
     assert await thread_numbers(sqlite) == [3]
+
+
+def failing_once_undone(connection: Connection) -> None:
+    """SQLite undoes a transaction by itself where the disk is full."""
+    connection.execute(text("ROLLBACK"))
+    raise ValueError("the disk is full")
+
+
+async def test_a_unit_whose_transaction_is_gone_fails_with_what_it_raised(sqlite: SqliteDatabase) -> None:
+    with pytest.raises(ValueError, match="the disk is full"):
+        await sqlite.write(failing_once_undone, scope=SYSTEM)
+
+    assert await sqlite.write(adding(1), scope=SYSTEM) == 1
+
+
+async def test_on_a_full_disk_a_group_fails_and_is_stored_once_there_is_room(sqlite: SqliteDatabase) -> None:
+    def limit_to(pages: int) -> Unit[None]:
+        def unit(connection: Connection) -> None:
+            connection.execute(text(f"PRAGMA max_page_count = {pages}")).close()
+
+        return unit
+
+    def adding_much(connection: Connection) -> None:
+        connection.execute(text("CREATE TABLE filler AS SELECT zeroblob(1000000) AS x"))
+
+    await sqlite.write(limit_to(1), scope=SYSTEM)  # no page more than there are
+    gate, holder = await behind_a_gate(sqlite)
+    waiting = [asyncio.create_task(sqlite.write(unit, scope=SYSTEM)) for unit in (adding(1), adding_much)]
+    await asyncio.sleep(0)
+    gate.open()
+    first, full = await asyncio.gather(*waiting, return_exceptions=True)
+    await holder
+    assert isinstance(full, ServiceError)
+    assert full.code == "storage_unavailable"
+
+    await sqlite.write(limit_to(1_000_000), scope=SYSTEM)
+    assert await sqlite.write(adding(2), scope=SYSTEM) == 2
+    assert await thread_numbers(sqlite) == ([1, 2] if first == 1 else [2])
+
+
+async def test_the_wal_is_checkpointed_as_it_grows(sqlite_files: SqliteFiles) -> None:
+    path = sqlite_files.fresh()
+    database = SqliteDatabase(path)
+    await database.start()
+    await database.write(lambda connection: connection.execute(text("CREATE TABLE filler (x)")), scope=SYSTEM)
+
+    def adding_much(connection: Connection) -> None:
+        connection.execute(text("INSERT INTO filler VALUES (zeroblob(50000))"))
+        connection.execute(text("DELETE FROM filler"))
+
+    for _ in range(2_000):  # 100 MB in all
+        await database.write(adding_much, scope=SYSTEM)
+
+    assert path.with_name(f"{path.name}-wal").stat().st_size < 40_000_000
+    await database.stop()
+
+
+async def test_a_stop_that_is_cancelled_commits_the_waiting_units_and_ends(sqlite_files: SqliteFiles) -> None:
+    path = sqlite_files.fresh()
+    database = SqliteDatabase(path)
+    await database.start()
+    await database.write(add_first_organization, scope=SYSTEM)
+    gate, holder = await behind_a_gate(database)
+    waiting = asyncio.create_task(database.write(adding(1), scope=SYSTEM))
+    await asyncio.sleep(0)
+    stopping = asyncio.create_task(database.stop())
+    await asyncio.sleep(0)
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    gate.open()
+
+    assert (await holder, await waiting) == ("passed", 1)
+    await database.stop()
+    with closing(sqlite3.connect(path)) as stored:
+        assert stored.execute("SELECT count(*) FROM thread").fetchone() == (1,)
 
 
 async def test_a_reader_whose_connection_fails_answers_and_goes_on(sqlite_files: SqliteFiles) -> None:

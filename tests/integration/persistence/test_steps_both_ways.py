@@ -54,8 +54,8 @@ class EachAlone:
     async def stop(self) -> None:
         await self._database.stop()
 
-    async def read(self, unit: Unit[T], *, scope: Scope, is_small: bool = False) -> T:
-        return await self._database.read(unit, scope=scope, is_small=is_small)
+    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
+        return await self._database.read(unit, scope=scope)
 
     async def write(
         self,
@@ -63,14 +63,11 @@ class EachAlone:
         *,
         scope: Scope,
         after_commit: Callable[[T], None] | None = None,
-        is_stored: Callable[[Connection, T], bool] | None = None,
-        is_small: bool = False,
-        may_gather: bool = False,
     ) -> T:
         if isinstance(unit, Staged):
             self.stages_seen += 1
             unit = unit.__call__
-        return await self._database.write(unit, scope=scope, after_commit=after_commit, is_stored=is_stored)
+        return await self._database.write(unit, scope=scope, after_commit=after_commit)
 
 
 def a_delta(text: str) -> NewEvent:

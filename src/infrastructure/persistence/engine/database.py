@@ -53,7 +53,7 @@ class Database(Protocol):
 
     A caller that is cancelled while it waits changes nothing: its unit was withdrawn before it began, or it commits.
     Raises what the unit raises, IntegrityError where the commit does, and UNAVAILABLE `storage_unavailable`; that the
-    database is away only once the caller's patience is over (`patience`).
+    database is away only once the caller's retry deadline is over (`retry_deadline.py`).
     """
 
     async def start(self) -> None:
@@ -70,26 +70,20 @@ class Database(Protocol):
         *,
         scope: Scope,
         after_commit: Callable[[T], None] | None = None,
-        is_stored: Callable[[Connection, T], bool] | None = None,
-        is_small: bool = False,
-        may_gather: bool = False,
     ) -> T:
-        """Run a unit in a transaction of its own. One that `is_small` takes well below a millisecond, and may be run and committed
-        on the event loop; `may_gather` has it wait some milliseconds there, to share a commit. `after_commit` is called on the event loop with its result once
-        that is durable, even if the caller has gone. `is_stored` tells from the database and the result of a unit whether
-        that unit took effect: asked where a connection was lost while it was being committed. Without it such a unit
-        fails, and may have taken effect."""
+        """Run a unit in a transaction, which units of other callers may share: each fails alone. `after_commit` is called on
+        the event loop with the unit's result once that is durable, even if the caller has gone."""
         ...
 
-    async def read(self, unit: Unit[T], *, scope: Scope, is_small: bool = False) -> T:
-        """Run a unit that only reads, beside the writers; one that `is_small` perhaps on the event loop."""
+    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
+        """Run a unit that only reads, beside the writers."""
         ...
 
 
 class StorageAway(ServiceError):
-    """The database does not answer, and may do so again soon. `in_doubt`: the unit may have been committed."""
+    """The database does not answer, and may do so again soon. The transaction `in_doubt` may have been committed."""
 
-    def __init__(self, *, in_doubt: bool = False) -> None:
+    def __init__(self, *, in_doubt: str | None = None) -> None:
         super().__init__(
             "storage_unavailable",
             ErrorKind.UNAVAILABLE,

@@ -30,8 +30,6 @@ from infrastructure.persistence.tables import gateway_call, gateway_session, thr
 logger = logging.getLogger(__name__)
 
 MAX_BATCH = 500
-SMALL_BATCH = 64
-"""Entries that are stored within a millisecond."""
 _SETTLED = GatewayCallState.SETTLED.value
 
 _settle = Prepared(
@@ -174,7 +172,7 @@ class SqlGatewayLedger:
                 batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
                 had_company = len(batch) > 1
                 try:
-                    answers = await self._database.write(_unit_of(batch), scope=SYSTEM, is_small=_is_small(batch))
+                    answers = await self._database.write(_unit_of(batch), scope=SYSTEM)
                 except (IntegrityError, _Doubled):
                     await self._store_alone(batch)
                 except Exception as error:  # noqa: BLE001 - it is for the callers
@@ -198,11 +196,6 @@ class SqlGatewayLedger:
             else:
                 if not entry.done.done():
                     entry.done.set_result(answer)
-
-
-def _is_small(batch: Sequence[_Entry]) -> bool:
-    """Whether nothing is looked for but rows that are named."""
-    return len(batch) <= SMALL_BATCH and all(entry.own is None for entry in batch)
 
 
 def _fail(batch: Sequence[_Entry], error: Exception) -> None:

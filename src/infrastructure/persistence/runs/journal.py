@@ -10,10 +10,9 @@ from domain.runs.lease import Lease
 from domain.runs.run import Run, RunStatus
 from domain.runs.step import Step
 from infrastructure.persistence.engine.database import Database
-from infrastructure.persistence.engine.patience import STEP_PATIENCE_S, patient
-from infrastructure.persistence.engine.sqlite.small_units import is_small_step
+from infrastructure.persistence.engine.retry_deadline import STEP_RETRY_S, retrying_for
 from infrastructure.persistence.engine.staged import Staged, Stages, completed
-from infrastructure.persistence.runs.steps import append_events, commit_step, follow_up, is_plain, is_written, waker
+from infrastructure.persistence.runs.steps import append_events, commit_step, follow_up, is_plain, waker
 from infrastructure.persistence.tables import run
 from infrastructure.persistence.threads.queue import lock_thread_of
 
@@ -51,31 +50,21 @@ class SqlRunJournal:
             if step.approvals:
                 self._wakeups.wake(TIMERS_TOPIC)
 
-        def is_stored(connection: Connection, stored: "tuple[StepOutcome, Run]") -> bool:
-            return is_written(connection, lease, last_seq=stored[0].last_seq)
-
-        with patient(STEP_PATIENCE_S):
+        with retrying_for(STEP_RETRY_S):
             outcome, _ = await self._database.write(
                 Staged(begin) if is_plain(step) else unit,
                 scope=lease.organization_id,
                 after_commit=wake,
-                # Its events tell whether it was stored; most steps without any can be stored twice, but not all.
-                is_stored=is_stored if step.events else None,
-                is_small=is_small_step(step),
-                may_gather=True,
             )
         return outcome
 
     async def append(self, lease: Lease, events: tuple[NewEvent, ...]) -> None:
         """Store events alone."""
-        with patient(STEP_PATIENCE_S):
+        with retrying_for(STEP_RETRY_S):
             await self._database.write(
                 Staged(lambda connection: append_events(connection, lease, events)),
                 scope=lease.organization_id,
                 after_commit=waker(self._wakeups, lease.run_id),
-                is_stored=lambda connection, last_seq: is_written(connection, lease, last_seq=last_seq),
-                is_small=True,  # as large as what a model says within a moment
-                may_gather=True,
             )
 
     async def cancel_requested_by(self, lease: Lease) -> str | None:

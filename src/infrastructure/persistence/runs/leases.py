@@ -131,22 +131,11 @@ class SqlRunLeases:
             if claim is not None:
                 follow_up(self._wakeups, claim.run)
 
-        def is_stored(connection: Connection, claim: _Claim | EndedAtClaim | None) -> bool:
-            stored = connection.execute(_get, {"run_id": run_id}).one()
-            return claim is None or (
-                stored.epoch == claim.run.epoch
-                and stored.last_seq >= claim.run.last_seq
-                and (not isinstance(claim, _Claim) or stored.worker_id == worker_id)
-            )
-
         try:
             claim = await self._database.write(
                 Staged(lambda connection: _claim(connection, run_id, lease, at, self._box)),
                 scope=SYSTEM,
                 after_commit=wake,
-                is_stored=is_stored,
-                is_small=True,
-                may_gather=True,
             )
         except IntegrityError as error:
             # The unique index on active runs is the last word: somebody else was quicker on this thread.

@@ -109,7 +109,6 @@ _go_on = _advancing(
 _count_events = Prepared(
     update(run).where(*_held).values(last_seq=_counted).returning(run.c.last_seq, run.c.organization_id)
 )
-_stored_seq = select(run.c.epoch, run.c.last_seq).where(run.c.id == bindparam("run_id"))
 # Without a worker; the caller holds the thread's lock and has seen the status.
 _change = _advancing(
     update(run)
@@ -190,15 +189,6 @@ def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, 
     last_seq, organization_id = row
     add_events(connection, organization_id, lease.run_id, events, last_seq=last_seq)
     return int(last_seq)
-
-
-def is_written(connection: Connection, lease: Lease, *, last_seq: int) -> bool:
-    """Whether what gave the run's newest event this number took effect: a lease's holder alone writes events, one after the
-    other, and a run is never written to twice in the same epoch but by it. Raises LeaseLost."""
-    stored = connection.execute(_stored_seq, {"run_id": lease.run_id}).first()
-    if stored is None or stored.epoch != lease.epoch:
-        raise LeaseLost(lease.run_id)
-    return bool(stored.last_seq >= last_seq)
 
 
 def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOutcome:

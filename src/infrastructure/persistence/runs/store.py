@@ -26,7 +26,6 @@ from domain.threads.message import Message
 from infrastructure.persistence.columns.paging import newest_first
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.prepared import Prepared
-from infrastructure.persistence.engine.sqlite.small_units import is_small_start
 from infrastructure.persistence.engine.staged import Staged, Stages
 from infrastructure.persistence.runs.changes import change_one, load_run
 from infrastructure.persistence.runs.event_rows import event_of, select_events
@@ -45,10 +44,6 @@ _messages = Prepared(
     .order_by(message.c.position)
 )
 _events = Prepared(select_events)
-
-
-_SHORT_TURNS = 16
-"""Runs up to so many turns are read at once with their messages."""
 
 Submit = Callable[[Connection, Sequence[RunId]], None]
 
@@ -81,8 +76,6 @@ class SqlRunStore:
             Staged(in_one_stage) if starts_plainly(new) else unit,
             scope=new.run.organization_id,
             after_commit=lambda result: self._wake(result[1]),
-            is_small=is_small_start(new),
-            may_gather=True,
         )
         return started
 
@@ -95,7 +88,7 @@ class SqlRunStore:
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
         """The run, or None."""
         return await self._database.read(
-            lambda connection: load_run(connection, organization_id, run_id), scope=organization_id, is_small=True
+            lambda connection: load_run(connection, organization_id, run_id), scope=organization_id
         )
 
     async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
@@ -117,22 +110,13 @@ class SqlRunStore:
     async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
         """The run with its messages, or None."""
 
-        def short(connection: Connection) -> RunOutcome | Run | None:
-            stored = load_run(connection, organization_id, run_id)
-            if stored is None or stored.usage.turns > _SHORT_TURNS:
-                return stored
-            return RunOutcome(run=stored, messages=_messages_of(connection, organization_id, run_id))
-
-        def whole(connection: Connection) -> RunOutcome | None:
+        def unit(connection: Connection) -> RunOutcome | None:
             stored = load_run(connection, organization_id, run_id)
             if stored is None:
                 return None
             return RunOutcome(run=stored, messages=_messages_of(connection, organization_id, run_id))
 
-        found = await self._database.read(short, scope=organization_id, is_small=True)
-        if isinstance(found, Run):
-            return await self._database.read(whole, scope=organization_id)
-        return found
+        return await self._database.read(unit, scope=organization_id)
 
     async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
         """The run's ledger entries, in order."""

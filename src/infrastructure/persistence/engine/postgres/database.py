@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg import sql
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
+from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from infrastructure.persistence.engine.database import SYSTEM, Job, Scope, StorageAway, Unit, stopped, translated
-from infrastructure.persistence.engine.patience import patience_s
 from infrastructure.persistence.engine.postgres.group import GroupedWrites
 from infrastructure.persistence.engine.postgres.roles import (
     ORGANIZATION_SETTING,
@@ -25,6 +25,7 @@ from infrastructure.persistence.engine.postgres.roles import (
     roles_refused,
 )
 from infrastructure.persistence.engine.postgres.url import driver_url, library_url
+from infrastructure.persistence.engine.retry_deadline import retry_s
 from infrastructure.persistence.engine.staged import Staged
 
 T = TypeVar("T")
@@ -44,8 +45,13 @@ _ROLE_REFUSED = frozenset({"22023", "42501"})
 _WRITING = "BEGIN"
 # One snapshot for all statements of a unit, as SQLite gives it.
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# The transaction's number is known before its commit, so that a commit without an answer can be looked up.
+_NUMBER = {_WRITING: "CAST(pg_current_xact_id() AS text)", _READING: "NULL"}
+_STATUS = text("SELECT pg_xact_status(CAST(CAST(:transaction AS text) AS xid8))")
 # Role and organization last as long as the transaction. All in one message to the server, so that they cost no waiting.
-_OPENING = sql.SQL("{begin}; SELECT set_config('role', {role}, true), set_config({setting}, {organization}, true)")
+_OPENING = sql.SQL(
+    "{begin}; SELECT set_config('role', {role}, true), set_config({setting}, {organization}, true), {number}"
+)
 
 
 class PostgresDatabase:
@@ -59,10 +65,13 @@ class PostgresDatabase:
         self._engine: Engine | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._groups: GroupedWrites | None = None
+        self._stopping: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Connect once, so that a wrong address and missing roles fail here. Raises UNAVAILABLE
         `database_roles_missing`."""
+        if self._stopping is not None:
+            await self._stopping
         # Transactions are ours alone: the driver begins none (AUTOCOMMIT), it only ends them.
         engine = create_engine(
             self._url,
@@ -81,10 +90,15 @@ class PostgresDatabase:
         self._groups = GroupedWrites(self._library_url, dialect=engine.dialect, alone=self._write_alone)
 
     async def stop(self) -> None:
-        """Finish what waits, then close the connections."""
-        groups, self._groups = self._groups, None
-        if groups is not None:
-            await groups.stop()
+        """Finish what waits, then close the connections. A cancelled `stop` is finished all the same."""
+        if self._groups is not None:
+            self._stopping = asyncio.create_task(self._finish(self._groups), name="postgres-stop")
+            self._groups = None
+        if self._stopping is not None:
+            await asyncio.shield(self._stopping)
+
+    async def _finish(self, groups: GroupedWrites) -> None:
+        await groups.stop()
         threads, engine = self._threads, self._engine
         self._threads = self._engine = None
         if threads is not None and engine is not None:
@@ -97,12 +111,9 @@ class PostgresDatabase:
         *,
         scope: Scope,
         after_commit: Callable[[T], None] | None = None,
-        is_stored: Callable[[Connection, T], bool] | None = None,
-        is_small: bool = False,
-        may_gather: bool = False,
     ) -> T:
         """Run a unit in a transaction."""
-        waiting = _Waiting(patience_s())
+        waiting = _Waiting(retry_s())
         while True:
             job = Job(unit, after_commit)
             try:
@@ -111,19 +122,37 @@ class PostgresDatabase:
                     return await job.wait()
                 return await self._submitted(_WRITING, scope, job)
             except StorageAway as away:
-                if away.in_doubt and is_stored is None:
-                    raise
-                await waiting.rest(away)
-                if not away.in_doubt or is_stored is None:
-                    continue
-                if await self.read(_asking(is_stored, job.result), scope=scope):
+                if away.in_doubt is None:
+                    await waiting.rest(away)
+                elif await self._is_committed(away, away.in_doubt, waiting):
                     if after_commit is not None:
                         after_commit(job.result)
                     return job.result
 
-    async def read(self, unit: Unit[T], *, scope: Scope, is_small: bool = False) -> T:
+    async def _is_committed(self, away: StorageAway, transaction: str, waiting: "_Waiting") -> bool:
+        """What became of a transaction whose commit nobody answered (PostgreSQL, 9.27.10 pg_xact_status). Raises `away` where
+        the server cannot say."""
+
+        def ask(connection: Connection) -> object:
+            return connection.execute(_STATUS, {"transaction": transaction}).scalar_one()
+
+        while True:
+            try:
+                status = await self._submitted(_READING, SYSTEM, Job(ask))
+            except StorageAway:
+                status = "in progress"
+            except ServiceError:
+                raise away from None
+            if status in ("committed", "aborted"):
+                return status == "committed"
+            if status is None:  # too long ago
+                raise away
+            # The old session may not have ended yet.
+            await waiting.rest(away)
+
+    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
         """Run a unit on a snapshot of what is committed."""
-        waiting = _Waiting(patience_s())
+        waiting = _Waiting(retry_s())
         while True:
             try:
                 return await self._submitted(_READING, scope, Job(unit))
@@ -144,24 +173,22 @@ class PostgresDatabase:
         return await job.wait()
 
 
-def _asking(is_stored: Callable[[Connection, T], bool], result: T) -> Unit[bool]:
-    return lambda connection: is_stored(connection, result)
-
-
 class _Waiting:
-    """For a database that is away, up to `patience_s` in all."""
+    """For a database that is away, up to `retry_s` in all."""
 
-    def __init__(self, patience_s: float) -> None:
+    def __init__(self, retry_s: float) -> None:
         self._loop = asyncio.get_running_loop()
-        self._until = self._loop.time() + patience_s
+        self._until = self._loop.time() + retry_s
         self._pause_s = _FIRST_PAUSE_S
-        self._patience_s = patience_s
+        self._retry_s = retry_s
 
     async def rest(self, away: StorageAway) -> None:
-        """A pause, longer each time. Raises `away` once there is no patience left."""
+        """A pause, longer each time. Raises `away` once there is no time left."""
         if self._loop.time() + self._pause_s > self._until:
-            if self._patience_s:
-                logger.warning("waited for the database in vain", extra={"seconds": self._patience_s})
+            if self._retry_s:
+                logger.warning(
+                    "retry deadline passed; the database is still unavailable", extra={"seconds": self._retry_s}
+                )
             raise away
         await asyncio.sleep(self._pause_s)
         self._pause_s = min(self._pause_s * 2, _LAST_PAUSE_S)
@@ -182,21 +209,21 @@ def _run(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
     for attempt in range(1, _ATTEMPTS + 1):
         with _connected(engine) as connection:
             transaction = connection.begin()
-            committing = False
+            in_doubt = None
             try:
-                _open(connection, begin, scope)
+                number = _open(connection, begin, scope)
                 job.execute(connection)
-                committing = True
+                in_doubt = number
                 transaction.commit()
             except DBAPIError as error:
                 cut = error.connection_invalidated or _sqlstate(error) in _SESSION_ENDED
                 if cut and not connection.invalidated:
                     # SQLAlchemy does not know of it yet. There is nothing to roll back, and trying would fail.
                     connection.invalidate(error)
-                if not committing and attempt < _ATTEMPTS and (cut or _sqlstate(error) in _RETRYABLE):
+                if in_doubt is None and attempt < _ATTEMPTS and (cut or _sqlstate(error) in _RETRYABLE):
                     continue
                 if cut:
-                    raise StorageAway(in_doubt=committing and begin != _READING) from error
+                    raise StorageAway(in_doubt=in_doubt) from error
                 raise
             return
 
@@ -219,20 +246,23 @@ def _connected(engine: Engine) -> Iterator[Connection]:
                 connection.detach()
 
 
-def _open(connection: Connection, begin: str, scope: Scope) -> None:
-    """Begin a transaction that works for `scope`."""
+def _open(connection: Connection, begin: str, scope: Scope) -> str | None:
+    """Begin a transaction that works for `scope`; its number if it writes."""
     raw = connection.connection.driver_connection
     if not isinstance(raw, psycopg.Connection):
         raise TypeError(f"{raw!r} is not a connection to PostgreSQL")
     opening = _OPENING.format(
         begin=sql.SQL(begin),
+        number=sql.SQL(_NUMBER[begin]),
         role=SYSTEM_ROLE if scope is SYSTEM else REQUEST_ROLE,
         setting=ORGANIZATION_SETTING,
         organization="" if scope is SYSTEM else scope,
     )
     try:
         # Several statements at once cannot be prepared.
-        raw.execute(opening, prepare=False).close()
+        with raw.execute(opening, prepare=False) as cursor:
+            cursor.nextset()
+            opened = cursor.fetchone()
     except psycopg.Error as error:
         if raw.closed:
             connection.invalidate(error)
@@ -240,6 +270,7 @@ def _open(connection: Connection, begin: str, scope: Scope) -> None:
             connection.engine.dispose()
         # As SQLAlchemy raises it elsewhere.
         raise DBAPIError(None, None, error, connection_invalidated=raw.closed) from error
+    return None if opened is None else opened[2]
 
 
 def _sqlstate(error: DBAPIError) -> str | None:

@@ -31,6 +31,7 @@ SETTINGS = {
 }
 
 _SCOPE = "SELECT set_config('role', $1, true), set_config($2, $3, true)"
+_NUMBER = "SELECT CAST(pg_current_xact_id() AS text)"
 _AWAY_S = 1.0
 """For how long no connection is tried after one could not be made: alone, units find out as well."""
 
@@ -129,7 +130,7 @@ class GroupedWrites:
 
     async def _store_group(self, group: list[_Member]) -> None:
         try:
-            results = await self._executed(group)
+            number, results = await self._executed(group)
             pipeline = cast(Pipeline, self._pipeline)
             pipeline.command(b"COMMIT")
         except Exception as error:  # noqa: BLE001 - whoever is to blame meets it again, alone
@@ -148,14 +149,16 @@ class GroupedWrites:
             # Not before: what the server refused is executed anew, unless its caller has gone.
             member.job.succeed(result)
             if in_doubt is not None:
-                member.job.fail(_in_doubt(in_doubt))
+                member.job.fail(_in_doubt(number, in_doubt))
             member.job.resolve()
 
-    async def _executed(self, group: list[_Member]) -> list[Any]:
-        """What the units return, in a transaction that waits to be committed."""
+    async def _executed(self, group: list[_Member]) -> tuple[str, list[Any]]:
+        """The number of a transaction that waits to be committed, and what its units return."""
         pipeline = await self._connected()
         connection = _GroupConnection(pipeline, self._dialect)
         pipeline.command(b"BEGIN")
+        # Known before the commit, so that a commit without an answer can be looked up.
+        number = pipeline.send(_NUMBER, [])
         results: list[Any] = [None] * len(group)
         under_way: list[tuple[int, _Member, Stages[Any]]] = []
         for index, member in enumerate(group):
@@ -176,7 +179,9 @@ class GroupedWrites:
             if connection.has_sent:
                 connection.has_sent = False
                 await pipeline.answered()
-        return results
+        if not number.is_there:
+            await pipeline.answered()
+        return str(number.rows()[0][0]), results
 
     async def _connected(self) -> Pipeline:
         if self._pipeline is not None and self._pipeline.lost:
@@ -208,7 +213,7 @@ class GroupedWrites:
             await pipeline.close()
 
 
-def _in_doubt(error: Exception) -> Exception:
-    away = StorageAway(in_doubt=True)
+def _in_doubt(number: str, error: Exception) -> Exception:
+    away = StorageAway(in_doubt=number)
     away.__cause__ = error
     return away

@@ -38,6 +38,11 @@ class Sent:
         result = self._there()
         return [result.ftype(index) for index in range(result.nfields)]
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the answer can be read."""
+        return self.result is not None
+
     def rows(self) -> list[tuple[Any, ...]]:
         """As psycopg reads them."""
         result = self._there()

@@ -1,277 +1,153 @@
-"""SQLite in threads: one that writes, in batches, and a few that read. See ADR 0002."""
+"""The `Database` interface over one SQLite file in WAL mode: a thread that writes in groups, and threads that read."""
 
 import asyncio
 import contextlib
-import logging
 import queue
 import sqlite3
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TypeVar
-from urllib.parse import quote
+from typing import Any, Final, Literal, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine
+from sqlalchemy import Connection
 
-from infrastructure.persistence.engine.database import Job, Scope, Unit, resolve_all, stopped, translated
-from infrastructure.persistence.engine.sqlite.batch import raw_of, store, wrapped
-from infrastructure.persistence.engine.sqlite.event_loop import (
-    BUSY_TIMEOUT_MS,
-    CHECKPOINT_PAGES,
-    SLOW_COMMIT_S,
-    CommitsHere,
-)
-from infrastructure.persistence.engine.sqlite.wal_checkpoint import LogFolding
-
-logger = logging.getLogger(__name__)
+from infrastructure.persistence.engine.database import Job, Scope, Unit, stopped
+from infrastructure.persistence.engine.sqlite.threads import Connections, Jobs, ServingThread, end, raw_of, wrapped
 
 T = TypeVar("T")
 Synchronous = Literal["normal", "full"]
 
-_PAGE_CACHE_KIB = 16 * 1024
-
-_Jobs = queue.SimpleQueue["Job[object] | None"]
-_Serve = Callable[[Connection, sqlite3.Connection, "list[Job[object]]"], None]
+_CHECKPOINT_PAGES: Final = 4_000
+"""Pages in the WAL after which SQLite checkpoints it: most pages change many times meanwhile, and are written once."""
 
 
 class SqliteDatabase:
-    """The `Database` interface over one SQLite file in WAL mode.
-
-    `synchronous` FULL survives a power cut, NORMAL a killed process. `readers` is the number of reading threads,
-    `max_batch` the most units one transaction may hold. After a commit on the event loop that waits longer than
-    `slow_commit_s`, the writer thread commits for a while.
-    """
+    """`synchronous` FULL survives a power cut, NORMAL a killed process. `readers` is the number of reading threads, `max_batch`
+    the most units that share a transaction."""
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        synchronous: Synchronous = "normal",
-        readers: int = 2,
-        max_batch: int = 256,
-        slow_commit_s: float = SLOW_COMMIT_S,
+        self, path: Path, *, synchronous: Synchronous = "normal", readers: int = 2, max_batch: int = 256
     ) -> None:
         self._path = path
         self._synchronous = synchronous
-        self._readers = readers
+        self._reader_count = readers
         self._max_batch = max_batch
-        self._slow_commit_s = slow_commit_s
-        self._writes: _Jobs = queue.SimpleQueue()
-        self._reads: _Jobs = queue.SimpleQueue()
-        self._threads: list[_ServingThread] = []
-        self._open = False
-        self._here: CommitsHere | None = None
-        self._folding = LogFolding(path, finish=lambda: self._writes.put(Job(lambda connection: None)))
+        self._writer: ServingThread | None = None
+        self._readers: list[ServingThread] = []
+        self._stopping: asyncio.Task[None] | None = None
         self._commits = 0
 
     @property
     def commits(self) -> int:
         """Transactions committed so far."""
-        return self._commits + (0 if self._here is None else self._here.commits)
+        return self._commits
 
     async def start(self) -> None:
         """Open the file, creating it if needed, and start the threads."""
+        if self._stopping is not None:
+            await self._stopping
         make_private(self._path)
-        writer = _ServingThread(
-            name="sqlite-writer",
-            jobs=self._writes,
-            serve=self._commit,
-            engine=_engine(self._path, mode="rw"),
-            pragmas=(
-                "journal_mode = WAL",
-                f"synchronous = {self._synchronous.upper()}",
-                "foreign_keys = ON",
-                f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
-            ),
-            max_batch=self._max_batch,
+        pragmas = (
+            "journal_mode = WAL",
+            f"synchronous = {self._synchronous.upper()}",
+            "foreign_keys = ON",
+            f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
         )
-        # The writer comes first: it makes the write-ahead log that the readers need.
-        await self._started(writer)
-        if self._synchronous == "normal":  # with FULL each commit waits for the disk
-            self._here = CommitsHere(
-                writer, fold=self._folding.begin, leave=self._writes.put, slow_commit_s=self._slow_commit_s
-            )
-        for number in range(self._readers):
-            await self._started(
-                _ServingThread(
-                    name=f"sqlite-reader-{number + 1}",
-                    jobs=self._reads,
-                    serve=_read,
-                    engine=_engine(self._path, mode="ro"),
-                    pragmas=("query_only = ON",),
-                    max_batch=1,
-                )
-            )
-        self._open = True
+        connections = Connections(self._path, mode="rw", pragmas=pragmas)
+        writer = ServingThread("sqlite-writer", connections, self._commit, max_batch=self._max_batch)
+        await writer.begin()  # first: it creates the WAL that readers need
+        readers: list[ServingThread] = []
+        jobs: Jobs = queue.SimpleQueue()
+        try:
+            for number in range(1, self._reader_count + 1):
+                connections = Connections(self._path, mode="ro", pragmas=("query_only = ON",))
+                reader = ServingThread(f"sqlite-reader-{number}", connections, _read, jobs=jobs)
+                await reader.begin()
+                readers.append(reader)
+        except BaseException:
+            await _end(writer, readers)
+            raise
+        self._writer, self._readers = writer, readers
 
     async def stop(self) -> None:
-        """Commit what waits, then close the file."""
-        self._open = False
-        if self._here is not None:
-            self._here.stop()
-        await self._folding.stop()
-        # The writer goes last: only a connection that may write can fold the write-ahead log into the file.
-        for jobs, threads in ((self._reads, self._threads[1:]), (self._writes, self._threads[:1])):
-            for _ in threads:
-                jobs.put(None)
-            for thread in threads:
-                await asyncio.to_thread(thread.join)
-        self._threads.clear()
-        self._commits, self._here = self.commits, None
+        """Commit the waiting units, then close the file. A cancelled `stop` is finished all the same."""
+        if self._writer is not None:
+            self._stopping = asyncio.create_task(_end(self._writer, self._readers), name="sqlite-stop")
+            self._writer, self._readers = None, []
+        if self._stopping is not None:
+            await asyncio.shield(self._stopping)
 
-    async def write(
-        self,
-        unit: Unit[T],
-        *,
-        scope: Scope,
-        after_commit: Callable[[T], None] | None = None,
-        is_stored: Callable[[Connection, T], bool] | None = None,
-        is_small: bool = False,
-        may_gather: bool = False,
-    ) -> T:
-        """Run a unit in the next batch, or, if it is small and nobody writes, here: now, or with others in a moment."""
-        job = Job(unit, after_commit)
-        if is_small and self._open and self._here is not None:
-            if may_gather:
-                self._here.gather(job)
-                return await job.wait()
-            if self._here.committed(job):
-                return await job.wait()
-        return await self._submitted(self._writes, job)
-
-    async def read(self, unit: Unit[T], *, scope: Scope, is_small: bool = False) -> T:
-        """Run a unit on a snapshot of what is committed."""
-        if is_small and self._open and self._here is not None and self._here.looked_up(job := Job(unit)):
-            return await job.wait()
-        return await self._submitted(self._reads, Job(unit))
-
-    async def _submitted(self, jobs: _Jobs, job: Job[T]) -> T:
-        if not self._open:
+    async def write(self, unit: Unit[T], *, scope: Scope, after_commit: Callable[[T], None] | None = None) -> T:
+        """Run a unit in the next transaction, with all units that wait."""
+        if self._writer is None:
             raise stopped()
-        jobs.put(job)  # type: ignore[arg-type]  # a queue of jobs of any result
+        job = Job(unit, after_commit)
+        self._writer.put(job)
         return await job.wait()
 
-    async def _started(self, thread: "_ServingThread") -> None:
-        thread.start()
-        try:
-            await thread.wait_ready()
-        except Exception as error:
-            await self.stop()
-            raise translated(error) from error
-        self._threads.append(thread)
+    async def read(self, unit: Unit[T], *, scope: Scope) -> T:
+        """Run a unit on a snapshot of what is committed."""
+        if not self._readers:
+            raise stopped()
+        job = Job(unit)
+        self._readers[0].put(job)
+        return await job.wait()
 
-    def _commit(self, connection: Connection, raw: sqlite3.Connection, batch: "list[Job[object]]") -> None:
-        """One transaction for the whole batch, a savepoint for each unit: a unit fails alone, a commit for all."""
-        if self._here is not None:
-            self._here.hand_over(raw)
+    def _commit(self, connection: Connection, group: "list[Job[Any]]") -> None:
+        """One transaction, with a savepoint for each unit. A unit that fails is undone alone; a commit fails for its group."""
+        raw = raw_of(connection)
         raw.execute("BEGIN IMMEDIATE").close()
-        if store(batch, connection, raw):
-            self._commits += 1
-            if self._here is not None:
-                self._here.fold_if_due(raw)
-
-
-class _ServingThread(threading.Thread):
-    """A thread with a connection that serves jobs from a queue, in batches, until it finds None there.
-
-    Nothing ends it before: a batch whose connection fails is answered, and the next one is served on a new connection.
-    """
-
-    def __init__(
-        self, *, name: str, jobs: _Jobs, serve: _Serve, engine: Engine, pragmas: tuple[str, ...], max_batch: int
-    ) -> None:
-        super().__init__(name=name, daemon=True)
-        self._jobs = jobs
-        self._serve = serve
-        self._engine = engine
-        self._pragmas = (*pragmas, f"cache_size = -{_PAGE_CACHE_KIB}", "temp_store = MEMORY")
-        self._max_batch = max_batch
-        self._connection: Connection | None = None
-        self.at_work = threading.Lock()
-        """Held by whoever uses the connection."""
-        self._loop = asyncio.get_running_loop()
-        self._ready: asyncio.Future[None] = self._loop.create_future()
-
-    async def wait_ready(self) -> None:
-        """Until the connection is open. Raises what opening it raised."""
-        await self._ready
-
-    def run(self) -> None:
-        """Serve. Not to be called: `start` does."""
+        execute = _execute_alone if len(group) == 1 else _execute_in_savepoint
         try:
-            self._connected()
-        except Exception as error:  # noqa: BLE001  # whatever it is, whoever starts us is told
-            self._disconnect()
-            self._loop.call_soon_threadsafe(self._ready.set_exception, wrapped(error))
-            return
-        self._loop.call_soon_threadsafe(self._ready.set_result, None)
-        more = True
-        while more:
-            batch, more = self._next_batch()
-            if batch:
-                self._answer(batch)
-        self._disconnect()
-        self._engine.dispose()
-
-    @property
-    def open_connection(self) -> Connection | None:
-        """For whoever holds `at_work`; None while it is yet to be opened again."""
-        return self._connection
-
-    def _answer(self, batch: "list[Job[object]]") -> None:
-        with self.at_work:
-            try:
-                connection = self._connected()
-                self._serve(connection, raw_of(connection), batch)
-            except Exception as error:  # noqa: BLE001  # it goes to the units' callers
-                # Nothing of the batch was committed, and closing the connection undoes what it began.
-                self._disconnect()
-                for job in batch:
-                    if not job.failed:
-                        job.fail(wrapped(error))
-        resolve_all(self._loop, batch)
-
-    def _connected(self) -> Connection:
-        if self._connection is None:
-            self._connection = self._engine.connect()
-            raw = raw_of(self._connection)
-            for pragma in self._pragmas:
-                raw.execute(f"PRAGMA {pragma}").close()
-        return self._connection
-
-    def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is None:
-            return
-        try:
-            connection.close()
-        except Exception:
-            logger.exception("a connection to the database could not be closed")
-
-    def _next_batch(self) -> "tuple[list[Job[object]], bool]":
-        """What waits, at least one job, and whether more may come."""
-        batch: list[Job[object]] = []
-        job = self._jobs.get()
-        while job is not None:
-            batch.append(job)
-            if len(batch) >= self._max_batch:
-                return batch, True
-            try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                return batch, True
-        return batch, False
+            for job in group:
+                if not job.withdrawn:
+                    execute(job, connection, raw)
+            if raw.in_transaction:
+                raw.execute("COMMIT").close()
+                self._commits += 1
+        except sqlite3.Error as error:
+            if raw.in_transaction:
+                raw.execute("ROLLBACK").close()
+            for job in group:
+                if not job.failed:
+                    job.fail(wrapped(error))
 
 
-def _read(connection: Connection, raw: sqlite3.Connection, batch: "list[Job[object]]") -> None:
+async def _end(writer: ServingThread, readers: list[ServingThread]) -> None:
+    # The writer goes last: only a connection that may write can checkpoint the WAL into the file.
+    await end(*readers)
+    await end(writer)
+
+
+def _execute_alone(job: Job[Any], connection: Connection, raw: sqlite3.Connection) -> None:
+    try:
+        job.execute(connection)
+    except Exception as error:  # noqa: BLE001  # for the unit's caller
+        job.fail(error)
+        if raw.in_transaction:  # after some errors (disk full) SQLite has undone it by itself
+            raw.execute("ROLLBACK").close()
+
+
+def _execute_in_savepoint(job: Job[Any], connection: Connection, raw: sqlite3.Connection) -> None:
+    raw.execute("SAVEPOINT unit").close()
+    try:
+        job.execute(connection)
+    except Exception as error:  # noqa: BLE001  # for the unit's caller
+        job.fail(error)
+        # After some errors (disk full) SQLite has undone the whole transaction: this raises, and the group has failed.
+        raw.execute("ROLLBACK TO unit").close()
+    raw.execute("RELEASE unit").close()
+
+
+def _read(connection: Connection, batch: "list[Job[Any]]") -> None:
     """Each unit on one snapshot."""
+    raw = raw_of(connection)
     for job in batch:
         if job.withdrawn:
             continue
         raw.execute("BEGIN")
         try:
             job.execute(connection)
-        except Exception as error:  # noqa: BLE001  # it goes to the unit's caller
+        except Exception as error:  # noqa: BLE001  # for the unit's caller
             job.fail(error)
         finally:
             if raw.in_transaction:
@@ -280,18 +156,5 @@ def _read(connection: Connection, raw: sqlite3.Connection, batch: "list[Job[obje
 
 def make_private(path: Path) -> None:
     """Create the file, if it is not there, for its owner alone; SQLite gives the files beside it the same mode."""
-    with contextlib.suppress(OSError):  # whoever opens it next says what is wrong
+    with contextlib.suppress(OSError):  # opening it reports what is wrong
         path.touch(mode=0o600)
-
-
-def _engine(path: Path, *, mode: str) -> Engine:
-    """Transactions are ours alone: the driver begins none (AUTOCOMMIT), so BEGIN IMMEDIATE and savepoints hold."""
-    url = URL.create("sqlite", database=f"file:{quote(str(path))}", query={"mode": mode, "uri": "true"})
-    return create_engine(
-        url,
-        poolclass=NullPool,
-        isolation_level="AUTOCOMMIT",
-        hide_parameters=True,
-        # One thread at a time: whoever holds the serving thread's lock.
-        connect_args={"timeout": BUSY_TIMEOUT_MS / 1000, "check_same_thread": False},
-    )
