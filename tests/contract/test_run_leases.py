@@ -345,3 +345,10 @@ async def test_a_message_that_a_lost_worker_left_unfinished_is_taken_back_when_t
     events = await run_stores.runs.events(ORG, RUN, after_seq=before.last_seq, limit=100)
     discarded = [event.data for event in events if event.type is RunEventType.MESSAGE_DISCARDED]
     assert discarded == ([] if completed else [{"message_id": "msg_half", "reason": "worker_lost"}])
+
+
+@pytest.mark.requirement("E4", "E7")
+async def test_for_the_sole_owner_of_the_database_every_lease_has_expired(run_stores: Stores) -> None:
+    claimed = await start_and_claim(run_stores)
+    assert await run_stores.leases.recoverable(at=after(1), limit=10, sole_owner=True) == (RUN,)
+    assert await run_stores.leases.renew(WORKER, (claimed.lease,), lease_s=LEASE_S, at=after(2)) == {RUN}

@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from application.audit.ports import AuditFilter
+from application.runs.ports import LeaseLost
 from application.workflows.ports import (
     ClaimedWorkflowRun,
-    WorkflowLeaseLost,
     WorkflowRunFilter,
     workflow_control_topic,
     workflow_events_topic,
@@ -144,17 +144,17 @@ async def test_a_worker_whose_lease_lapsed_writes_nothing_more(house: Stores) ->
     await house.workflow_runs.start(a_run(), told(1))
     first = await claimed(house, at=2)
     journal = house.workflow_journal
-    assert await journal.recoverable(leases_lapsed_at=after(11.9), at=after(11.9), limit=10) == ()
-    assert await journal.renew(first.lease, lease_s=LEASE_S, at=after(5))
-    assert await journal.recoverable(leases_lapsed_at=after(14.9), at=after(14.9), limit=10) == ()
-    assert await journal.recoverable(leases_lapsed_at=after(15), at=after(15), limit=10) == (ID,)
+    assert await journal.recoverable(at=after(11.9), limit=10) == ()
+    assert await journal.renew(WORKER, (first.lease,), lease_s=LEASE_S, at=after(5)) == frozenset()
+    assert await journal.recoverable(at=after(14.9), limit=10) == ()
+    assert await journal.recoverable(at=after(15), limit=10) == (ID,)
     second = await claimed(house, at=16)
     assert second.run.attempt == 2
     before = await house.workflow_runs.get(ORG, ID)
     for late in (first.run, first.run.ended(WorkflowRunStatus.COMPLETED, at=after(17))):
-        with pytest.raises(WorkflowLeaseLost):
+        with pytest.raises(LeaseLost):
             await journal.commit(first.lease, late, at=after(17), audit=(told(5),))
-    assert not await journal.renew(first.lease, lease_s=LEASE_S, at=after(17))
+    assert await journal.renew(WORKER, (first.lease,), lease_s=LEASE_S, at=after(17)) == {ID}
     assert await house.workflow_runs.get(ORG, ID) == before
     assert len(await all_of(partial(house.audit.page, ORG, AuditFilter()))) == 2
 
@@ -163,7 +163,7 @@ async def test_a_run_handed_back_is_taken_up_by_another(house: Stores) -> None:
     await house.workflow_runs.start(a_run(), told(1))
     taken = await claimed(house)
     await house.workflow_journal.commit(taken.lease, taken.run.handed_back(), at=after(3))
-    with pytest.raises(WorkflowLeaseLost):
+    with pytest.raises(LeaseLost):
         await house.workflow_journal.commit(taken.lease, taken.run, at=after(4))
     assert await house.workflow_journal.claim(ID, OTHER_WORKER, lease_s=LEASE_S, at=after(4)) is not None
 
@@ -201,9 +201,9 @@ async def test_an_answer_to_what_was_not_asked_changes_nothing(house: Stores) ->
 async def test_a_waiting_run_wakes_at_its_time(house: Stores) -> None:
     await waiting(house)
     journal, early, late = house.workflow_journal, after(59.9), after(60)
-    assert await journal.recoverable(leases_lapsed_at=early, at=early, limit=10) == ()
+    assert await journal.recoverable(at=early, limit=10) == ()
     assert await journal.claim(ID, WORKER, lease_s=LEASE_S, at=early) is None
-    assert await journal.recoverable(leases_lapsed_at=late, at=late, limit=10) == (ID,)
+    assert await journal.recoverable(at=late, limit=10) == (ID,)
     assert await journal.claim(ID, WORKER, lease_s=LEASE_S, at=late) is not None
 
 
@@ -254,3 +254,24 @@ async def test_runs_are_listed_newest_first_by_workflow_and_status(house: Stores
     assert whole is not None
     assert begun == (replace(whole, input=None, output=None, nodes={}),)
     assert await all_of(partial(page, WorkflowRunFilter(workflow_id=WorkflowId("wfl_other")))) == ()
+
+
+@pytest.mark.requirement("E4", "E7")
+async def test_for_the_sole_owner_of_the_database_every_lease_has_expired(house: Stores) -> None:
+    await house.workflow_runs.start(a_run(), told(1))
+    taken = await claimed(house, at=2)
+    assert await house.workflow_journal.recoverable(at=after(3), limit=10) == ()
+    assert await house.workflow_journal.recoverable(at=after(3), limit=10, sole_owner=True) == (ID,)
+    assert await house.workflow_journal.renew(WORKER, (taken.lease,), lease_s=LEASE_S, at=after(4)) == {ID}
+
+
+@pytest.mark.requirement("E4")
+async def test_leases_are_renewed_together_and_each_is_lost_alone(house: Stores) -> None:
+    await house.workflow_runs.start(a_run(), told(1))
+    taken = await claimed(house, at=2)
+    gone = replace(taken.lease, run_id=WorkflowRunId("wfr_gone"))
+    journal = house.workflow_journal
+    lost = await journal.renew(WORKER, (taken.lease, gone), lease_s=LEASE_S, at=after(5))
+    assert lost == {gone.run_id}
+    assert await journal.recoverable(at=after(5 + LEASE_S - 1), limit=10) == ()
+    assert await journal.renew(WORKER, (), lease_s=LEASE_S, at=after(6)) == frozenset()

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from application.workflows.ports import ClaimedWorkflowRun, WorkflowLeaseLost
+from application.runs.ports import LeaseLost
+from application.workflows.ports import ClaimedWorkflowRun
 from domain.audit.event import AuditAction
 from domain.gateway.session import GatewaySession, ToolNames
 from domain.ids import GatewaySessionId, ThreadId, WorkerId, WorkflowId, WorkflowRunId
@@ -129,9 +130,9 @@ async def test_a_stop_that_ends_a_waiting_run_removes_its_tools(stores: Stores) 
 @pytest.mark.requirement("E4", "F6")
 async def test_a_worker_whose_run_was_taken_from_it_registers_nothing(stores: Stores) -> None:
     taken = await started(stores)
-    await stores.workflow_journal.recoverable(leases_lapsed_at=after(60), at=after(60), limit=9)
+    await stores.workflow_journal.recoverable(at=after(60), limit=9)
     await claimed(stores, at=61)
-    with pytest.raises(WorkflowLeaseLost):
+    with pytest.raises(LeaseLost):
         await registered(stores, taken, a_tool("a"))
     assert await stores.workflow_tools.of(ORG, nodes("a")) == ()
 

@@ -91,7 +91,7 @@ async def test_a_run_that_waits_for_an_agents_run_is_stored_as_it_is_and_not_tak
     ]
     assert event.data == {"pending": [{"node_id": "ask", "run_id": RUN, "asked": {"calls": []}}]}
     journal, late = house.workflow_journal, after(100_000)
-    assert await journal.recoverable(leases_lapsed_at=late, at=late, limit=10) == ()
+    assert await journal.recoverable(at=late, limit=10) == ()
     assert await journal.claim(ID, WORKER, lease_s=LEASE_S, at=late) is None
 
 
@@ -108,12 +108,12 @@ async def test_it_is_taken_up_and_workers_are_woken_when_the_agents_run_does_not
         await happens(house, call_id)
         assert await bell.wait(5)
     journal, now = house.workflow_journal, after(6)
-    assert await journal.recoverable(leases_lapsed_at=now, at=now, limit=10) == (ID,)
+    assert await journal.recoverable(at=now, limit=10) == (ID,)
     taken = await journal.claim(ID, WORKER, lease_s=LEASE_S, at=now)
     assert taken is not None
     assert taken.run.nodes["ask"].status is NodeStatus.WAITING
     assert (await types(house))[-1] is WorkflowEventType.RESUMED
-    assert await journal.recoverable(leases_lapsed_at=now, at=now, limit=10) == ()
+    assert await journal.recoverable(at=now, limit=10) == ()
 
 
 async def test_what_an_agents_run_waits_for_is_not_answered_as_a_question(house: Stores) -> None:

@@ -74,7 +74,7 @@ class InMemoryRunLeases:
         stored.run = replace(stored.run, active_s=active_s)
         return True
 
-    async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
+    async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[RunId, ...]:
         """Runs to submit again."""
         runs = sorted(self._state.runs.values(), key=lambda stored: (stored.run.created_at, stored.run.id))
         lapsed = [
@@ -82,7 +82,7 @@ class InMemoryRunLeases:
             for stored in runs
             if stored.run.status is RunStatus.IN_PROGRESS
             and stored.lease_until is not None
-            and stored.lease_until <= at
+            and (sole_owner or stored.lease_until <= at)
         ][:limit]
         for stored in lapsed:
             stored.put_back(lapsed=True)

@@ -5,13 +5,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from application.runs.idempotency import idempotency_key_reused
-from application.runs.ports import KEY_LIFETIME, IdempotencyKey
+from application.runs.ports import KEY_LIFETIME, IdempotencyKey, LeaseLost
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from application.workflows.ports import (
     ClaimedWorkflowRun,
     WorkflowLease,
-    WorkflowLeaseLost,
     WorkflowRunFilter,
     workflow_control_topic,
     workflow_events_topic,
@@ -138,13 +137,15 @@ class InMemoryWorkflowRunStore:
         lease = WorkflowLease(run_id=run.id, organization_id=run.organization_id, epoch=run.epoch)
         return ClaimedWorkflowRun(lease=lease, run=run, definition=self._definition(run))
 
-    async def renew(self, lease: WorkflowLease, *, lease_s: float, at: datetime) -> bool:
-        """Extend a lease."""
-        stored = self._held(lease)
-        if stored is None:
-            return False
-        stored.lease_until = at + timedelta(seconds=lease_s)
-        return True
+    async def renew(
+        self, worker_id: WorkerId, leases: tuple[WorkflowLease, ...], *, lease_s: float, at: datetime
+    ) -> frozenset[WorkflowRunId]:
+        """Extend all leases."""
+        held = {lease.run_id: self._held(lease) for lease in leases}
+        for stored in held.values():
+            if stored is not None:
+                stored.lease_until = at + timedelta(seconds=lease_s)
+        return frozenset(run_id for run_id, stored in held.items() if stored is None)
 
     async def commit(
         self,
@@ -158,16 +159,16 @@ class InMemoryWorkflowRunStore:
         """Store the run as it is now."""
         stored = self._held(lease)
         if stored is None:
-            raise WorkflowLeaseLost
+            raise LeaseLost(lease.run_id)
         after = replace(run, cancel_requested_by=stored.run.cancel_requested_by)
         self._state.record(*audit)
         stored.tools |= {tool.node_id: tool for tool in registered}
         return self._write(stored, stored.run, after, at=at)
 
-    async def recoverable(self, *, leases_lapsed_at: datetime, at: datetime, limit: int) -> tuple[WorkflowRunId, ...]:
+    async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[WorkflowRunId, ...]:
         """Runs to submit again."""
         for stored in self._state.workflow_runs.values():
-            lapsed = stored.lease_until is not None and stored.lease_until <= leases_lapsed_at
+            lapsed = stored.lease_until is not None and (sole_owner or stored.lease_until <= at)
             if stored.run.status is WorkflowRunStatus.IN_PROGRESS and lapsed:
                 stored.run = stored.run.handed_back()
         found = sorted(

@@ -220,9 +220,10 @@ class RunLeases(Protocol):
         together; `lapses` stays as it is. False if the lease was lost."""
         ...
 
-    async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
-        """Runs to submit again: first those in progress whose lease has lapsed at `at`, which are put back to QUEUED by
-        this call (fencing their former worker, and counted in `lapses`), then queued ones that may be claimed; oldest first, `limit` in all."""
+    async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[RunId, ...]:
+        """Runs to submit again: first those in progress whose lease has expired at `at`, which are put back to QUEUED by
+        this call (fencing their former worker, and counted in `lapses`), then queued ones that may be claimed; oldest first,
+        `limit` in all. For the `sole_owner` of the database every lease has expired."""
         ...
 
 
@@ -237,9 +238,9 @@ class StepOutcome:
 
 
 class LeaseLost(Exception):
-    """Another worker has the run now, or it was cancelled from outside: this worker must write nothing more."""
+    """Another worker has the run now, or the run ended from outside: this worker must write nothing more."""
 
-    def __init__(self, run_id: RunId) -> None:
+    def __init__(self, run_id: str) -> None:
         super().__init__(f"the lease on {run_id} is lost")
         self.run_id = run_id
 

@@ -5,6 +5,9 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
+from application.runs.execution.active_runs import ActiveRuns
+from application.runs.execution.interruption import Interrupted, StopSignal
+from application.runs.ports import LeaseLost
 from application.system.ports import Clock, IdSource
 from application.system.wakeups import Subscription, Wakeups
 from application.tracing.ports import WorkflowRecord, WorkflowTracer
@@ -22,14 +25,14 @@ from application.workflows.output_bounds import output_fault
 from application.workflows.ports import (
     ClaimedWorkflowRun,
     WorkflowJournal,
-    WorkflowLeaseLost,
+    WorkflowLease,
     WorkflowRunStore,
     workflow_control_topic,
 )
 from application.workflows.workflow_audit import ended_entry
 from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError
-from domain.ids import RunId, WorkerId, WorkflowRunId
+from domain.ids import RunId, WorkflowRunId
 from domain.tools.wired import RegisteredTool
 from domain.workflows.compiler import compile_workflow
 from domain.workflows.decision import Outlook, WorkflowDecision, abandoned, decide
@@ -40,8 +43,6 @@ from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 
 logger = logging.getLogger(__name__)
 
-LEASE_S = 15.0
-RENEW_EVERY_S = 5.0
 CONTROL_REREAD_S = 5.0
 """How often a cancel request is looked for even if nobody rang."""
 
@@ -49,9 +50,12 @@ NodeOutcome = Succeeded | AwaitsAnswer | Registered | NodeError
 
 
 class AdvanceWorkflow:
-    """Rules: claiming decides who executes; a node's outcome is stored together with what follows from it, so a finished
-    node is never executed again; what an unfinished one had begun is taken up, repeated if that does no harm, or
-    failed as unknown; a stop from outside ends the agents' runs of the workflow, too; a lost lease writes nothing."""
+    """Rules:
+    - Claiming decides who executes. A lost lease writes nothing.
+    - The outcome of a node is stored together with what follows from it, so a finished node is never executed again.
+    - An unfinished node of a former worker is continued, repeated if that does no harm, or failed as unknown.
+    - A stop from outside ends the runs of the workflow's agents, too.
+    """
 
     def __init__(
         self,
@@ -62,7 +66,7 @@ class AdvanceWorkflow:
         agents: AgentExecutor,
         tools: ToolRegistrar,
         wakeups: Wakeups,
-        worker_id: WorkerId,
+        active_runs: ActiveRuns[WorkflowLease],
         clock: Clock,
         ids: IdSource,
         tracer: WorkflowTracer,
@@ -74,7 +78,7 @@ class AdvanceWorkflow:
         self._agents = agents
         self._tools = tools
         self._wakeups = wakeups
-        self._worker_id = worker_id
+        self._active_runs = active_runs
         self._clock = clock
         self._ids = ids
 
@@ -82,18 +86,23 @@ class AdvanceWorkflow:
         """Returns when this worker is done with the run, or at once if the run is not to be had. Cancelling it hands the
         run back."""
         async with self._wakeups.subscribe(workflow_control_topic(run_id)) as control:
-            claimed = await self._journal.claim(run_id, self._worker_id, lease_s=LEASE_S, at=self._clock.now())
+            active, began = self._active_runs, self._clock.monotonic()
+            claimed = await self._journal.claim(run_id, active.worker_id, lease_s=active.lease_s, at=self._clock.now())
             if claimed is None:
                 return
             ids = {"workflow_run_id": run_id, "organization_id": claimed.run.organization_id}
-            drive = _Drive(self, claimed, control)
+            stop = StopSignal()
+            active.add(claimed.lease, stop, claimed_at=began)
+            drive = _Drive(self, claimed, control, stop)
             try:
                 await drive.to_its_end()
-            except WorkflowLeaseLost:
-                logger.warning("lease on a workflow run lost, left alone", extra=ids)
+            except (LeaseLost, Interrupted):
+                logger.warning("lease lost; workflow run abandoned", extra=ids)
             except asyncio.CancelledError:
                 await asyncio.shield(drive.hand_back())
                 raise
+            finally:
+                active.remove(claimed.lease)
 
     # --- what a drive needs ---
 
@@ -111,7 +120,7 @@ class AdvanceWorkflow:
             return too_large or outcome
         except NodeFailed as failure:
             return failure.error
-        except WorkflowLeaseLost:
+        except LeaseLost:
             raise
         except Exception as error:
             if isinstance(error, TimeoutError) and deadline.expired():
@@ -145,10 +154,6 @@ class AdvanceWorkflow:
         """The run has ended, and its tools with it."""
         await self._tools.release(run, plan)
 
-    async def renew(self, claimed: ClaimedWorkflowRun) -> bool:
-        """Keep the lease. False if it is lost."""
-        return await self._journal.renew(claimed.lease, lease_s=LEASE_S, at=self._clock.now())
-
     async def cancel_requested_by(self, run: WorkflowRun) -> str | None:
         """Who asked the run to stop."""
         stored = await self._runs.get(run.organization_id, run.id)
@@ -172,10 +177,13 @@ class AdvanceWorkflow:
 class _Drive:
     """One worker's time with a workflow run."""
 
-    def __init__(self, house: AdvanceWorkflow, claimed: ClaimedWorkflowRun, control: Subscription) -> None:
+    def __init__(
+        self, house: AdvanceWorkflow, claimed: ClaimedWorkflowRun, control: Subscription, stop: StopSignal
+    ) -> None:
         self._house = house
         self._claimed = claimed
         self._control = control
+        self._stop = stop
         self._run = claimed.run
         self._nodes = dict(claimed.run.nodes)
         self._registered: dict[str, RegisteredTool] = {}
@@ -183,11 +191,9 @@ class _Drive:
         self._tasks: dict[str, asyncio.Task[NodeOutcome]] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._writing = asyncio.Lock()
-        self._lost = asyncio.Event()
 
     async def to_its_end(self) -> None:
-        """Until the run has ended or waits. Raises WorkflowLeaseLost."""
-        renewing = asyncio.create_task(self._keep_lease())
+        """Until the run has ended or waits. Raises LeaseLost and Interrupted."""
         try:
             plan = compile_workflow(self._claimed.definition).plan
             if plan is None:
@@ -200,9 +206,9 @@ class _Drive:
             if self._run.status.is_terminal:
                 await self._house.release_tools(self._run, plan)
         finally:
-            renewing.cancel()
             await self._stop_tasks(tuple(self._tasks))
-            await asyncio.wait((renewing, *self._end_watches(tuple(self._watches))))
+            if watches := self._end_watches(tuple(self._watches)):
+                await asyncio.wait(watches)
 
     async def hand_back(self) -> None:
         """Give the run to another worker; it goes on where this one stopped."""
@@ -215,8 +221,8 @@ class _Drive:
                         tuple(self._registered.values()),
                         tuple(self._noted),
                     )
-        except WorkflowLeaseLost:
-            logger.warning("lease on a workflow run lost, left alone", extra={"workflow_run_id": self._run.id})
+        except LeaseLost:
+            logger.warning("lease lost; workflow run abandoned", extra={"workflow_run_id": self._run.id})
         except Exception:
             logger.exception("a workflow run could not be handed back", extra={"workflow_run_id": self._run.id})
 
@@ -343,19 +349,16 @@ class _Drive:
         if decision.wake_at is not None:
             wait_s = min(wait_s, max(0.0, (decision.wake_at - self._house.clock.now()).total_seconds()))
         bell = asyncio.create_task(self._control.wait(wait_s))
-        lost = asyncio.create_task(self._lost.wait())
         try:
-            happening = (bell, lost, *self._tasks.values(), *self._watches.values())
-            await asyncio.wait(happening, return_when=asyncio.FIRST_COMPLETED)
-            if self._lost.is_set():
-                raise WorkflowLeaseLost
+            with self._stop.interruptible(None):
+                happening = (bell, *self._tasks.values(), *self._watches.values())
+                await asyncio.wait(happening, return_when=asyncio.FIRST_COMPLETED)
             if bell.done():
                 actor = await self._house.cancel_requested_by(self._run)
                 self._run = replace(self._run, cancel_requested_by=actor)
         finally:
             bell.cancel()
-            lost.cancel()
-            await asyncio.wait((bell, lost))
+            await asyncio.wait((bell,))
 
     async def _collect(self, plan: Plan) -> None:
         now = self._house.clock.now()
@@ -386,13 +389,3 @@ class _Drive:
                 for node_id in tools:
                     del self._registered[node_id]
                 del self._noted[: len(noted)]
-
-    async def _keep_lease(self) -> None:
-        while True:
-            await asyncio.sleep(RENEW_EVERY_S)
-            try:
-                if not await self._house.renew(self._claimed):
-                    self._lost.set()
-                    return
-            except Exception:
-                logger.exception("a workflow run's lease could not be renewed", extra={"workflow_run_id": self._run.id})

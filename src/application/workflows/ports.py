@@ -173,10 +173,6 @@ class WorkflowToolStore(Protocol):
         ...
 
 
-class WorkflowLeaseLost(Exception):
-    """Another worker has the run now: this one must write nothing more."""
-
-
 class WorkflowJournal(Protocol):
     """Writing into a claimed workflow run; each method is one transaction."""
 
@@ -186,8 +182,10 @@ class WorkflowJournal(Protocol):
         """Take a run that is queued, or whose `wake_at` has come. None if it is not to be had."""
         ...
 
-    async def renew(self, lease: WorkflowLease, *, lease_s: float, at: datetime) -> bool:
-        """Extend a lease. False if it is lost."""
+    async def renew(
+        self, worker_id: WorkerId, leases: tuple[WorkflowLease, ...], *, lease_s: float, at: datetime
+    ) -> frozenset[WorkflowRunId]:
+        """Extend all leases in one statement; returns the runs whose lease is lost (or over, the run having ended)."""
         ...
 
     async def commit(
@@ -201,12 +199,13 @@ class WorkflowJournal(Protocol):
     ) -> WorkflowRun:
         """Store the run as it is now, with the nodes that changed, the tools that became ready, and the events that tell of
         it; `last_seq` and `cancel_requested_by` stay as stored. A run that ends has no tools any more. Returns it so. Raises
-        WorkflowLeaseLost; then nothing was stored."""
+        LeaseLost; then nothing was stored."""
         ...
 
-    async def recoverable(self, *, leases_lapsed_at: datetime, at: datetime, limit: int) -> tuple[WorkflowRunId, ...]:
-        """Runs to submit again: those whose lease has lapsed, which are put back to QUEUED by this call (fencing their
-        former worker), queued ones, and waiting ones whose `wake_at` has come."""
+    async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[WorkflowRunId, ...]:
+        """Runs to submit again: those whose lease has expired at `at`, which are put back to QUEUED by this call (fencing
+        their former worker), queued ones, and waiting ones whose `wake_at` has come. For the `sole_owner` of the database
+        every lease has expired."""
         ...
 
 

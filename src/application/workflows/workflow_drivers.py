@@ -3,35 +3,29 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
 
-from application.runs.ports import RunQueue
-from application.system.ports import Clock
+from application.runs.execution.recover_runs import SWEEP_EVERY_S, RecoverRuns
 from application.system.wakeups import Wakeups
-from application.workflows.ports import WORKFLOWS_TOPIC, WorkflowJournal
-from domain.ids import RunId, WorkflowRunId
+from application.workflows.ports import WORKFLOWS_TOPIC
+from domain.ids import WorkflowRunId
 
 logger = logging.getLogger(__name__)
 
-SWEEP_EVERY_S = 2.0
-_BATCH = 1_000
-_ALL_LEASES = timedelta(days=1)
 
 Advance = Callable[[WorkflowRunId], Awaitable[None]]
 
 
 class WorkflowDrivers:
-    """Rules: one driver for a run at a time; a ring for one that is being advanced is heard once that is over; a fault of
-    one touches no other; the sweep trusts leases, not the queue."""
+    """Rules:
+    - A run has one driver at a time.
+    - A run submitted while it is being advanced is advanced once more after that.
+    - A failure of one run touches no other.
+    """
 
-    def __init__(
-        self, *, advance: Advance, journal: WorkflowJournal, queue: RunQueue, wakeups: Wakeups, clock: Clock
-    ) -> None:
+    def __init__(self, *, advance: Advance, recover: RecoverRuns, wakeups: Wakeups) -> None:
         self._wakeups = wakeups
         self._advance = advance
-        self._journal = journal
-        self._queue = queue
-        self._clock = clock
+        self._recover = recover
         self._driving: dict[WorkflowRunId, asyncio.Task[None]] = {}
         self._again: set[WorkflowRunId] = set()
         self._stopped = False
@@ -54,22 +48,13 @@ class WorkflowDrivers:
         if driving:
             await asyncio.wait(driving)
 
-    async def recover(self, *, sole_owner: bool = False) -> int:
-        """Ring for runs that nobody advances: queued ones, those of lost workers, those whose time has come. With
-        `sole_owner`, leases that have not lapsed count as dead."""
-        now = self._clock.now()
-        lapsed_at = now + (_ALL_LEASES if sole_owner else timedelta(0))
-        found = await self._journal.recoverable(leases_lapsed_at=lapsed_at, at=now, limit=_BATCH)
-        await self._queue.submit(*(RunId(run_id) for run_id in found))
-        return len(found)
-
     async def keep(self) -> None:
         """Sweep until cancelled, and whenever a run has gone on that a workflow run may have waited for."""
         async with self._wakeups.subscribe(WORKFLOWS_TOPIC) as bell:
             while True:
                 await bell.wait(SWEEP_EVERY_S)
                 try:
-                    await self.recover()
+                    await self._recover.execute()
                 except Exception:
                     logger.exception("sweep for workflow runs failed")
 

@@ -22,6 +22,7 @@ from application.runs.stop_run import StopRun
 from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.runs.watch_run import WatchRun
+from domain.runs.lease import Lease
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
 from infrastructure.containers.models import Models
@@ -35,7 +36,7 @@ from infrastructure.persistence.runs.unfinished_runs import SqlUnfinishedRuns
 class Runs(containers.DeclarativeContainer):
     """From a claim to the last step, and what clients ask of it."""
 
-    active_runs: providers.Provider[ActiveRuns] = providers.Singleton(
+    active_runs: providers.Provider[ActiveRuns[Lease]] = providers.Singleton(
         ActiveRuns,
         leases=Storage.leases,
         clock=Surroundings.clock,

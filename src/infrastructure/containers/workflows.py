@@ -2,6 +2,8 @@
 
 from dependency_injector import containers, providers
 
+from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
+from application.runs.execution.recover_runs import RecoverRuns
 from application.workflows.advance_workflow import AdvanceWorkflow
 from application.workflows.agent_step import AgentStep
 from application.workflows.create_workflow import CreateWorkflow
@@ -9,7 +11,7 @@ from application.workflows.delete_workflow import DeleteWorkflow
 from application.workflows.http_step import BoundInputs, HttpStep
 from application.workflows.local_steps import LocalSteps
 from application.workflows.mcp_step import McpStep
-from application.workflows.ports import WorkflowStore
+from application.workflows.ports import WorkflowLease, WorkflowStore
 from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
 from application.workflows.resume_workflow_run import ResumeWorkflowRun
 from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns, WatchWorkflowRun
@@ -82,6 +84,13 @@ class Workflows(containers.DeclarativeContainer):
         expressions=Tools.expressions,
         clock=Surroundings.clock,
     )
+    active_workflow_runs: providers.Provider[ActiveRuns[WorkflowLease]] = providers.Singleton(
+        ActiveRuns,
+        leases=Storage.workflow_runs,
+        clock=Surroundings.clock,
+        worker_id=Surroundings.worker_id,
+        settings=LeaseSettings(),
+    )
     advance_workflow: providers.Provider[AdvanceWorkflow] = providers.Singleton(
         AdvanceWorkflow,
         runs=Storage.workflow_runs,
@@ -102,18 +111,19 @@ class Workflows(containers.DeclarativeContainer):
         agents=agent_step,
         tools=tool_step,
         wakeups=Surroundings.wakeups,
-        worker_id=Surroundings.worker_id,
+        active_runs=active_workflow_runs,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
         tracer=Surroundings.tracer,
     )
+    recover_workflow_runs: providers.Provider[RecoverRuns] = providers.Singleton(
+        RecoverRuns, leases=Storage.workflow_runs, queue=Storage.run_queue, clock=Surroundings.clock
+    )
     workflow_drivers: providers.Provider[WorkflowDrivers] = providers.Singleton(
         WorkflowDrivers,
         advance=advance_workflow.provided.execute,
-        journal=Storage.workflow_runs,
-        queue=Storage.run_queue,
+        recover=recover_workflow_runs,
         wakeups=Surroundings.wakeups,
-        clock=Surroundings.clock,
     )
     start_workflow_run: providers.Provider[StartWorkflowRun] = providers.Singleton(
         StartWorkflowRun,

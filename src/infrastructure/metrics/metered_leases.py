@@ -34,5 +34,5 @@ class MeteredRunLeases:
     async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
         return await self._leases.hand_back(lease, active_s=active_s, at=at)
 
-    async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
-        return await self._leases.recoverable(at=at, limit=limit)
+    async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[RunId, ...]:
+        return await self._leases.recoverable(at=at, limit=limit, sole_owner=sole_owner)

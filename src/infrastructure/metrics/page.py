@@ -9,6 +9,7 @@ from application.metrics.ports import Backlog, BacklogReader
 from application.runs.execution.active_runs import ActiveRuns
 from application.system.ports import Clock
 from domain.errors import ServiceError
+from domain.runs.lease import Lease
 from domain.runs.run import TERMINAL_STATUSES, RunStatus
 from domain.workflows.run import WorkflowRunStatus
 from infrastructure.metrics.instruments import Instruments
@@ -28,7 +29,7 @@ class PrometheusPage:
         *,
         instruments: Instruments,
         backlog: BacklogReader,
-        active_runs: ActiveRuns,
+        active_runs: ActiveRuns[Lease],
         clock: Clock,
         fresh_s: float = FRESH_S,
     ) -> None:

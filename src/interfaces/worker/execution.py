@@ -38,6 +38,7 @@ async def executing(container: Container) -> AsyncIterator[None]:
     tasks = [
         asyncio.create_task(_consume(container), name="run-queue"),
         asyncio.create_task(active_runs.keep(), name="leases"),
+        asyncio.create_task(container.active_workflow_runs().keep(), name="workflow-leases"),
         asyncio.create_task(
             every(recover_runs.SWEEP_EVERY_S, container.recover_runs().execute, task="recovery"), name="recovery"
         ),
@@ -79,7 +80,7 @@ async def _consume(container: Container) -> None:
 async def _recover(container: Container) -> None:
     owns_database = container.settings().postgres_url is None
     recovered = await container.recover_runs().execute(sole_owner=owns_database)
-    recovered += await container.workflow_drivers().recover(sole_owner=owns_database)
+    recovered += await container.recover_workflow_runs().execute(sole_owner=owns_database)
     if recovered:
         logger.info("runs recovered", extra={"runs": recovered})
     if owns_database:

@@ -1,16 +1,16 @@
-"""The runs this worker executes: their leases are renewed together, and they are stopped or drained together."""
+"""The runs or workflow runs that this worker executes: leases are renewed together, and runs stopped or drained together."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar
 
 from application.runs.execution.interruption import StopReason, StopSignal
-from application.runs.ports import RunLeases
 from application.system.ports import Clock
 from domain.errors import is_storage_away
-from domain.ids import RunId, WorkerId
-from domain.runs.lease import Lease
+from domain.ids import WorkerId
 
 logger = logging.getLogger(__name__)
 
@@ -28,22 +28,55 @@ class LeaseSettings:
     margin_s: float = 2.0
 
 
+class Leased(Protocol):
+    """A lease of any kind of run."""
+
+    @property
+    def run_id(self) -> str:
+        """The run that may be executed."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """The lease is valid while the stored run has this epoch."""
+        ...
+
+
+LeaseT = TypeVar("LeaseT", bound=Leased)
+_RenewedT_contra = TypeVar("_RenewedT_contra", bound=Leased, contravariant=True)
+
+
+class LeaseRenewal(Protocol[_RenewedT_contra]):
+    """The part of a store of leases that renews them."""
+
+    async def renew(
+        self, worker_id: WorkerId, leases: tuple[_RenewedT_contra, ...], *, lease_s: float, at: datetime
+    ) -> frozenset[str]:
+        """Extend all leases; returns the runs whose lease is lost."""
+        ...
+
+
 @dataclass(slots=True, kw_only=True)
-class _Held:
-    lease: Lease
+class _Held(Generic[LeaseT]):
+    lease: LeaseT
     stop: StopSignal
     renewed_at: float
 
 
-class ActiveRuns:
-    """Rules: a lease counts from before the statement that renews it; a run whose lease is lost is stopped and writes
-    nothing more; when the store cannot be reached, leases lapse by the clock and nothing is sent on them."""
+class ActiveRuns(Generic[LeaseT]):
+    """Rules:
+    - A lease is valid from before the statement that renews it.
+    - A run whose lease is lost is stopped and writes nothing more.
+    - When the store cannot be reached, leases expire by the clock, and nothing is sent on them.
+    """
 
-    def __init__(self, *, leases: RunLeases, clock: Clock, worker_id: WorkerId, settings: LeaseSettings) -> None:
+    def __init__(
+        self, *, leases: LeaseRenewal[LeaseT], clock: Clock, worker_id: WorkerId, settings: LeaseSettings
+    ) -> None:
         self._leases = leases
         self._clock = clock
         self._settings = settings
-        self._held: dict[RunId, _Held] = {}
+        self._held: dict[str, _Held[LeaseT]] = {}
         self._draining = False
         self.worker_id = worker_id
 
@@ -57,7 +90,7 @@ class ActiveRuns:
         """How many runs this worker has in its hands."""
         return len(self._held)
 
-    def add(self, lease: Lease, stop: StopSignal, *, claimed_at: float) -> Callable[[], bool]:
+    def add(self, lease: LeaseT, stop: StopSignal, *, claimed_at: float) -> Callable[[], bool]:
         """Keep a claimed run; returns the question whether its lease still holds. `claimed_at`: monotonic, before the
         claim."""
         held = _Held(lease=lease, stop=stop, renewed_at=claimed_at)
@@ -67,7 +100,7 @@ class ActiveRuns:
         life_s = self._settings.lease_s - self._settings.margin_s
         return lambda: self._clock.monotonic() < held.renewed_at + life_s
 
-    def remove(self, lease: Lease) -> None:
+    def remove(self, lease: LeaseT) -> None:
         """The run is out of this worker's hands."""
         held = self._held.get(lease.run_id)
         if held is not None and held.lease.epoch == lease.epoch:

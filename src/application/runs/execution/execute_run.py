@@ -53,7 +53,7 @@ class ExecuteRun:
         queue: RunQueue,
         wakeups: Wakeups,
         loop: AgentLoop,
-        active_runs: ActiveRuns,
+        active_runs: ActiveRuns[Lease],
         connections: McpConnections,
         tracer: Tracer,
         trace_ended: TraceEndedRun,

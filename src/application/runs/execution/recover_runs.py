@@ -1,27 +1,38 @@
-"""Rings again for runs that nobody executes: queued ones whose doorbell was lost, and those of dead workers."""
+"""Submits runs or workflow runs again that no worker executes: queued ones that the queue lost, and those of dead workers."""
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
 
-from application.runs.ports import RunLeases, RunQueue
+from application.runs.ports import RunQueue
 from application.system.ports import Clock
+from domain.ids import RunId
 
 SWEEP_EVERY_S = 2.0
 _BATCH = 1_000
-_ALL_LEASES = timedelta(days=1)
+
+
+class Recoverable(Protocol):
+    """The part of a store of leases that finds runs without a worker."""
+
+    async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> Sequence[str]:
+        """Runs to submit again; expired leases are fenced."""
+        ...
 
 
 class RecoverRuns:
-    """Rules: the sweep trusts leases, not the queue; a process that owns the database alone knows at start that every lease
-    is dead."""
+    """Rules:
+    - Leases decide, not the queue.
+    - The only process of a database knows at its start that every lease is dead.
+    """
 
-    def __init__(self, *, leases: RunLeases, queue: RunQueue, clock: Clock) -> None:
+    def __init__(self, *, leases: Recoverable, queue: RunQueue, clock: Clock) -> None:
         self._leases = leases
         self._queue = queue
         self._clock = clock
 
     async def execute(self, *, sole_owner: bool = False) -> int:
-        """Submit what can be executed now; returns how many. With `sole_owner`, leases that have not lapsed count as dead."""
-        at = self._clock.now() + (_ALL_LEASES if sole_owner else timedelta(0))
-        found = await self._leases.recoverable(at=at, limit=_BATCH)
-        await self._queue.submit(*found)
+        """Submit what can be executed now; returns how many. With `sole_owner`, valid leases are treated as expired."""
+        found = await self._leases.recoverable(at=self._clock.now(), limit=_BATCH, sole_owner=sole_owner)
+        await self._queue.submit(*(RunId(run_id) for run_id in found))
         return len(found)

@@ -17,6 +17,7 @@ from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
 from infrastructure.persistence.agents.rows import ask_newest_version
+from infrastructure.persistence.columns.leases import expired_by, held_after, renewing
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.database import SYSTEM, Database, is_duplicate
 from infrastructure.persistence.engine.prepared import Prepared
@@ -57,12 +58,7 @@ _newest_reply_event = Prepared(
     .order_by(run_event.c.seq.desc())
     .limit(1)
 )
-_renew = (
-    update(run)
-    .where(run.c.id.in_(bindparam("run_ids", expanding=True)), run.c.worker_id == bindparam("of_worker"), _in_progress)
-    .values(lease_expires_at=bindparam("new_expiry"))
-    .returning(run.c.id, run.c.epoch)
-)
+_renew = renewing(run)
 _hand_back = (
     update(run)
     .where(run.c.id == bindparam("run_id"), run.c.epoch == bindparam("lease_epoch"), _in_progress)
@@ -170,16 +166,10 @@ class SqlRunLeases:
         """Extend all leases; returns the runs whose lease is lost."""
         if not leases:
             return frozenset()
-        wanted = {
-            "run_ids": sorted({lease.run_id for lease in leases}),
-            "of_worker": worker_id,
-            "new_expiry": at + timedelta(seconds=lease_s),
-        }
-
-        def unit(connection: Connection) -> set[tuple[str, int]]:
-            return {(row.id, row.epoch) for row in connection.execute(_renew, wanted)}
-
-        held = await self._database.write(unit, scope=SYSTEM)
+        run_ids, until = [lease.run_id for lease in leases], at + timedelta(seconds=lease_s)
+        held = await self._database.write(
+            lambda connection: held_after(connection, _renew, worker_id, run_ids, until=until), scope=SYSTEM
+        )
         return frozenset(lease.run_id for lease in leases if (lease.run_id, lease.epoch) not in held)
 
     async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
@@ -192,17 +182,19 @@ class SqlRunLeases:
 
         return await self._database.write(unit, scope=lease.organization_id)
 
-    async def recoverable(self, *, at: datetime, limit: int) -> tuple[RunId, ...]:
+    async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[RunId, ...]:
         """Runs to submit again."""
+        moment = expired_by(at, sole_owner=sole_owner)
 
         def look(connection: Connection) -> tuple[RunId, ...] | None:
-            if connection.execute(_lapsed, {"moment": at, "limit": 1}).first() is not None:
+            if connection.execute(_lapsed, {"moment": moment, "limit": 1}).first() is not None:
                 return None
             return _claimable_runs(connection, but=[], limit=limit)
 
         def put_back(connection: Connection) -> tuple[RunId, ...]:
             lapsed = [
-                RunId(run_id) for run_id in connection.execute(_lapsed_here, {"moment": at, "limit": limit}).scalars()
+                RunId(run_id)
+                for run_id in connection.execute(_lapsed_here, {"moment": moment, "limit": limit}).scalars()
             ]
             if lapsed:
                 connection.execute(_recover, {"run_ids": lapsed}).all()

@@ -6,13 +6,12 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, and_, bindparam, or_, select, update
 
-from application.runs.ports import IdempotencyKey
+from application.runs.ports import IdempotencyKey, LeaseLost
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from application.workflows.ports import (
     ClaimedWorkflowRun,
     WorkflowLease,
-    WorkflowLeaseLost,
     WorkflowRunFilter,
     workflow_control_topic,
     workflow_events_topic,
@@ -27,6 +26,7 @@ from domain.workflows.definition_json import definition_from_json
 from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.leases import expired_by, held_after, renewing
 from infrastructure.persistence.columns.paging import newest_first
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import run as agent_run
@@ -75,11 +75,7 @@ _definition = select(workflow_version.c.name, workflow_version.c.graph).where(
 )
 _in_progress = _RUN.status == WorkflowRunStatus.IN_PROGRESS.value
 _is_due = and_(_RUN.status == WorkflowRunStatus.REQUIRES_ACTION.value, _RUN.wake_at <= bindparam("moment"))
-_renew = (
-    update(workflow_run)
-    .where(_this, _RUN.epoch == bindparam("of_epoch"), _in_progress)
-    .values(lease_expires_at=bindparam("until"))
-)
+_renew = renewing(workflow_run)
 # The agent's run is gone, does not wait any more, or waits for something else.
 _has_moved_on = (
     select(workflow_node_run.c.workflow_run_id)
@@ -265,12 +261,17 @@ class SqlWorkflowRunStore:
 
         return await self._database.write(unit, scope=SYSTEM, after_commit=told)
 
-    async def renew(self, lease: WorkflowLease, *, lease_s: float, at: datetime) -> bool:
-        """Extend a lease."""
-        wanted = {"of_run": lease.run_id, "of_epoch": lease.epoch, "until": at + timedelta(seconds=lease_s)}
-        return await self._database.write(
-            lambda connection: connection.execute(_renew, wanted).rowcount == 1, scope=SYSTEM
+    async def renew(
+        self, worker_id: WorkerId, leases: tuple[WorkflowLease, ...], *, lease_s: float, at: datetime
+    ) -> frozenset[WorkflowRunId]:
+        """Extend all leases; returns the runs whose lease is lost."""
+        if not leases:
+            return frozenset()
+        run_ids, until = [lease.run_id for lease in leases], at + timedelta(seconds=lease_s)
+        held = await self._database.write(
+            lambda connection: held_after(connection, _renew, worker_id, run_ids, until=until), scope=SYSTEM
         )
+        return frozenset(lease.run_id for lease in leases if (lease.run_id, lease.epoch) not in held)
 
     async def commit(
         self,
@@ -286,7 +287,7 @@ class SqlWorkflowRunStore:
         def unit(connection: Connection) -> WorkflowRun:
             row = connection.execute(_lock, _of(lease.organization_id, lease.run_id)).first()
             if row is None or row.epoch != lease.epoch or row.status != WorkflowRunStatus.IN_PROGRESS.value:
-                raise WorkflowLeaseLost
+                raise LeaseLost(lease.run_id)
             before = run_of(connection, row)
             after = replace(run, cancel_requested_by=before.cancel_requested_by)
             left = after.status is not WorkflowRunStatus.IN_PROGRESS
@@ -298,10 +299,9 @@ class SqlWorkflowRunStore:
 
         return await self._database.write(unit, scope=lease.organization_id, after_commit=self._told)
 
-    async def recoverable(self, *, leases_lapsed_at: datetime, at: datetime, limit: int) -> tuple[WorkflowRunId, ...]:
+    async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[WorkflowRunId, ...]:
         """Runs to submit again."""
-
-        lapsed = {"lapsed_at": leases_lapsed_at}
+        lapsed = {"lapsed_at": expired_by(at, sole_owner=sole_owner)}
         # Looked for by a reader first: mostly there is nothing to write.
         if await self._database.read(lambda connection: connection.execute(_lapsed, lapsed).first(), scope=SYSTEM):
             await self._database.write(lambda connection: connection.execute(_put_back, lapsed).rowcount, scope=SYSTEM)

@@ -84,8 +84,7 @@ class Ports:
 
     def use_state(self, state: InMemoryState) -> None:
         self.state = state
-        self.reader = InMemoryRunStore(state, InProcessWakeups())
-        self.runs: RunStore = self.reader
+        self.reader = self.runs = InMemoryRunStore(state, InProcessWakeups())
 
     async def resume(
         self, *results: ClientToolResult, by: Principal = REQUESTER, approvals: tuple[CallDecision, ...] = ()

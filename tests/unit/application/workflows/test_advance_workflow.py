@@ -8,6 +8,7 @@ from typing import NoReturn
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.runs.ports import LeaseLost
 from application.system.wakeups import Subscription, Wakeups
 from application.tracing.ports import WorkflowRecord, WorkflowTracer
 from application.workflows.advance_workflow import AdvanceWorkflow
@@ -23,11 +24,10 @@ from application.workflows.ports import (
     ClaimedWorkflowRun,
     WorkflowJournal,
     WorkflowLease,
-    WorkflowLeaseLost,
     WorkflowRunStore,
 )
 from domain.errors import ErrorKind, ServiceError
-from domain.ids import RunId, WorkerId
+from domain.ids import RunId
 from domain.workflows.execution import NodeRun, NodeStatus
 from domain.workflows.graph import NodeDefinition, NodeKind
 from domain.workflows.plan import PlannedNode
@@ -35,6 +35,7 @@ from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 from tests.builders import ORG, START
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.refusals import refused, storage_away
+from tests.unit.application.workflows.workflow_house import workflow_leases
 from tests.workflow_builders import WORKFLOW_RUN, a_workflow_run, agent, entrypoint, planned, tool, transform, workflow
 
 STORY = (entrypoint(), transform("end"), "start -> end")
@@ -78,7 +79,7 @@ class Ports:
             agents=self.agents,
             tools=self.tools,
             wakeups=self.wakeups,
-            worker_id=WorkerId("worker_1"),
+            active_runs=workflow_leases(self.journal, FixedClock()),
             clock=FixedClock(),
             ids=SequentialIds(),
             tracer=self.tracer,
@@ -213,7 +214,7 @@ async def test_a_run_whose_end_cannot_be_stored_is_not_traced_and_keeps_its_tool
 
 @pytest.mark.requirement("E4")
 async def test_a_worker_that_lost_its_lease_at_a_commit_writes_nothing_more(ports: Ports) -> None:
-    ports.fail_the_last_commit(WorkflowLeaseLost())
+    ports.fail_the_last_commit(LeaseLost(WORKFLOW_RUN))
 
     await ports.advance()
 
@@ -224,7 +225,7 @@ async def test_a_worker_that_lost_its_lease_at_a_commit_writes_nothing_more(port
 @pytest.mark.requirement("E4")
 async def test_a_lease_that_is_lost_while_an_agents_run_is_noted_is_no_failure_of_the_node(ports: Ports) -> None:
     async def begins_a_run(node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded:
-        ports.journal.commit.side_effect = WorkflowLeaseLost
+        ports.journal.commit.side_effect = LeaseLost(WORKFLOW_RUN)
         await context.note_run(node.id, RunId("run_guide"))
         raise AssertionError("the lease is lost")
 
@@ -376,7 +377,7 @@ async def test_a_cancelled_worker_hands_the_run_back_as_queued(ports: Ports) -> 
     ports.assert_no_end()
 
 
-@pytest.mark.parametrize("error", [storage_away(), WorkflowLeaseLost()], ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("error", [storage_away(), LeaseLost(WORKFLOW_RUN)], ids=lambda error: type(error).__name__)
 async def test_a_cancelled_worker_ends_even_if_the_run_cannot_be_handed_back(ports: Ports, error: Exception) -> None:
     ports.hold_nodes()
     working = asyncio.create_task(ports.advance())

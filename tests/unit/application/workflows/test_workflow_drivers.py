@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from application.runs.execution.recover_runs import RecoverRuns
 from application.workflows.workflow_drivers import WorkflowDrivers
 from domain.ids import RunId, WorkflowRunId
 from tests.unit.application.workflows.workflow_house import RUN, WorkflowHouse
@@ -40,9 +41,11 @@ class Advancing:
 
 
 def drivers(advancing: Advancing, queue: Rung, house: WorkflowHouse) -> WorkflowDrivers:
-    return WorkflowDrivers(
-        advance=advancing, journal=house.journal, queue=queue, wakeups=house.wakeups, clock=house.clock
-    )
+    return WorkflowDrivers(advance=advancing, recover=recovering(queue, house), wakeups=house.wakeups)
+
+
+def recovering(queue: Rung, house: WorkflowHouse) -> RecoverRuns:
+    return RecoverRuns(leases=house.journal, queue=queue, clock=house.clock)
 
 
 async def next_of(advancing: Advancing) -> WorkflowRunId:
@@ -90,21 +93,21 @@ async def test_stopping_ends_every_driver_and_begins_none() -> None:
 @pytest.mark.requirement("E7", "F4")
 async def test_what_nobody_advances_is_rung_for() -> None:
     queue, house = Rung(), WorkflowHouse(entrypoint())
-    driving = drivers(Advancing(), queue, house)
-    assert await driving.recover() == 0
+    recover = recovering(queue, house)
+    assert await recover.execute() == 0
     await house.start()
-    assert await driving.recover() == 1
+    assert await recover.execute() == 1
     await house.killed_at(1)
     queue.rung.clear()
-    assert await driving.recover() == 1
+    assert await recover.execute() == 1
     assert queue.rung == [RunId(RUN)]
 
 
 async def test_who_owns_the_database_alone_need_not_wait_for_leases() -> None:
     queue, house = Rung(), WorkflowHouse(entrypoint())
-    driving = drivers(Advancing(), queue, house)
+    recover = recovering(queue, house)
     await house.start()
     claimed = await house.journal.claim(RUN, house.worker_id, lease_s=15, at=house.clock.now())
     assert claimed is not None
-    assert await driving.recover() == 0
-    assert await driving.recover(sole_owner=True) == 1
+    assert await recover.execute() == 0
+    assert await recover.execute(sole_owner=True) == 1

@@ -5,7 +5,6 @@ from typing import cast
 
 import pytest
 
-from application.workflows.advance_workflow import LEASE_S
 from application.workflows.node_execution import NodeFailed
 from application.workflows.output_bounds import MAX_OUTPUT_BYTES
 from domain.errors import ErrorKind, ServiceError
@@ -15,7 +14,7 @@ from domain.workflows.execution import OUTCOME_UNKNOWN, NodeStatus
 from domain.workflows.graph import NodeDefinition
 from domain.workflows.run import WorkflowEventType, WorkflowRunStatus
 from tests.builders import ORG
-from tests.unit.application.workflows.workflow_house import RUN, STARTED, WorkflowHouse
+from tests.unit.application.workflows.workflow_house import LEASE_S, RUN, STARTED, WorkflowHouse
 from tests.workflow_builders import agent, entrypoint, node, transform
 
 
@@ -244,7 +243,7 @@ async def test_a_worker_that_lost_its_lease_writes_nothing_more() -> None:
     await asyncio.wait_for(house.told.begun["a"].wait(), 5)
     house.clock.advance(100)
     now = house.clock.now()
-    assert await house.runs.recoverable(leases_lapsed_at=now, at=now, limit=10) == (RUN,)
+    assert await house.runs.recoverable(at=now, limit=10) == (RUN,)
     before = await house.run()
     house.told.held["a"].set()
     await asyncio.wait_for(working, 5)
@@ -291,9 +290,31 @@ async def test_a_database_that_is_away_is_no_failure_of_a_node() -> None:
     assert (await house.run()).status is WorkflowRunStatus.IN_PROGRESS
     house.clock.advance(LEASE_S)
     now = house.clock.now()
-    assert await house.runs.recoverable(leases_lapsed_at=now, at=now, limit=10) == (RUN,)
+    assert await house.runs.recoverable(at=now, limit=10) == (RUN,)
     run = await house.advance()
     assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "done")
+
+
+@pytest.mark.requirement("E4")
+async def test_a_run_whose_lease_was_lost_is_stopped_at_the_next_renewal_and_written_to_no_more() -> None:
+    house = WorkflowHouse(entrypoint(), get("a"), "start -> a")
+    house.told.hold("a")
+    await house.start()
+    working = asyncio.create_task(house.worker().execute(RUN))
+    await asyncio.wait_for(house.told.begun["a"].wait(), 5)
+    house.clock.advance(LEASE_S - 1)
+    await house.active_runs.renew()
+    house.clock.advance(LEASE_S - 1)
+    assert await house.runs.recoverable(at=house.clock.now(), limit=10) == ()
+    house.clock.advance(1)
+    assert await house.runs.recoverable(at=house.clock.now(), limit=10) == (RUN,)
+    put_back = await house.run()
+
+    await house.active_runs.renew()
+    await asyncio.wait_for(working, 5)
+
+    assert await house.run() == put_back
+    assert house.active_runs.count == 0
 
 
 @pytest.mark.requirement("F4")

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from application.workflows.advance_workflow import LEASE_S, AdvanceWorkflow
+from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
+from application.system.ports import Clock
+from application.workflows.advance_workflow import AdvanceWorkflow
 from application.workflows.local_steps import LocalSteps
 from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Registered, Succeeded
-from application.workflows.ports import ClaimedWorkflowRun, WorkflowLease
+from application.workflows.ports import ClaimedWorkflowRun, WorkflowJournal, WorkflowLease
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ServiceError
 from domain.ids import OrganizationId, RunId, WorkerId, WorkflowId, WorkflowRunId
@@ -29,6 +31,7 @@ from tests.doubles.workflow_runs import InMemoryWorkflowRunStore
 from tests.workflow_builders import workflow
 
 RUN = WorkflowRunId("wfr_1")
+LEASE_S = 15.0
 STARTED = an_audit_event(900, action=AuditAction.WORKFLOW_RUN_STARTED, resource=RUN)
 
 
@@ -38,6 +41,12 @@ Said: TypeAlias = "JsonValue | NodeFailed | ServiceError | AwaitsAnswer"
 
 class Killed(BaseException):
     """The process is no more: nothing that would tidy up is executed."""
+
+
+def workflow_leases(journal: WorkflowJournal, clock: Clock) -> ActiveRuns[WorkflowLease]:
+    """The workflow runs of one worker."""
+    settings = LeaseSettings(lease_s=LEASE_S)
+    return ActiveRuns(leases=journal, clock=clock, worker_id=WorkerId("worker_1"), settings=settings)
 
 
 class MortalJournal:
@@ -54,8 +63,10 @@ class MortalJournal:
     ) -> ClaimedWorkflowRun | None:
         return await self._store.claim(run_id, worker_id, lease_s=lease_s, at=at)
 
-    async def renew(self, lease: WorkflowLease, *, lease_s: float, at: datetime) -> bool:
-        return await self._store.renew(lease, lease_s=lease_s, at=at)
+    async def renew(
+        self, worker_id: WorkerId, leases: tuple[WorkflowLease, ...], *, lease_s: float, at: datetime
+    ) -> frozenset[WorkflowRunId]:
+        return await self._store.renew(worker_id, leases, lease_s=lease_s, at=at)
 
     async def commit(
         self,
@@ -76,8 +87,8 @@ class MortalJournal:
             raise Killed
         return stored
 
-    async def recoverable(self, *, leases_lapsed_at: datetime, at: datetime, limit: int) -> tuple[WorkflowRunId, ...]:
-        return await self._store.recoverable(leases_lapsed_at=leases_lapsed_at, at=at, limit=limit)
+    async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[WorkflowRunId, ...]:
+        return await self._store.recoverable(at=at, limit=limit, sole_owner=sole_owner)
 
     def is_dead(self) -> bool:
         return self.dies_at is not None and self.commits >= self.dies_at
@@ -171,6 +182,7 @@ class WorkflowHouse:
         self.tracer = RecordingTracer()
         self.registering = Registering(self.told)
         self.worker_id = WorkerId("worker_1")
+        self.active_runs = workflow_leases(self.journal, self.clock)
         saved = Workflow(
             id=WorkflowId("wfl_1"),
             organization_id=ORG,
@@ -208,7 +220,7 @@ class WorkflowHouse:
             agents=self.told,
             tools=self.registering,
             wakeups=self.wakeups,
-            worker_id=self.worker_id,
+            active_runs=self.active_runs,
             clock=self.clock,
             ids=SequentialIds(),
             tracer=self.tracer,
@@ -242,7 +254,7 @@ class WorkflowHouse:
         self.journal.dies_at = None
         self.clock.advance(LEASE_S)
         now = self.clock.now() + timedelta(seconds=1)
-        await self.runs.recoverable(leases_lapsed_at=now, at=now, limit=10)
+        await self.runs.recoverable(at=now, limit=10)
 
     async def status(self, node_id: str) -> NodeStatus:
         return (await self.run()).nodes[node_id].status
