@@ -1,4 +1,4 @@
-"""The contracts of `RunStore.request_cancel` and `RunStore.resume`."""
+"""The contract of `RunStore.change` with the decisions to stop and to resume a run."""
 
 from functools import partial
 

@@ -24,6 +24,7 @@ from tests.builders import KEY, ORG, OTHER_ORG, after, an_audit_event, numbered
 from tests.contract.paging import all_of, pages_of
 from tests.contract.stores import Stores
 from tests.workflow_builders import entrypoint, node, workflow
+from tests.workflow_changes import answer_run, stop_run
 
 ID = WorkflowRunId(numbered("wfr", 1))
 WORKFLOW = WorkflowId(numbered("wfl", 1))
@@ -95,10 +96,10 @@ async def test_a_run_is_its_organizations_alone(house: Stores) -> None:
     assert await house.workflow_runs.get(OTHER_ORG, ID) is None
     assert await house.workflow_runs.events(OTHER_ORG, ID, after_seq=0, limit=9) == ()
     assert await all_of(partial(house.workflow_runs.page, OTHER_ORG, WorkflowRunFilter())) == ()
-    stopped = await house.workflow_runs.request_cancel(OTHER_ORG, ID, actor="key_x", at=after(2), audit=audit)
+    stopped = await stop_run(house.workflow_runs, OTHER_ORG, ID, actor="key_x", at=after(2), audit=audit)
     assert stopped is None
     with pytest.raises(ServiceError) as refused:
-        await house.workflow_runs.answer(OTHER_ORG, ID, {"ask": 1}, at=after(2), audit=audit)
+        await answer_run(house.workflow_runs, OTHER_ORG, ID, {"ask": 1}, at=after(2), audit=audit)
     assert refused.value.kind is ErrorKind.NOT_FOUND
 
 
@@ -171,8 +172,8 @@ async def test_a_run_handed_back_is_taken_up_by_another(house: Stores) -> None:
 @pytest.mark.requirement("F4")
 async def test_an_answer_lets_the_run_go_on_once(house: Stores) -> None:
     await waiting(house)
-    answered = await house.workflow_runs.answer(
-        ORG, ID, {"ask": "yes"}, at=after(5), audit=told(2, AuditAction.WORKFLOW_RUN_RESUMED)
+    answered = await answer_run(
+        house.workflow_runs, ORG, ID, {"ask": "yes"}, at=after(5), audit=told(2, AuditAction.WORKFLOW_RUN_RESUMED)
     )
     assert (answered.status, answered.wake_at) == (WorkflowRunStatus.QUEUED, None)
     assert (answered.nodes["ask"].status, answered.nodes["ask"].output) == (NodeStatus.SUCCEEDED, "yes")
@@ -185,7 +186,7 @@ async def test_an_answer_lets_the_run_go_on_once(house: Stores) -> None:
         WorkflowEventType.NODE_SUCCEEDED,
     ]
     with pytest.raises(ServiceError) as again:
-        await house.workflow_runs.answer(ORG, ID, {"ask": "no"}, at=after(6), audit=told(3))
+        await answer_run(house.workflow_runs, ORG, ID, {"ask": "no"}, at=after(6), audit=told(3))
     assert again.value.code == "workflow_run_not_waiting"
     assert (await claimed(house, at=7)).run.nodes["ask"].output == "yes"
 
@@ -193,7 +194,7 @@ async def test_an_answer_lets_the_run_go_on_once(house: Stores) -> None:
 async def test_an_answer_to_what_was_not_asked_changes_nothing(house: Stores) -> None:
     before = await waiting(house)
     with pytest.raises(ServiceError) as refused:
-        await house.workflow_runs.answer(ORG, ID, {"ask": 1, "start": 2}, at=after(5), audit=told(2))
+        await answer_run(house.workflow_runs, ORG, ID, {"ask": 1, "start": 2}, at=after(5), audit=told(2))
     assert refused.value.code == "node_not_waiting"
     assert await house.workflow_runs.get(ORG, ID) == before
 
@@ -210,12 +211,12 @@ async def test_a_waiting_run_wakes_at_its_time(house: Stores) -> None:
 async def test_stopping_a_waiting_run_ends_it_with_its_nodes(house: Stores) -> None:
     await waiting(house)
     audit = told(2, AuditAction.WORKFLOW_RUN_STOPPED)
-    stopped = await house.workflow_runs.request_cancel(ORG, ID, actor="key_x", at=after(5), audit=audit)
+    stopped = await stop_run(house.workflow_runs, ORG, ID, actor="key_x", at=after(5), audit=audit)
     assert stopped is not None
     assert (stopped.status, stopped.cancel_requested_by) == (WorkflowRunStatus.CANCELLED, "key_x")
     assert stopped.nodes["ask"].status is NodeStatus.CANCELLED
     assert (await types(house))[-1] == WorkflowEventType.CANCELLED
-    again = await house.workflow_runs.request_cancel(ORG, ID, actor="key_y", at=after(6), audit=told(3))
+    again = await stop_run(house.workflow_runs, ORG, ID, actor="key_y", at=after(6), audit=told(3))
     assert again == stopped
     assert len(await all_of(partial(house.audit.page, ORG, AuditFilter()))) == 3
 
@@ -224,7 +225,7 @@ async def test_a_run_in_progress_is_only_asked_to_stop_and_its_worker_is_woken(h
     await house.workflow_runs.start(a_run(), told(1))
     taken = await claimed(house)
     async with house.wakeups.subscribe(workflow_control_topic(ID)) as bell:
-        await house.workflow_runs.request_cancel(ORG, ID, actor="key_x", at=after(3), audit=told(2))
+        await stop_run(house.workflow_runs, ORG, ID, actor="key_x", at=after(3), audit=told(2))
         assert await bell.wait(5)
     stored = await house.workflow_journal.commit(taken.lease, taken.run, at=after(4))
     assert (stored.status, stored.cancel_requested_by) == (WorkflowRunStatus.IN_PROGRESS, "key_x")

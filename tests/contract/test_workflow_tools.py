@@ -18,6 +18,7 @@ from tests.builders import AGENT, KEY, ORG, OTHER_ORG, a_run, a_thread, after, a
 from tests.contract.run_steps import start_and_claim
 from tests.contract.stores import Stores
 from tests.workflow_builders import entrypoint, node, workflow
+from tests.workflow_changes import stop_run
 
 ID, SECOND = WorkflowRunId(numbered("wfr", 1)), WorkflowRunId(numbered("wfr", 2))
 WORKFLOW = WorkflowId(numbered("wfl", 1))
@@ -121,7 +122,7 @@ async def test_a_stop_that_ends_a_waiting_run_removes_its_tools(stores: Stores) 
     await stores.workflow_journal.commit(taken.lease, run.suspended(wake_at=None), at=after(6))
     assert await stores.workflow_tools.of(ORG, nodes("a")) == (a_tool("a"),)
     stop = an_audit_event(9, action=AuditAction.WORKFLOW_RUN_STOPPED)
-    stopped = await stores.workflow_runs.request_cancel(ORG, ID, actor="key_x", at=after(7), audit=stop)
+    stopped = await stop_run(stores.workflow_runs, ORG, ID, actor="key_x", at=after(7), audit=stop)
     assert stopped is not None
     assert stopped.status is WorkflowRunStatus.CANCELLED
     assert await stores.workflow_tools.of(ORG, nodes("a")) == ()

@@ -38,6 +38,7 @@ from tests.contract.test_workflow_runs import (
 from tests.contract.test_workflow_runs import (
     a_run as a_workflow_run,
 )
+from tests.workflow_changes import answer_run, stop_run
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ async def test_it_is_taken_up_and_workers_are_woken_when_the_agents_run_does_not
 async def test_what_an_agents_run_waits_for_is_not_answered_as_a_question(house: Stores) -> None:
     stored, _, _ = await waiting_for_agent(house)
     with pytest.raises(ServiceError) as refused:
-        await house.workflow_runs.answer(ORG, ID, {"ask": "yes"}, at=after(5), audit=told(702))
+        await answer_run(house.workflow_runs, ORG, ID, {"ask": "yes"}, at=after(5), audit=told(702))
     assert refused.value.code == "node_not_waiting"
     assert await house.workflow_runs.get(ORG, ID) == stored
 
@@ -128,7 +129,7 @@ async def test_what_an_agents_run_waits_for_is_not_answered_as_a_question(house:
 async def test_stopping_it_leaves_the_agents_run_to_the_worker_that_takes_it_up(house: Stores) -> None:
     await waiting_for_agent(house)
     audit = told(702, AuditAction.WORKFLOW_RUN_STOPPED)
-    stopped = await house.workflow_runs.request_cancel(ORG, ID, actor="key_x", at=after(5), audit=audit)
+    stopped = await stop_run(house.workflow_runs, ORG, ID, actor="key_x", at=after(5), audit=audit)
     assert stopped is not None
     assert (stopped.status, stopped.cancel_requested_by) == (WorkflowRunStatus.QUEUED, "key_x")
     assert (await types(house))[-1] is WorkflowEventType.REQUIRES_ACTION

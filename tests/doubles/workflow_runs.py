@@ -1,6 +1,5 @@
 """Runs of workflows in memory."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -10,6 +9,7 @@ from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from application.workflows.ports import (
     ClaimedWorkflowRun,
+    Decide,
     WorkflowLease,
     WorkflowRunFilter,
     workflow_control_topic,
@@ -18,7 +18,6 @@ from application.workflows.ports import (
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.ids import OrganizationId, WorkerId, WorkflowRunId
-from domain.json_value import JsonValue
 from domain.runs.run import RunStatus
 from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun
@@ -93,37 +92,18 @@ class InMemoryWorkflowRunStore:
         """What the run executes."""
         return self._definition(run)
 
-    async def request_cancel(
-        self, organization_id: OrganizationId, run_id: WorkflowRunId, *, actor: str, at: datetime, audit: AuditEvent
+    async def change(
+        self, organization_id: OrganizationId, run_id: WorkflowRunId, decide: Decide, *, at: datetime, audit: AuditEvent
     ) -> WorkflowRun | None:
-        """Cancel a queued or waiting run that has nothing under way, or mark it."""
         stored = self._of(organization_id, run_id)
         if stored is None:
             return None
-        run = stored.run
-        if run.status.is_terminal or run.cancel_requested_by is not None:
-            return run
-        asked = run.asked_to_stop(actor, at=at)
-        self._state.record(audit)
+        changed = decide(stored.run)
         self._wakeups.wake(workflow_control_topic(run_id))
-        return self._write(stored, run, asked, at=at)
-
-    async def answer(
-        self,
-        organization_id: OrganizationId,
-        run_id: WorkflowRunId,
-        answers: Mapping[str, JsonValue],
-        *,
-        at: datetime,
-        audit: AuditEvent,
-    ) -> WorkflowRun:
-        """What a person said to waiting nodes."""
-        stored = self._of(organization_id, run_id)
-        if stored is None:
-            raise not_found("workflow run", run_id)
-        answered = stored.run.answered(answers, at=at)
+        if changed is stored.run:
+            return changed
         self._state.record(audit)
-        return self._write(stored, stored.run, answered, at=at)
+        return self._write(stored, stored.run, changed, at=at)
 
     async def claim(
         self, run_id: WorkflowRunId, worker_id: WorkerId, *, lease_s: float, at: datetime

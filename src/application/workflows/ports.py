@@ -1,6 +1,6 @@
 """Ports of the workflows slice."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -87,6 +87,10 @@ class WorkflowRunFilter:
     status: WorkflowRunStatus | None = None
 
 
+Decide = Callable[[WorkflowRun], WorkflowRun]
+"""A pure decision about a workflow run; the same run, if it stays as it is."""
+
+
 class WorkflowRunStore(Protocol):
     """Workflow runs as the API sees them. Every change stores the events that tell of it (`events_between`) with it, and
     wakes their followers after the commit."""
@@ -126,24 +130,11 @@ class WorkflowRunStore(Protocol):
         """What the run executes: its workflow at its version, even if it was deleted."""
         ...
 
-    async def request_cancel(
-        self, organization_id: OrganizationId, run_id: WorkflowRunId, *, actor: str, at: datetime, audit: AuditEvent
+    async def change(
+        self, organization_id: OrganizationId, run_id: WorkflowRunId, decide: Decide, *, at: datetime, audit: AuditEvent
     ) -> WorkflowRun | None:
-        """Cancel a queued or waiting run, or mark one in progress; an ended one stays as it is, without an entry. None
-        if there is no such run."""
-        ...
-
-    async def answer(
-        self,
-        organization_id: OrganizationId,
-        run_id: WorkflowRunId,
-        answers: Mapping[str, JsonValue],
-        *,
-        at: datetime,
-        audit: AuditEvent,
-    ) -> WorkflowRun:
-        """What a person said to waiting nodes: the run is QUEUED. Raises NOT_FOUND, CONFLICT
-        `workflow_run_not_waiting`, `node_not_waiting`; then nothing was stored."""
+        """Store what `decide` makes of the locked run, with the entry; nothing, if the run stays as it is. Returns the run as
+        it is then; None if there is no such run. Raises what `decide` raises; then nothing was stored."""
         ...
 
 

@@ -12,7 +12,7 @@ from application.workflows.ports import WorkflowRunStore
 from application.workflows.run_access import require_own_or_operator
 from domain.approvals.decision import CallDecision
 from domain.audit.event import AuditAction
-from domain.errors import ServiceError, Violation, conflict, invalid
+from domain.errors import ServiceError, Violation, conflict, invalid, not_found
 from domain.identity.api_key import Principal
 from domain.ids import RunId, WorkflowRunId
 from domain.json_value import JsonValue
@@ -110,7 +110,12 @@ class ResumeWorkflowRun:
             at=now,
             details={"nodes": answered_nodes},
         )
-        return await self._runs.answer(principal.organization_id, run.id, answers, at=now, audit=audit)
+        answered = await self._runs.change(
+            principal.organization_id, run.id, lambda stored: stored.answered(answers, at=now), at=now, audit=audit
+        )
+        if answered is None:
+            raise not_found("workflow run", run.id)
+        return answered
 
     def _check(self, run: WorkflowRun, command: ResumeWorkflowRunCommand) -> None:
         wrong = []

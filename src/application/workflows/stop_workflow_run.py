@@ -26,8 +26,12 @@ class StopWorkflowRunCommand:
 
 
 class StopWorkflowRun:
-    """Rules: a runner stops the runs it started, an operator any; stopping an ended run changes nothing; the runs of its
-    agents are cancelled with it, by the worker that has the run or takes it up for that. Audited `workflow.run_stopped`."""
+    """Rules:
+    - Requires `runner` for the caller's own runs, `operator` for others.
+    - `WorkflowRun.asked_to_stop` decides. Stopping an ended run changes nothing.
+    - The runs of its agents are cancelled with it, by the worker that has the run or claims it for that.
+    - Audited as `workflow.run_stopped`.
+    """
 
     def __init__(
         self,
@@ -52,8 +56,12 @@ class StopWorkflowRun:
         run = await require_own_or_operator(self._runs, principal, command.run_id)
         now = self._clock.now()
         audit = audit_entry(principal, AuditAction.WORKFLOW_RUN_STOPPED, run.id, ids=self._ids, at=now)
-        stopped = await self._runs.request_cancel(
-            principal.organization_id, run.id, actor=principal.key_id, at=now, audit=audit
+        stopped = await self._runs.change(
+            principal.organization_id,
+            run.id,
+            lambda stored: stored.asked_to_stop(principal.key_id, at=now),
+            at=now,
+            audit=audit,
         )
         if stopped is None:
             raise not_found("workflow run", command.run_id)

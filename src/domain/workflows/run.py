@@ -152,10 +152,13 @@ class WorkflowRun:
     def asked_to_stop(self, actor: str, *, at: datetime) -> "WorkflowRun":
         """Request cancellation.
 
+        - A run that has ended, or was asked before, stays as it is.
         - A run that is executing is marked; its worker stops it.
         - A suspended run with unfinished agent runs is queued, and the next worker stops it.
         - Any other run is cancelled at once.
         """
+        if self.status.is_terminal or self.cancel_requested_by is not None:
+            return self
         asked = replace(self, cancel_requested_by=actor)
         if self.status is WorkflowRunStatus.IN_PROGRESS:
             return asked

@@ -1,6 +1,5 @@
 """Runs of workflows in SQL: as the API sees them, and as the worker that holds one writes them."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -11,6 +10,7 @@ from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from application.workflows.ports import (
     ClaimedWorkflowRun,
+    Decide,
     WorkflowLease,
     WorkflowRunFilter,
     workflow_control_topic,
@@ -19,7 +19,6 @@ from application.workflows.ports import (
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.ids import OrganizationId, WorkerId, WorkflowRunId
-from domain.json_value import JsonValue
 from domain.runs.run import RunStatus
 from domain.tools.wired import RegisteredTool
 from domain.workflows.definition_json import definition_from_json
@@ -120,8 +119,6 @@ class SqlWorkflowRunStore:
     async def start(
         self, run: WorkflowRun, audit: AuditEvent, *, idempotency: IdempotencyKey | None = None
     ) -> WorkflowRun:
-        """Store a QUEUED run, or give the one that the key named."""
-
         def unit(connection: Connection) -> WorkflowRun:
             earlier = earlier_run(connection, run, idempotency)
             if earlier is not None:
@@ -139,14 +136,11 @@ class SqlWorkflowRunStore:
     async def started_before(
         self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
     ) -> WorkflowRun | None:
-        """The run that the key named before, as it stands."""
         return await self._database.read(
             lambda connection: run_of_key(connection, organization_id, key, at=at), scope=organization_id
         )
 
     async def get(self, organization_id: OrganizationId, run_id: WorkflowRunId) -> WorkflowRun | None:
-        """The run with its nodes, or None."""
-
         def unit(connection: Connection) -> WorkflowRun | None:
             row = connection.execute(_get, _of(organization_id, run_id)).first()
             return None if row is None else run_of(connection, row)
@@ -156,7 +150,6 @@ class SqlWorkflowRunStore:
     async def page(
         self, organization_id: OrganizationId, wanted: WorkflowRunFilter, request: PageRequest
     ) -> Page[WorkflowRun]:
-        """Runs, newest first, in outline."""
         statement = select(*OUTLINE).where(_RUN.organization_id == organization_id)
         if wanted.workflow_id is not None:
             statement = statement.where(_RUN.workflow_id == wanted.workflow_id)
@@ -177,8 +170,6 @@ class SqlWorkflowRunStore:
     async def events(
         self, organization_id: OrganizationId, run_id: WorkflowRunId, *, after_seq: int, limit: int
     ) -> tuple[WorkflowEvent, ...]:
-        """Events with a higher seq, in order."""
-
         def unit(connection: Connection) -> tuple[WorkflowEvent, ...]:
             if connection.execute(_get, _of(organization_id, run_id)).first() is None:
                 return ()
@@ -188,24 +179,21 @@ class SqlWorkflowRunStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def definition(self, organization_id: OrganizationId, run: WorkflowRun) -> WorkflowDefinition:
-        """What the run executes."""
         return await self._database.read(lambda connection: _definition_of(connection, run), scope=organization_id)
 
-    async def request_cancel(
-        self, organization_id: OrganizationId, run_id: WorkflowRunId, *, actor: str, at: datetime, audit: AuditEvent
+    async def change(
+        self, organization_id: OrganizationId, run_id: WorkflowRunId, decide: Decide, *, at: datetime, audit: AuditEvent
     ) -> WorkflowRun | None:
-        """Cancel a queued or waiting run that has nothing under way, or mark it."""
-
         def unit(connection: Connection) -> WorkflowRun | None:
             row = connection.execute(_lock, _of(organization_id, run_id)).first()
             if row is None:
                 return None
             run = run_of(connection, row)
-            if run.status.is_terminal or run.cancel_requested_by is not None:
+            changed = decide(run)
+            if changed is run:
                 return run
-            asked = run.asked_to_stop(actor, at=at)
             record(connection, audit)
-            return write_change(connection, run, asked, at=at)
+            return write_change(connection, run, changed, at=at)
 
         def told(run: WorkflowRun | None) -> None:
             self._told(run)
@@ -213,35 +201,11 @@ class SqlWorkflowRunStore:
 
         return await self._database.write(unit, scope=organization_id, after_commit=told)
 
-    async def answer(
-        self,
-        organization_id: OrganizationId,
-        run_id: WorkflowRunId,
-        answers: Mapping[str, JsonValue],
-        *,
-        at: datetime,
-        audit: AuditEvent,
-    ) -> WorkflowRun:
-        """What a person said to waiting nodes."""
-
-        def unit(connection: Connection) -> WorkflowRun:
-            row = connection.execute(_lock, _of(organization_id, run_id)).first()
-            if row is None:
-                raise not_found("workflow run", run_id)
-            run = run_of(connection, row)
-            answered = run.answered(answers, at=at)
-            record(connection, audit)
-            return write_change(connection, run, answered, at=at)
-
-        return await self._database.write(unit, scope=organization_id, after_commit=self._told)
-
     # --- the worker's side ---
 
     async def claim(
         self, run_id: WorkflowRunId, worker_id: WorkerId, *, lease_s: float, at: datetime
     ) -> ClaimedWorkflowRun | None:
-        """Take a run that is queued, or whose `wake_at` has come."""
-
         def unit(connection: Connection) -> ClaimedWorkflowRun | None:
             row = connection.execute(_lock_any, {"of_run": run_id}).first()
             if row is None:
@@ -264,7 +228,6 @@ class SqlWorkflowRunStore:
     async def renew(
         self, worker_id: WorkerId, leases: tuple[WorkflowLease, ...], *, lease_s: float, at: datetime
     ) -> frozenset[WorkflowRunId]:
-        """Extend all leases; returns the runs whose lease is lost."""
         if not leases:
             return frozenset()
         run_ids, until = [lease.run_id for lease in leases], at + timedelta(seconds=lease_s)
@@ -282,8 +245,6 @@ class SqlWorkflowRunStore:
         audit: tuple[AuditEvent, ...] = (),
         registered: tuple[RegisteredTool, ...] = (),
     ) -> WorkflowRun:
-        """Store the run as it is now."""
-
         def unit(connection: Connection) -> WorkflowRun:
             row = connection.execute(_lock, _of(lease.organization_id, lease.run_id)).first()
             if row is None or row.epoch != lease.epoch or row.status != WorkflowRunStatus.IN_PROGRESS.value:
@@ -300,7 +261,6 @@ class SqlWorkflowRunStore:
         return await self._database.write(unit, scope=lease.organization_id, after_commit=self._told)
 
     async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[WorkflowRunId, ...]:
-        """Runs to submit again."""
         lapsed = {"lapsed_at": expired_by(at, sole_owner=sole_owner)}
         # Looked for by a reader first: mostly there is nothing to write.
         if await self._database.read(lambda connection: connection.execute(_lapsed, lapsed).first(), scope=SYSTEM):

@@ -13,6 +13,7 @@ from domain.workflows.run import WorkflowEventType, WorkflowRunStatus
 from tests.builders import ORG
 from tests.unit.application.workflows.workflow_house import RUN, STARTED, WorkflowHouse
 from tests.workflow_builders import agent, entrypoint, node
+from tests.workflow_changes import answer_run, stop_run
 
 ASKED: JsonObject = {"calls": [{"type": "tool_use", "id": "call_1", "name": "pay", "params": {}}]}
 THEN: JsonObject = {"calls": [{"type": "tool_use", "id": "call_2", "name": "pay", "params": {}}]}
@@ -54,7 +55,7 @@ async def test_a_run_whose_agent_waits_says_for_what_and_nobody_works_on_it() ->
 async def test_it_goes_on_with_the_same_run_of_the_agent() -> None:
     house = await a_waiting_house()
     house.told.move_on(RUN_OF_AGENT, 9)
-    await house.runs.answer(ORG, RUN, {}, at=house.clock.now(), audit=STARTED)
+    await answer_run(house.runs, ORG, RUN, {}, at=house.clock.now(), audit=STARTED)
     run = await house.advance()
     assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "bought")
     assert (run.nodes["buyer"].attempt, run.nodes["buyer"].run_id) == (1, RUN_OF_AGENT)
@@ -70,7 +71,7 @@ async def test_an_agent_that_waits_for_something_else_by_now_is_told_of_again() 
     house = await a_waiting_house()
     house.told.outcomes["buyer"] = [asks(THEN, seq=9), "bought"]
     house.told.move_on(RUN_OF_AGENT, 9)
-    await house.runs.answer(ORG, RUN, {}, at=house.clock.now(), audit=STARTED)
+    await answer_run(house.runs, ORG, RUN, {}, at=house.clock.now(), audit=STARTED)
     run = await house.advance()
     assert run.status is WorkflowRunStatus.REQUIRES_ACTION
     assert run.nodes["buyer"].asked == THEN
@@ -80,7 +81,7 @@ async def test_an_agent_that_waits_for_something_else_by_now_is_told_of_again() 
 async def test_a_run_that_is_taken_up_while_its_agent_still_waits_rests_again_and_tells_nothing() -> None:
     house = await a_waiting_house()
     before = await types(house)
-    await house.runs.answer(ORG, RUN, {}, at=house.clock.now(), audit=STARTED)
+    await answer_run(house.runs, ORG, RUN, {}, at=house.clock.now(), audit=STARTED)
     run = await house.advance()
     assert run.status is WorkflowRunStatus.REQUIRES_ACTION
     assert (await types(house))[len(before) :] == [WorkflowEventType.RESUMED, WorkflowEventType.REQUIRES_ACTION]
@@ -116,7 +117,7 @@ async def test_an_agent_goes_on_while_other_branches_are_under_way() -> None:
 @pytest.mark.requirement("F4")
 async def test_stopping_it_stops_the_agents_run() -> None:
     house = await a_waiting_house()
-    await house.runs.request_cancel(ORG, RUN, actor="key_x", at=house.clock.now(), audit=STARTED)
+    await stop_run(house.runs, ORG, RUN, actor="key_x", at=house.clock.now(), audit=STARTED)
     assert house.told.cancelled == []
     run = await house.advance()
     assert (run.status, run.cancel_requested_by) == (WorkflowRunStatus.CANCELLED, "key_x")

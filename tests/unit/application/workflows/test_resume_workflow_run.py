@@ -301,7 +301,7 @@ def runs(ports: Ports, mocker: MockerFixture) -> MockType:
 async def test_an_answer_that_cannot_be_stored_queues_nothing(
     ports: Ports, runs: MockType, agent: AgentNodeAnswer | None
 ) -> None:
-    runs.answer.side_effect = storage_away()
+    runs.change.side_effect = storage_away()
 
     with refused("storage_unavailable"):
         await ports.resume(answers={"note": "fine"} if agent is None else None, agent=agent)
@@ -315,12 +315,12 @@ async def test_a_run_that_cannot_be_read_takes_nothing(ports: Ports, runs: MockT
     with refused("storage_unavailable"):
         await ports.resume(agent=GUIDE)
 
-    runs.answer.assert_not_awaited()
+    runs.change.assert_not_awaited()
     ports.resume_run.execute.assert_not_awaited()
 
 
 async def test_an_answer_after_another_one_is_a_conflict(ports: Ports, runs: MockType) -> None:
-    runs.answer.side_effect = ServiceError(NOT_WAITING, ErrorKind.CONFLICT, "The workflow run is queued.")
+    runs.change.side_effect = ServiceError(NOT_WAITING, ErrorKind.CONFLICT, "The workflow run is queued.")
 
     with refused("workflow_run_not_waiting"):
         await ports.resume(answers={"note": "fine"})

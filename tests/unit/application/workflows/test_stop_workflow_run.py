@@ -221,7 +221,7 @@ def runs(ports: Ports, mocker: MockerFixture) -> MockType:
 
 
 async def test_a_stop_that_cannot_be_stored_has_no_effects(ports: Ports, runs: MockType) -> None:
-    runs.request_cancel.side_effect = storage_away()
+    runs.change.side_effect = storage_away()
 
     with refused("storage_unavailable"):
         await ports.stop()
@@ -235,14 +235,14 @@ async def test_a_run_that_cannot_be_read_is_not_stopped(ports: Ports, runs: Mock
     with refused("storage_unavailable"):
         await ports.stop()
 
-    runs.request_cancel.assert_not_awaited()
+    runs.change.assert_not_awaited()
 
 
 async def test_a_run_that_was_removed_meanwhile_is_not_found(ports: Ports, runs: MockType) -> None:
-    runs.request_cancel.return_value = None
+    runs.change.return_value = None
 
     with refused("workflow_run_not_found"):
         await ports.stop()
 
-    assert runs.request_cancel.await_args.args == (ORG, WORKFLOW_RUN)
+    assert runs.change.await_args.args[:2] == (ORG, WORKFLOW_RUN)
     ports.assert_nothing_follows()

@@ -16,6 +16,7 @@ from domain.workflows.run import WorkflowEventType, WorkflowRunStatus
 from tests.builders import ORG
 from tests.unit.application.workflows.workflow_house import LEASE_S, RUN, STARTED, WorkflowHouse
 from tests.workflow_builders import agent, entrypoint, node, transform
+from tests.workflow_changes import answer_run, stop_run
 
 
 def get(node_id: str, **config: object) -> NodeDefinition:
@@ -138,7 +139,7 @@ async def test_a_person_is_asked_and_the_answer_goes_on() -> None:
     assert waiting.nodes["ask"].asked == {"prompt": "Publish Ulm?", "schema": {"type": "boolean"}}
     await house.advance()
     assert (await house.run()) == waiting
-    await house.runs.answer(ORG, RUN, {"ask": True}, at=house.clock.now(), audit=STARTED)
+    await answer_run(house.runs, ORG, RUN, {"ask": True}, at=house.clock.now(), audit=STARTED)
     run = await house.advance()
     assert (run.status, run.output) == (WorkflowRunStatus.COMPLETED, "published")
 
@@ -162,7 +163,7 @@ async def test_a_stop_ends_the_run_and_the_runs_of_its_agents() -> None:
     working = asyncio.create_task(house.worker().execute(RUN))
     for node_id in ("asked", "slow"):
         await asyncio.wait_for(house.told.begun[node_id].wait(), 5)
-    await house.runs.request_cancel(ORG, RUN, actor="key_x", at=house.clock.now(), audit=STARTED)
+    await stop_run(house.runs, ORG, RUN, actor="key_x", at=house.clock.now(), audit=STARTED)
     await asyncio.wait_for(working, 5)
     run = await house.run()
     assert (run.status, run.cancel_requested_by) == (WorkflowRunStatus.CANCELLED, "key_x")
@@ -349,7 +350,7 @@ async def test_a_stopped_run_says_of_requests_that_were_under_way_that_their_out
     house.told.hold("pay")
     working = asyncio.create_task(house.worker().execute(RUN))
     await asyncio.wait_for(house.told.begun["pay"].wait(), 5)
-    await house.runs.request_cancel(ORG, RUN, actor="key_x", at=house.clock.now(), audit=STARTED)
+    await stop_run(house.runs, ORG, RUN, actor="key_x", at=house.clock.now(), audit=STARTED)
     await asyncio.wait_for(working, 5)
     run = await house.run()
     assert run.status is WorkflowRunStatus.CANCELLED
