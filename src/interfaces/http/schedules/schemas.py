@@ -85,27 +85,21 @@ class ScheduleBody(Body):
         )
 
 
-class UpdateScheduleBody(Patch):
+class UpdateScheduleBody(
+    Patch, of=ScheduleBody, described=("cron", "timezone", "thread_id", "tool_allowlist", "missed")
+):
     """Changes to a schedule; absent fields stay, limits are merged one by one. `enabled` pauses and resumes it."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"cron": "0 8 * * MON-FRI"}, {"enabled": False})
     nullable: ClassVar[frozenset[str]] = frozenset({"thread_id", "model", "tool_allowlist", "webhook"})
 
-    name: Name | None = None
-    cron: Cron | None = Field(default=None, description=_CRON)
-    timezone: Zone | None = Field(default=None, description=_ZONE)
     agent_id: Name | None = None
     agent: Name | None = Field(default=None, description="The agent's name.")
     input: UserInput | None = Field(default=None, description="Text, or parts of type text and image.")
-    thread_id: Name | None = Field(default=None, description=_THREAD)
     multitask_strategy: Strategy | None = None
     limits: LimitsBody | None = None
-    model: Name | None = None
-    tool_allowlist: Strings | None = Field(default=None, description=_NARROWING)
     metadata: dict[str, object] | None = Field(default=None, description="Replaces all of it.")
     webhook: WebhookField | None = Field(default=None, description=_WEBHOOK)
-    missed: Missed | None = Field(default=None, description=_MISSED)
-    enabled: bool | None = None
 
     def to_command(self, principal: Principal, schedule: str, *, expected_version: int | None) -> UpdateScheduleCommand:
         """The command. Raises INVALID `body_invalid`."""
