@@ -6,6 +6,8 @@ from infrastructure.tracing.addresses import BackendTraceAddresses
 from infrastructure.tracing.all_tracers import AllTracers
 from infrastructure.tracing.closable import ClosableTracer
 from infrastructure.tracing.null import NullTracer
+from infrastructure.tracing.observation_sender import ObservationSink
+from infrastructure.tracing.sending import SendingTracer
 
 
 def tracer(settings: Settings, redactor: Redactor) -> ClosableTracer:
@@ -21,28 +23,38 @@ def trace_addresses(settings: Settings) -> BackendTraceAddresses:
 
 
 def _langfuse(settings: Settings, redactor: Redactor) -> ClosableTracer | None:
-    if settings.langfuse_public_key is None or settings.langfuse_secret_key is None:
+    public_key, secret_key = settings.langfuse_public_key, settings.langfuse_secret_key
+    if public_key is None or secret_key is None:
         return None
-    from infrastructure.tracing.langfuse import LangfuseTracer
 
-    return LangfuseTracer(
-        public_key=settings.langfuse_public_key,
-        secret_key=settings.langfuse_secret_key.get_secret_value(),
-        base_url=settings.langfuse_url,
-        content=settings.trace_content == "on",
-        redactor=redactor,
-        foreign_headers=tuple(settings.otel_header_values),
-    )
+    def connect() -> ObservationSink:  # in the sending thread: loading the SDK takes a second
+        from infrastructure.tracing.langfuse_sink import LangfuseSink
+
+        return LangfuseSink(
+            public_key=public_key,
+            secret_key=secret_key.get_secret_value(),
+            base_url=settings.langfuse_url,
+            content=settings.trace_content == "on",
+            redactor=redactor,
+            foreign_headers=tuple(settings.otel_header_values),
+        )
+
+    return SendingTracer(connect)
 
 
 def _otel(settings: Settings, redactor: Redactor) -> ClosableTracer | None:
-    if settings.otel_endpoint is None:
+    endpoint = settings.otel_endpoint
+    if endpoint is None:
         return None
-    from infrastructure.tracing.otel import OtelTracer
 
-    return OtelTracer(
-        endpoint=settings.otel_endpoint,
-        headers=settings.otel_header_values,
-        content=settings.trace_content == "on",
-        redactor=redactor,
-    )
+    def connect() -> ObservationSink:  # in the sending thread, as above
+        from infrastructure.tracing.otel_sink import OtelSink
+
+        return OtelSink(
+            endpoint=endpoint,
+            headers=settings.otel_header_values,
+            content=settings.trace_content == "on",
+            redactor=redactor,
+        )
+
+    return SendingTracer(connect)

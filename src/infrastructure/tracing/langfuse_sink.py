@@ -52,8 +52,8 @@ class LangfuseSink:
         base_url: str,
         content: bool,
         redactor: Redactor,
-        timeout_s: float,
-        foreign_headers: Collection[str],
+        timeout_s: float = 5.0,
+        foreign_headers: Collection[str] = (),
     ) -> None:
         claim_loggers("httpx", "langfuse")  # the import gave them a handler and levels
         added = _AddedProcessors()

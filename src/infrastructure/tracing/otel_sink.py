@@ -35,7 +35,7 @@ class OtelSink:
     """Sends observations to a collector. A request takes at most `timeout_s`, including retries."""
 
     def __init__(
-        self, *, endpoint: str, headers: Mapping[str, str], content: bool, redactor: Redactor, timeout_s: float
+        self, *, endpoint: str, headers: Mapping[str, str], content: bool, redactor: Redactor, timeout_s: float = 5.0
     ) -> None:
         self._spans = SpanMaker(_SCOPE, version("dragoman"))
         self._attributes = GenAiAttributes(content=content, redactor=redactor)

@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from infrastructure.secrets.redaction import Redactor
-from infrastructure.tracing.langfuse import LangfuseTracer
+from infrastructure.tracing.langfuse_sink import LangfuseSink
 from infrastructure.tracing.observation_sender import ObservationSender
+from infrastructure.tracing.sending import OpenSender, SendingTracer
 from tests.integration.tracing.receivers import (
     ReceivedSpan,
     langfuse_receiver,
@@ -23,17 +24,40 @@ def a_public_key() -> str:
     return f"pk-lf-{next(_numbers)}"
 
 
+def a_langfuse_tracer(
+    url: str,
+    *,
+    content: bool = True,
+    public_key: str | None = None,
+    foreign_headers: Collection[str] = (),
+    timeout_s: float = 5.0,
+    sender: OpenSender = ObservationSender,
+) -> SendingTracer:
+    """A tracer as the service has it, without limits of its own; whoever makes it closes it."""
+    key = public_key or a_public_key()
+    return SendingTracer(
+        lambda: LangfuseSink(
+            public_key=key,
+            secret_key="sk-lf-2",
+            base_url=url,
+            content=content,
+            redactor=Redactor([SECRET]),
+            foreign_headers=foreign_headers,
+            timeout_s=timeout_s,
+        ),
+        sender=sender,
+    )
+
+
 @asynccontextmanager
 async def langfuse_tracer(
     url: str, *, content: bool = True, public_key: str | None = None, foreign_headers: Collection[str] = ()
-) -> AsyncIterator[LangfuseTracer]:
+) -> AsyncIterator[SendingTracer]:
     """A tracer that does not wait for company before it sends; closing it is part of every test."""
-    tracer = LangfuseTracer(
-        public_key=public_key or a_public_key(),
-        secret_key="sk-lf-2",
-        base_url=url,
+    tracer = a_langfuse_tracer(
+        url,
         content=content,
-        redactor=Redactor([SECRET]),
+        public_key=public_key,
         foreign_headers=foreign_headers,
         sender=partial(ObservationSender, collect_s=0.01),
     )
@@ -44,7 +68,7 @@ async def langfuse_tracer(
             await tracer.close()
 
 
-async def traced(tell: Callable[[LangfuseTracer], None], count: int = 1, *, content: bool = True) -> list[ReceivedSpan]:
+async def traced(tell: Callable[[SendingTracer], None], count: int = 1, *, content: bool = True) -> list[ReceivedSpan]:
     with langfuse_receiver() as receiver:
         async with langfuse_tracer(receiver.url, content=content) as tracer:
             tell(tracer)

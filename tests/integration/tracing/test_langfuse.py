@@ -10,7 +10,7 @@ import pytest
 from application.tracing.ports import Tracer
 from domain.ids import OrganizationId, RunId, tool_call_id
 from domain.threads.message import ImageContent, Message
-from infrastructure.tracing.langfuse import LangfuseTracer
+from infrastructure.tracing.sending import SendingTracer
 from tests.builders import AGENT as AGENT_ID
 from tests.builders import ORG, RUN, SERVER, START, THREAD, a_message, a_run, after
 from tests.integration.tracing.langfuse_tracers import SECRET, langfuse_tracer, traced
@@ -186,7 +186,7 @@ async def test_the_trace_context_of_a_call_is_its_span_in_w3c_form() -> None:
 async def test_runs_of_two_organizations_are_two_traces_of_one_project_each_with_its_organization() -> None:
     theirs = replace(a_run(RunId("run_other")), organization_id=OTHER_ORG)
 
-    def tell(tracer: LangfuseTracer) -> None:
+    def tell(tracer: SendingTracer) -> None:
         tracer.generation(a_generation())
         tracer.generation(a_generation(run=theirs))
 
@@ -211,7 +211,7 @@ async def test_content_can_be_kept_out() -> None:
 
 @pytest.mark.requirement("G1", "B12")
 async def test_planted_secrets_reach_no_trace() -> None:
-    def tell(tracer: LangfuseTracer) -> None:
+    def tell(tracer: SendingTracer) -> None:
         tracer.generation(
             a_generation(
                 system=f"The key is {SECRET}.",
@@ -255,7 +255,7 @@ async def test_images_are_told_by_kind_and_size_and_a_huge_result_is_cut() -> No
         created_at=START,
     )
 
-    def tell(tracer: LangfuseTracer) -> None:
+    def tell(tracer: SendingTracer) -> None:
         tracer.generation(a_generation(messages=(image,)))
         tracer.tool_call(an_mcp_call(text="y" * 1_000_000))
 
@@ -268,7 +268,7 @@ async def test_images_are_told_by_kind_and_size_and_a_huge_result_is_cut() -> No
 
 
 async def test_text_that_is_not_valid_unicode_is_told_as_far_as_it_can_be() -> None:
-    def tell(tracer: LangfuseTracer) -> None:
+    def tell(tracer: SendingTracer) -> None:
         tracer.tool_call(an_mcp_call(text="half a pair: \ud800", params={"\ud800": "\udfff"}))
         tracer.tool_call(an_mcp_call(index=1))
 

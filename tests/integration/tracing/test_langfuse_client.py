@@ -17,11 +17,11 @@ from opentelemetry import trace
 from domain.json_value import JsonObject
 from infrastructure.runtime.logs import configure_logging
 from infrastructure.secrets.redaction import Redactor
-from infrastructure.tracing.langfuse import LangfuseTracer
 from infrastructure.tracing.langfuse_sink import LangfuseSink
 from infrastructure.tracing.observation_sender import ObservationSender, ObservationSink
+from infrastructure.tracing.sending import SendingTracer
 from tests.builders import a_message
-from tests.integration.tracing.langfuse_tracers import a_public_key, langfuse_tracer, traced
+from tests.integration.tracing.langfuse_tracers import a_langfuse_tracer, langfuse_tracer, traced
 from tests.integration.tracing.receivers import (
     black_hole,
     langfuse_receiver,
@@ -155,7 +155,7 @@ async def test_files_in_results_are_described_and_not_uploaded() -> None:
     uri = "data:image/png;base64," + "A" * 4_000
     inline: JsonObject = {"source": {"type": "base64", "media_type": "image/png", "data": "A" * 4_000}, "uri": uri}
 
-    def tell(tracer: LangfuseTracer) -> None:
+    def tell(tracer: SendingTracer) -> None:
         tracer.generation(a_generation(messages=(a_message(1, uri),), arguments=inline))
         tracer.tool_call(an_mcp_call(text=json.dumps(inline), params=inline))
         tracer.tool_call(an_mcp_call(index=1, text=uri))
@@ -179,14 +179,7 @@ async def test_files_in_results_are_described_and_not_uploaded() -> None:
 @pytest.mark.requirement("G1")
 async def test_closing_sends_what_is_still_queued() -> None:
     with langfuse_receiver() as receiver:
-        tracer = LangfuseTracer(
-            public_key=a_public_key(),
-            secret_key="sk",
-            base_url=receiver.url,
-            content=True,
-            redactor=Redactor(),
-            sender=partial(ObservationSender, collect_s=3_600),
-        )
+        tracer = a_langfuse_tracer(receiver.url, sender=partial(ObservationSender, collect_s=3_600))
         for index in range(200):
             tracer.tool_call(an_mcp_call(index=index))
         async with asyncio.timeout(10):
@@ -203,9 +196,7 @@ async def test_an_absent_backend_holds_nothing_up_and_closing_is_bounded(
     absent: Callable[[], AbstractContextManager[str]],
 ) -> None:
     with absent() as url:
-        tracer = LangfuseTracer(
-            public_key=a_public_key(), secret_key="sk", base_url=url, content=True, redactor=Redactor(), timeout_s=300
-        )
+        tracer = a_langfuse_tracer(url, timeout_s=300)
         async with asyncio.timeout(60):  # one wait for the backend would be longer
             for index in range(1_000):
                 tracer.tool_call(an_mcp_call(index=index))
@@ -217,15 +208,7 @@ async def test_an_absent_backend_holds_nothing_up_and_closing_is_bounded(
 @pytest.mark.requirement("G1")
 async def test_a_backend_that_accepts_and_never_answers_costs_the_caller_nothing_and_closing_is_bounded() -> None:
     with langfuse_receiver(answers=False) as receiver:
-        tracer = LangfuseTracer(
-            public_key=a_public_key(),
-            secret_key="sk",
-            base_url=receiver.url,
-            content=True,
-            redactor=Redactor(),
-            timeout_s=300,
-            sender=partial(ObservationSender, collect_s=0.01),
-        )
+        tracer = a_langfuse_tracer(receiver.url, timeout_s=300, sender=partial(ObservationSender, collect_s=0.01))
         tracer.generation(a_generation())
         await asyncio.to_thread(receiver.next_request)  # the export is under way
         async with asyncio.timeout(CLOSING_BOUND_S):
@@ -243,14 +226,7 @@ async def test_a_backend_that_turns_traces_away_is_given_a_rest() -> None:
             senders.append(ObservationSender(connect, collect_s=0.01))
             return senders[0]
 
-        tracer = LangfuseTracer(
-            public_key=a_public_key(),
-            secret_key="wrong",
-            base_url=receiver.url,
-            content=True,
-            redactor=Redactor(),
-            sender=remembered,
-        )
+        tracer = a_langfuse_tracer(receiver.url, sender=remembered)
         tracer.tool_call(an_mcp_call())
         await asyncio.to_thread(receiver.next_request)
         tracer.tool_call(an_mcp_call(index=1))

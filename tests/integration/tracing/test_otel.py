@@ -12,11 +12,10 @@ import pytest
 from domain.runs.provider_error import ProviderError
 from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.all_tracers import AllTracers
-from infrastructure.tracing.langfuse import LangfuseTracer
 from infrastructure.tracing.observation_sender import ObservationSender
-from infrastructure.tracing.otel import OtelTracer
+from infrastructure.tracing.otel_sink import OtelSink
 from infrastructure.tracing.sending import SendingTracer
-from tests.integration.tracing.langfuse_tracers import a_public_key
+from tests.integration.tracing.langfuse_tracers import a_langfuse_tracer
 from tests.integration.tracing.receivers import ReceivedSpan, black_hole, langfuse_receiver
 from tests.integration.tracing.records import AGENT, a_finished_run, a_generation, a_native_call, an_mcp_call
 
@@ -24,19 +23,21 @@ SECRET = "hunter22-hunter22"
 CLIENT, INTERNAL = 3, 1
 
 
-def otel(url: str, *, content: bool = True) -> OtelTracer:
-    return OtelTracer(
-        endpoint=url,
-        headers={"authorization": "Bearer t"},
-        content=content,
-        redactor=Redactor([SECRET]),
-        timeout_s=1.0,
+def otel(url: str, *, content: bool = True) -> SendingTracer:
+    return SendingTracer(
+        lambda: OtelSink(
+            endpoint=url,
+            headers={"authorization": "Bearer t"},
+            content=content,
+            redactor=Redactor([SECRET]),
+            timeout_s=1.0,
+        ),
         sender=partial(ObservationSender, collect_s=0.01),
     )
 
 
 @asynccontextmanager
-async def closing(tracer: OtelTracer) -> AsyncIterator[OtelTracer]:
+async def closing(tracer: SendingTracer) -> AsyncIterator[SendingTracer]:
     try:
         yield tracer
     finally:
@@ -62,14 +63,7 @@ def whole_run(tracer: SendingTracer) -> None:
 async def test_a_collector_gets_the_spans_that_langfuse_gets_with_the_names_and_ids_they_have_there() -> None:
     with langfuse_receiver() as collector, langfuse_receiver() as langfuse:
         sender = partial(ObservationSender, collect_s=0.01)
-        to_langfuse = LangfuseTracer(
-            public_key=a_public_key(),
-            secret_key="sk",
-            base_url=langfuse.url,
-            content=True,
-            redactor=Redactor([]),
-            sender=sender,
-        )
+        to_langfuse = a_langfuse_tracer(langfuse.url, sender=sender)
         both = AllTracers(to_langfuse, otel(collector.url))
         both.generation(a_generation())
         both.tool_call(an_mcp_call())
