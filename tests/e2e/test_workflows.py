@@ -184,6 +184,7 @@ def test_a_killed_service_goes_on_without_repeating_a_finished_node(tmp_path: Pa
                 }.items()
 
             until(poet_is_done, what="one branch is done and the other is not")
+            until(lambda: bool(server.asked), what="the request is under way")
             before = service.call("GET", f"/workflow-runs/{run_id}")
             service.process.kill()
             service.process.wait(20)
