@@ -5,7 +5,6 @@ Opened at the first call, pooled by who may share them, closed when idle, releas
 
 import asyncio
 import logging
-import math
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import TracebackType
@@ -346,7 +345,7 @@ class SdkMcpConnections:
             return  # forgotten meanwhile: nobody would ever ask for what is remembered of it
         left_alone_s = self._crashes.crashed(key, lived_s=lived_s, now=self._clock.monotonic())
         if left_alone_s > 0:
-            minutes = math.ceil(left_alone_s / 60)
+            minutes = max(1, round(left_alone_s / 60))
             record.given_up(
                 f"{record.status.last_error} It ended by itself too often and is left alone for {minutes} min; "
                 "connecting, refreshing or testing it tries it again."
