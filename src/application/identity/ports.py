@@ -41,7 +41,8 @@ class IdentityStore(Protocol):
     """Organizations and their API keys."""
 
     async def bootstrap(self, organization: Organization, key: ApiKey) -> bool:
-        """Store the first organization with its key, unless any organization exists. True if it was stored."""
+        """Store the first organization with its key, unless an organization exists. True if it was
+        stored."""
         ...
 
     async def add_key(self, key: ApiKey, audit: AuditEvent) -> None: ...

@@ -17,7 +17,8 @@ class GetOrganization:
         self._organizations = organizations
 
     async def execute(self, principal: Principal, organization_id: OrganizationId | None = None) -> Organization:
-        """Raises NOT_FOUND if the organization does not exist. `organization_id` None means the caller's own."""
+        """`organization_id` None means the caller's own. Raises NOT_FOUND if the organization does
+        not exist."""
         principal.require(Role.VIEWER)
         if organization_id is not None:
             principal.require_platform()

@@ -54,8 +54,8 @@ class ScheduleChecks:
         return await existing_agent(self._agents, organization_id, id_or_name)
 
     async def require_runnable(self, schedule: Schedule, agent: Agent) -> None:
-        """Raise NOT_FOUND `thread_not_found`, FORBIDDEN `model_not_allowed`, INVALID `model_unavailable`, `limits_invalid`,
-        `webhook_invalid`."""
+        """Raise NOT_FOUND `thread_not_found`, FORBIDDEN `model_not_allowed`, INVALID
+        `model_unavailable`, `limits_invalid`, `webhook_invalid`."""
         organization_id = schedule.organization_id
         if schedule.thread_id is not None and await self._threads.get(organization_id, schedule.thread_id) is None:
             raise not_found("thread", schedule.thread_id)

@@ -21,7 +21,8 @@ _PLANNED_BY = ("cron", "timezone", "enabled")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateScheduleCommand:
-    """`changes` are fields of `Schedule` without agent and limits; `limits` are fields of `LimitSettings`.
+    """`changes` are fields of `Schedule` without agent and limits; `limits` are fields of
+    `LimitSettings`.
 
     `schedule` and `agent` are ids or names; without `agent` it stays. `expected_version` is the
     version that the client last read; None skips the check.

@@ -83,8 +83,8 @@ class DeliverWebhooks:
     async def keep(self) -> None:
         """Deliver as events arrive and pauses end, until cancelled; running attempts may then still
         end."""
-        async with self._wakeups.subscribe(WEBHOOKS_TOPIC) as rung:
-            listening = asyncio.create_task(self._listen(rung), name="webhooks-rung")
+        async with self._wakeups.subscribe(WEBHOOKS_TOPIC) as signalled:
+            listening = asyncio.create_task(self._listen(signalled), name="webhooks-signals")
             try:
                 await when_due(self._step, task="webhooks", retry_s=_RETRY_S, wait=self._signalled)
             finally:
@@ -101,9 +101,9 @@ class DeliverWebhooks:
             async with asyncio.timeout(timeout_s):
                 await self._look.wait()
 
-    async def _listen(self, rung: Subscription) -> None:
+    async def _listen(self, signalled: Subscription) -> None:
         while True:
-            await rung.wait(REREAD_S)
+            await signalled.wait(REREAD_S)
             self._look.set()
 
     async def _begin_due(self) -> bool:

@@ -16,10 +16,11 @@ from domain.tools.capabilities import NATIVE_TYPES, ToolType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """The settings of an agent as a client writes them. `tools` may name native tools that do not exist.
+    """The settings of an agent as a client writes them.
 
     - `model` and `fallback_models` have the form `PROVIDER:NAME`.
-    - `tools` are kinds of native tools; `mcp_servers` are slugs. Empty means none.
+    - `tools` are kinds of native tools, not validated here; `mcp_servers` are slugs. Empty means
+      none.
     - `tool_allowlist` holds model-facing names or globs. None applies only the organization's
       allowlist; an empty list allows nothing.
     - `tool_policies` can only tighten the organization's policies.

@@ -24,7 +24,8 @@ def timestamp(moment: datetime) -> str:
 
 
 def content_to_json(part: Content) -> JsonObject:
-    """`{"type": "text" | "image" | "tool_use" | "tool_result", …}`; absent optional fields are left out."""
+    """`{"type": "text" | "image" | "tool_use" | "tool_result", …}`; absent optional fields are
+    omitted."""
     match part:
         case TextContent():
             return {"type": "text", "text": part.text}

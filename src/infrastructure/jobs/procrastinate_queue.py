@@ -66,7 +66,7 @@ class ProcrastinateRunQueue:
         self._in_hand: dict[RunId, _InHand] = {}
         self._handlers: set[asyncio.Task[None]] = set()
         self._ended: list[int] = []
-        self._rung = asyncio.Event()
+        self._signalled = asyncio.Event()
         self._draining = asyncio.Event()
         self._fetched = asyncio.Event()
         self._consuming = False
@@ -120,7 +120,7 @@ class ProcrastinateRunQueue:
         """Take no more runs, permanently, and wait for those being handled. False if some are
         unfinished after `timeout_s`; they continue, and draining again waits again."""
         self._draining.set()
-        self._rung.set()
+        self._signalled.set()
         if self._handlers:
             await asyncio.wait(tuple(self._handlers), timeout=timeout_s)
         if self._handlers:
@@ -134,7 +134,7 @@ class ProcrastinateRunQueue:
     async def _fetch(self, begin: Callable[[Job], None], concurrency: int) -> None:
         """Fetch runs until drained, or until a connection is lost; then pause."""
         try:
-            async with queue_session(self._url, rung=self._rung, attended=self._attended) as session:
+            async with queue_session(self._url, signalled=self._signalled, attended=self._attended) as session:
                 try:
                     while not self._draining.is_set():
                         await self._fetch_once(session, begin, concurrency)
@@ -154,7 +154,7 @@ class ProcrastinateRunQueue:
     async def _fetch_once(self, session: QueueSession, begin: Callable[[Job], None], concurrency: int) -> None:
         """Fetch as many jobs as there are free slots. Then wait for a run to end, a notification,
         or the next interval."""
-        self._rung.clear()
+        self._signalled.clear()
         places = concurrency - len(self._in_hand)
         ended = tuple(self._ended)
         taken = await self._take(session, places, ended) if places or ended else []
@@ -167,7 +167,7 @@ class ProcrastinateRunQueue:
             begin(job)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._look_every_s):
-                await self._rung.wait()
+                await self._signalled.wait()
 
     async def _take(self, session: QueueSession, places: int, ended: tuple[int, ...]) -> list[Job]:
         """Take jobs from the session. If the listening connection is lost meanwhile, the taken jobs
@@ -222,4 +222,4 @@ class ProcrastinateRunQueue:
         finally:
             del self._in_hand[run_id]
             self._ended += run.jobs
-            self._rung.set()
+            self._signalled.set()

@@ -115,8 +115,8 @@ class QueueSession:
 
 
 @asynccontextmanager
-async def queue_session(url: str, *, rung: asyncio.Event, attended: asyncio.Event) -> AsyncIterator[QueueSession]:
-    """A registered worker of the queue. It sets `rung` when there may be jobs to take; `attended`
+async def queue_session(url: str, *, signalled: asyncio.Event, attended: asyncio.Event) -> AsyncIterator[QueueSession]:
+    """A registered worker of the queue. It sets `signalled` when there may be jobs to take; `attended`
     is set while it listens.
 
     Raises one of LOST, perhaps in a group, also from the body when a connection is lost.
@@ -128,7 +128,7 @@ async def queue_session(url: str, *, rung: asyncio.Event, attended: asyncio.Even
         await session.tidy()
         async with asyncio.TaskGroup() as group:
             tasks = (
-                group.create_task(_hear(url, rung, attended), name="run-queue-listen"),
+                group.create_task(_hear(url, signalled, attended), name="run-queue-listen"),
                 group.create_task(session.keep_alive(), name="run-queue-alive"),
             )
             try:
@@ -138,17 +138,17 @@ async def queue_session(url: str, *, rung: asyncio.Event, attended: asyncio.Even
                     task.cancel()
 
 
-async def _hear(url: str, rung: asyncio.Event, attended: asyncio.Event) -> None:
-    """Set `rung` for every submission, until cancelled."""
+async def _hear(url: str, signalled: asyncio.Event, attended: asyncio.Event) -> None:
+    """Set `signalled` for every submission, until cancelled."""
     async with await _connected(url) as connection:
         await connection.execute(_listen)
         attended.set()
         # Submissions before this connection listened.
-        rung.set()
+        signalled.set()
         try:
             while True:
                 async for _ in connection.notifies(timeout=_CHECK_EVERY_S):
-                    rung.set()
+                    signalled.set()
                 await connection.execute("SELECT 1")
         finally:
             attended.clear()

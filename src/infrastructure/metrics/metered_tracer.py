@@ -127,7 +127,8 @@ class MeteredTracer:
         return found
 
     def _turn_over(self, run: Run, at: datetime) -> None:
-        """Record the turn's duration. A suspension ends the attempt, so waiting for people is never included."""
+        """Record the turn's duration. A suspension ends the attempt, so waiting for people is never
+        included."""
         turn = self._turns.pop(run.id)
         if turn is not None and turn.attempt == run.attempt:
             self._instruments.turn.observe((at - turn.began_at).total_seconds())

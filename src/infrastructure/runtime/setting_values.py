@@ -35,7 +35,7 @@ def http_url(value: str) -> str:
 
 
 def proxy_url(value: str) -> str:
-    """The http URL of a proxy, `http://` being understood where no scheme is given. Raises ValueError."""
+    """The http URL of a proxy; `http://` is added if no scheme is given. Raises ValueError."""
     url = value if "://" in value else f"http://{value}"
     if urlsplit(url).scheme != "http":
         raise ValueError("not an http URL")

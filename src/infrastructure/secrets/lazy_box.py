@@ -52,7 +52,8 @@ class LazySecretBox:
         return self._box.get().encrypt(plain)
 
     def decrypt(self, encrypted: bytes) -> bytes:
-        """The plain bytes. Raises ServiceError `secret_undecryptable` if no key matches or the value was changed."""
+        """The plain bytes. Raises ServiceError `secret_undecryptable` if no key matches or the
+        value was changed."""
         return self._box.get().decrypt(encrypted)
 
     def is_current(self, encrypted: bytes) -> bool:

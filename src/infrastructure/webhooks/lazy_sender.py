@@ -1,4 +1,5 @@
-"""Loads the HTTP client of webhooks at the first delivery, to save memory in a service without webhooks."""
+"""Loads the HTTP client of webhooks at the first delivery, to save memory in a service without
+webhooks."""
 
 from collections.abc import Mapping
 
