@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from application.runs.execution.recover_runs import SWEEP_EVERY_S, RecoverRuns
+from application.system.periodic import every
 from application.system.wakeups import Wakeups
 from application.workflows.ports import WORKFLOWS_TOPIC
 from domain.ids import WorkflowRunId
@@ -49,14 +50,9 @@ class WorkflowDrivers:
             await asyncio.wait(driving)
 
     async def keep(self) -> None:
-        """Sweep until cancelled, and whenever a run has gone on that a workflow run may have waited for."""
-        async with self._wakeups.subscribe(WORKFLOWS_TOPIC) as bell:
-            while True:
-                await bell.wait(SWEEP_EVERY_S)
-                try:
-                    await self._recover.execute()
-                except Exception:
-                    logger.exception("sweep for workflow runs failed")
+        """Recover workflow runs periodically, and when a run changes that a workflow run may wait for, until cancelled."""
+        async with self._wakeups.subscribe(WORKFLOWS_TOPIC) as changed:
+            await every(SWEEP_EVERY_S, self._recover.execute, task="workflow-recovery", wait=changed.wait)
 
     async def _drive(self, run_id: WorkflowRunId) -> None:
         try:

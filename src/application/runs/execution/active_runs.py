@@ -1,6 +1,5 @@
 """The runs or workflow runs that this worker executes: leases are renewed together, and runs stopped or drained together."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,8 +7,8 @@ from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
 from application.runs.execution.interruption import StopReason, StopSignal
+from application.system.periodic import every
 from application.system.ports import Clock
-from domain.errors import is_storage_away
 from domain.ids import WorkerId
 
 logger = logging.getLogger(__name__)
@@ -118,21 +117,10 @@ class ActiveRuns(Generic[LeaseT]):
             held.stop.fire(StopReason.SHUTDOWN)
 
     async def keep(self) -> None:
-        """Renew leases until cancelled; sooner again where that failed, so that they outlast a database that is away for
-        a moment whenever that was."""
-        wait_s = self._settings.renew_every_s
-        while True:
-            await asyncio.sleep(wait_s)
-            wait_s = self._settings.renew_every_s
-            try:
-                await self.renew()
-            except Exception as error:
-                wait_s /= _TRIES_BETWEEN
-                ids = {"worker_id": self.worker_id}
-                if is_storage_away(error):
-                    logger.warning("leases could not be renewed: the database is away", extra=ids)
-                else:
-                    logger.exception("leases could not be renewed", extra=ids)
+        """Renew leases until cancelled. After a failure the next try comes sooner, so that leases outlast a database that
+        is away for a moment."""
+        seconds = self._settings.renew_every_s
+        await every(seconds, self.renew, task="leases", retry_s=seconds / _TRIES_BETWEEN)
 
     async def renew(self) -> None:
         """Renew all leases once and stop the runs that were lost."""
