@@ -7,12 +7,12 @@ import asyncio
 import ipaddress
 import socket
 import ssl
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
+from application.system.lru import LruCache
 from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 from infrastructure.http.egress_resolver import GuardedResolver
 from infrastructure.http.proxies import DIRECT, Proxies
@@ -57,7 +57,7 @@ class OutboundSessions:
         self._timeout = timeout
         self._opened: dict[str | None, aiohttp.ClientSession] = {}
         self._guard: GuardedResolver | None = None
-        self._permitted: OrderedDict[str, float] = OrderedDict()
+        self._permitted: LruCache[str, float] = LruCache(_MAX_LOOKUPS)
         """Names of targets behind a proxy, and until when they need no lookup."""
 
     async def to(self, scheme: str, host: str, port: int | None) -> aiohttp.ClientSession:
@@ -104,7 +104,7 @@ class OutboundSessions:
     async def _check_name(self, egress: EgressPolicy, host: str) -> None:
         """Look at every address that a name has here: the proxy may connect to any of them."""
         now = asyncio.get_running_loop().time()
-        if self._permitted.get(host, 0.0) > now:
+        if (self._permitted.get(host) or 0.0) > now:
             return
         resolver = self._resolver or aiohttp.DefaultResolver()
         try:
@@ -117,9 +117,7 @@ class OutboundSessions:
                 await resolver.close()
         for result in found:
             egress.check_address(host, ipaddress.ip_address(result["host"].partition("%")[0]))
-        self._permitted[host] = now + _LOOKUP_VALID_S
-        if len(self._permitted) > _MAX_LOOKUPS:
-            self._permitted.popitem(last=False)
+        self._permitted.put(host, now + _LOOKUP_VALID_S)
 
 
 def is_decoded(content_encoding: str) -> bool:
