@@ -32,7 +32,6 @@ class CallSchedule:
     full_at: float = float("-inf")
 
     def wait_s(self, now: float) -> float:
-        """Seconds until the next call may start."""
         interval_s = self.limit.per_s / self.limit.calls
         return max(0.0, self.full_at + interval_s - self.limit.per_s - now)
 

@@ -39,7 +39,6 @@ class ExportAuditEvents:
         self._chain = chain
 
     def execute(self, command: ExportAuditEventsCommand) -> AsyncIterator[tuple[ExportedEntry, ...]]:
-        """The batches of the export."""
         command.principal.require(Role.VIEWER)
         return self._parts(command)
 

@@ -38,11 +38,9 @@ class AuditLog(Protocol):
         self, organization_id: OrganizationId, wanted: AuditFilter, request: PageRequest
     ) -> Page[AuditEvent]:
         """Matching entries, newest first."""
-        ...
 
     async def record(self, audit: AuditEvent) -> None:
         """Store an entry that belongs to no stored change, such as a test of a server."""
-        ...
 
 
 class SealKeys(Protocol):
@@ -52,7 +50,6 @@ class SealKeys(Protocol):
 
     async def all(self) -> ChainKeys:
         """The current key, which is stored before this returns, and all other known keys."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,20 +93,17 @@ class AuditSeals(Protocol):
 
     async def waiting(self, since: Place, current_key: str) -> tuple[Waiting, ...]:
         """Organizations with unsealed entries from `since` on, or with a head under another key."""
-        ...
 
     async def organizations(self) -> tuple[OrganizationId, ...]: ...
 
     async def scan(self, organization_id: OrganizationId, after: Place, limit: int) -> Scanned:
         """Scan up to `limit` entries after `after`."""
-        ...
 
     async def seal(
         self, organization_id: OrganizationId, since: Place, *, keys: ChainKeys, at: datetime, limit: int
     ) -> Sealed:
         """Seal up to `limit` visible unsealed entries from `since` on, oldest first, and sign the
         head with the current key."""
-        ...
 
     async def prune(
         self, organization_id: OrganizationId, before: datetime, *, keys: ChainKeys, audit: PruneEntry, limit: int
@@ -122,7 +116,6 @@ class AuditSeals(Protocol):
         Raises: CONFLICT `audit_chain_broken`, also if an entry to remove is not as it was sealed,
         or is under an unknown key.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,11 +142,9 @@ class AuditChain(Protocol):
 
     async def links(self, organization_id: OrganizationId, after: int, limit: int) -> tuple[StoredLink, ...]:
         """Links after the number `after`, in order."""
-        ...
 
     async def export(self, organization_id: OrganizationId, wanted: AuditFilter, after: int, limit: int) -> ExportPart:
         """Up to `limit` links after `after` with matching entries.
 
         The last part is read in one snapshot, so that no entry is missed while it is sealed.
         """
-        ...

@@ -23,15 +23,11 @@ class UnsealedEntries(Protocol):
 
     async def scan(self, organization_id: OrganizationId, after: Place, limit: int) -> Scanned:
         """Scan up to `limit` entries after `after`."""
-        ...
 
 
 class Sealing(Protocol):
-    """The sealing of this process."""
-
     async def caught_up(self) -> None:
         """Wait until the entries that earlier processes left unsealed are sealed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

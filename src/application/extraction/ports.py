@@ -24,7 +24,6 @@ class TextExtractor(Protocol):
     def supports(self, media_type: str) -> bool:
         """Whether documents of this type can be read. The type may carry parameters (`text/html;
         charset=latin-1`)."""
-        ...
 
     async def extract(self, data: bytes, media_type: str, *, timeout_s: float) -> ExtractedText:
         """The text of `data`: the main text of HTML as Markdown, the text of each page of a PDF,
@@ -37,4 +36,3 @@ class TextExtractor(Protocol):
         (memory), `extraction_timeout` (LIMIT); `extraction_unavailable` (UNAVAILABLE). Their
         details are written for people and models.
         """
-        ...

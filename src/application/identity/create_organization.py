@@ -33,8 +33,6 @@ class CreateOrganizationCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedOrganization:
-    """The organization and its only key."""
-
     organization: Organization
     admin_key: CreatedApiKey
 

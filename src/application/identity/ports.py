@@ -18,23 +18,18 @@ class OrganizationStore(Protocol):
 
     async def add(self, organization: Organization, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
         """Store an organization with its first key."""
-        ...
 
     async def add_key(self, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
         """Store another key of an existing organization."""
-        ...
 
     async def page(self, request: PageRequest) -> Page[Organization]:
         """All organizations, newest first."""
-        ...
 
     async def first(self) -> Organization | None:
         """The organization of the first start; None before it."""
-        ...
 
     async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
         """Store a change. Raises NOT_FOUND, PRECONDITION `version_conflict`."""
-        ...
 
 
 class IdentityStore(Protocol):
@@ -43,29 +38,23 @@ class IdentityStore(Protocol):
     async def bootstrap(self, organization: Organization, key: ApiKey) -> bool:
         """Store the first organization with its key, unless an organization exists. True if it was
         stored."""
-        ...
 
     async def add_key(self, key: ApiKey, audit: AuditEvent) -> None: ...
 
     async def revoke_key(self, organization_id: OrganizationId, key_id: ApiKeyId, audit: AuditEvent) -> bool:
         """Revoke at `audit.at`. False if no such key exists that is not revoked yet."""
-        ...
 
     async def record_uses(self, uses: Mapping[ApiKeyId, datetime]) -> None:
         """Store times of use, unless a later one is stored. Deleted keys are skipped."""
-        ...
 
     async def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None:
         """The key, also if revoked, or None."""
-        ...
 
     async def key_by_hash(self, token_hash: str) -> ApiKey | None:
         """The key of the token with this hash, also if revoked."""
-        ...
 
     async def keys(self, organization_id: OrganizationId, request: PageRequest) -> Page[ApiKey]:
         """Keys, newest first."""
-        ...
 
 
 class FirstKey(Protocol):
@@ -75,12 +64,9 @@ class FirstKey(Protocol):
     def draft(self, fresh: str) -> str:
         """The token for the first key: a draft that was neither published nor discarded, otherwise
         `fresh`, which becomes the draft. A draft survives the process."""
-        ...
 
     def keep(self) -> None:
         """The draft is the token of a stored key: publish it."""
-        ...
 
     def discard(self) -> None:
         """The draft belongs to no key: remove it."""
-        ...

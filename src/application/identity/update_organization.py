@@ -51,7 +51,6 @@ class UpdateOrganization:
         self._ids = ids
 
     async def execute(self, command: UpdateOrganizationCommand) -> Organization:
-        """Returns the changed organization."""
         principal = command.principal
         principal.require(Role.ADMIN)
         if command.organization_id is not None:

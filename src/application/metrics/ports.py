@@ -26,14 +26,12 @@ class Backlog:
 class BacklogReader(Protocol):
     async def read(self) -> Backlog:
         """The current backlog. Raises UNAVAILABLE `storage_unavailable`."""
-        ...
 
 
 class RequestMeter(Protocol):
     def request(self, *, method: str, path: str, status: int | None, seconds: float) -> None:
         """A request has ended. `path` is its route template, "" without a route. `status` None
         means that no response was sent."""
-        ...
 
 
 class EventMeter(Protocol):
@@ -41,16 +39,12 @@ class EventMeter(Protocol):
 
     def event_sent(self, *, at: datetime) -> None:
         """An event that was stored at `at` is sent to a client that was connected then."""
-        ...
 
 
 class MetricsPage(Protocol):
-    """All metrics as text."""
-
     @property
     def media_type(self) -> str: ...
 
     async def render(self) -> bytes:
         """The page. Never raises: metrics that cannot be read are omitted and reported as
         missing."""
-        ...

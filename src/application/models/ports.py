@@ -115,12 +115,9 @@ class ModelError(Exception):
 
 
 class LanguageModel(Protocol):
-    """A model, identified by provider and name."""
-
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Deltas as they arrive, then one ModelReply. Closing the iterator ends the request. Raises
         ModelError."""
-        ...
 
 
 class FallbackModels(Protocol):
@@ -130,10 +127,8 @@ class FallbackModels(Protocol):
         """Like LanguageModel.stream. Retryable errors are retried with backoff, then the next of
         `fallbacks` is tried. Each new attempt is announced by ModelRetrying. Raises the last
         ModelError."""
-        ...
 
 
 class PriceTable(Protocol):
     def cost_usd(self, model: str, usage: ModelUsage) -> Decimal | None:
         """The price of these tokens for `PROVIDER:NAME`; None if the model has no known price."""
-        ...

@@ -39,7 +39,6 @@ class RetentionApplied:
 
     @property
     def nothing(self) -> bool:
-        """Whether nothing was old enough."""
         removed = (self.threads, self.runs, self.messages, self.sources, self.workflow_runs, self.audit_events)
         return not any(removed)
 

@@ -57,28 +57,23 @@ class RetentionStore(Protocol):
     ) -> IdleThreads:
         """Scan up to `limit` threads created before `before`, after the position `after`, oldest
         first."""
-        ...
 
     async def remove(self, organization_id: OrganizationId, thread_id: ThreadId, before: datetime) -> Removed:
         """Remove a bounded part of an idle thread: its sources, then its runs with messages, events
         and calls, oldest first, finally the thread. Removes nothing, and returns no `more`, if the
         thread is gone or no longer idle."""
-        ...
 
     async def remove_workflow_runs(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
         """Remove up to `limit` workflow runs that ended before `before`, oldest first, with nodes
         and events. A workflow that was deleted before then is removed after its last run. Returns
         how many runs were removed."""
-        ...
 
     async def forget_idempotency_keys(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
         """Remove up to `limit` keys that were used at `before` or earlier; returns how many."""
-        ...
 
     async def forget_authorizations(self, before: datetime, *, limit: int) -> int:
         """Remove up to `limit` unfinished authorizations that expired before `before`; returns how
         many."""
-        ...
 
 
 class SweepLock(Protocol):
@@ -87,4 +82,3 @@ class SweepLock(Protocol):
     def taken(self) -> AbstractAsyncContextManager[bool]:
         """Try to take the lock, which is held until the context ends. Never waits. Raises
         UNAVAILABLE `storage_unavailable`."""
-        ...

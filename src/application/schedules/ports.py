@@ -25,25 +25,20 @@ class ScheduleStore(Protocol):
     async def add(self, schedule: Schedule, audit: AuditEvent) -> None:
         """Store a new schedule. Raises CONFLICT `schedule_exists` if the name is in use in the
         organization, `too_many_schedules` beyond MAX_SCHEDULES."""
-        ...
 
     async def save(self, changed: Schedule, *, expected_version: int, replanned: bool, audit: AuditEvent) -> None:
         """Store a change by people. `next_fire_at` is stored only if it was `replanned`, and
         results of triggers never, because triggers happen concurrently. Raises NOT_FOUND,
         PRECONDITION `version_conflict`, CONFLICT `schedule_exists`."""
-        ...
 
     async def find(self, organization_id: OrganizationId, id_or_name: str) -> Schedule | None:
         """The schedule with that id, otherwise with that name, or None."""
-        ...
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Schedule]:
         """Schedules, newest first."""
-        ...
 
     async def delete(self, organization_id: OrganizationId, schedule_id: ScheduleId, audit: AuditEvent) -> bool:
         """Remove the schedule; its runs stay. False if it does not exist."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,28 +50,20 @@ class DueSchedule:
 
 
 class DueSchedules(Protocol):
-    """Due schedules of all organizations."""
-
     async def next_due(self, *, after: datetime) -> datetime | None:
         """When the next trigger after `after` is due; None if there is none."""
-        ...
 
     async def due(self, *, at: datetime, limit: int) -> tuple[DueSchedule, ...]:
         """Schedules due at `at` or before, earliest first."""
-        ...
 
     async def pass_over(self, schedule: Schedule, firing: Firing, error: ScheduleError, audit: AuditEvent) -> bool:
         """Move on without a run and store the reason as `last_error`. False, with nothing stored,
         if the schedule has already moved on."""
-        ...
 
 
 class CronTimes(Protocol):
-    """Times of cron expressions."""
-
     def faults(self, cron: str, timezone: str) -> tuple[Violation, ...]:
         """The violations in the fields `cron` and `timezone`; empty if both are valid."""
-        ...
 
     def next_after(self, cron: str, timezone: str, after: datetime) -> datetime | None:
         """The first time after `after`, in UTC; None if there is none for decades. Raises INVALID
@@ -88,4 +75,3 @@ class CronTimes(Protocol):
         - An interval (minutes or hours begin with `*`) follows the clock: nothing runs in a gap,
           and repeated times run twice.
         """
-        ...

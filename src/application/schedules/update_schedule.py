@@ -61,7 +61,6 @@ class UpdateSchedule:
         self._ids = ids
 
     async def execute(self, command: UpdateScheduleCommand) -> Schedule:
-        """Returns the changed schedule."""
         principal = command.principal
         principal.require(Role.ADMIN)
         schedule = await existing_schedule(self._schedules, principal.organization_id, command.schedule)

@@ -27,30 +27,24 @@ class SecretStore(Protocol):
     async def put(self, secret: Secret, value: str, audit: AuditEvent) -> bool:
         """Store a new secret, or a new value of an existing one (its `created_at` stays). True if
         it is new."""
-        ...
 
     async def get(self, organization_id: OrganizationId, name: str) -> Secret | None:
         """The secret without its value."""
-        ...
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Secret]:
         """Secrets, newest first."""
-        ...
 
     async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:
         """Remove an unused secret. False if it does not exist. Raises CONFLICT `secret_in_use`,
         which names the users."""
-        ...
 
     async def users(self, organization_id: OrganizationId, name: str) -> tuple[SecretUser, ...]:
         """The users of the secret, even if it does not exist: servers by slug, then model providers
         by name, then workflows, then schedules. Runs with a webhook signature are not included,
         because they end."""
-        ...
 
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:
         """The value, to be used for a connection or signature."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +62,6 @@ class SecretVault(Protocol):
         """Encrypt up to `limit` values that are under an older key with the newest one. `remaining`
         is 0 only if no value under an older key exists or is being written. Raises INTERNAL
         `secret_undecryptable`."""
-        ...
 
 
 class KeyRing(Protocol):
@@ -77,12 +70,10 @@ class KeyRing(Protocol):
     def begin_rotation(self) -> None:
         """Create a newer key and store it on disk. Does nothing if an unfinished rotation has done
         so, or if the operator provides the keys. Raises INTERNAL `secret_key_unusable`."""
-        ...
 
     def finish_rotation(self) -> None:
         """Remove the older keys, which are no longer needed, unless the operator provides them.
         Raises INTERNAL `secret_key_unusable`."""
-        ...
 
 
 ForgetServer = Callable[[OrganizationId, McpServerId], Awaitable[None]]

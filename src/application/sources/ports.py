@@ -23,46 +23,36 @@ class SourceIntake(Protocol):
         """Create a draft, replacing a source with the same id, and remove the organization's drafts
         that began before `stale_before`. Raises NOT_FOUND without the thread, CONFLICT
         `sources_full`."""
-        ...
 
     async def put_part(self, draft: Source, position: int, data: bytes) -> None:
         """Store a part; positions count from 0. Raises NOT_FOUND if the draft is gone."""
-        ...
 
     async def put_chunks(self, draft: Source, first: int, chunks: Sequence[IndexedChunk]) -> None:
         """Store chunks of its text; the first one has the position `first`. Raises NOT_FOUND if the
         draft is gone."""
-        ...
 
     async def finish(self, source: Source, audit: AuditEvent) -> None:
         """Make the source visible. Raises NOT_FOUND if the draft is gone."""
-        ...
 
     async def discard(self, draft: Source) -> None:
         """Remove a draft with its parts and chunks."""
-        ...
 
 
 class SourceStore(Protocol):
     async def get(self, organization_id: OrganizationId, source_id: SourceId) -> Source | None:
         """The source, or None."""
-        ...
 
     async def page(self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest) -> Page[Source]:
         """Sources of a thread, newest first."""
-        ...
 
     async def of_thread(self, organization_id: OrganizationId, thread_id: ThreadId) -> tuple[Source, ...]:
         """All sources of a thread, newest first. Their number is bounded."""
-        ...
 
     async def part(self, organization_id: OrganizationId, source_id: SourceId, position: int) -> bytes | None:
         """The part at a position, also of a draft; None after the last one."""
-        ...
 
     async def delete(self, organization_id: OrganizationId, source_id: SourceId, audit: AuditEvent) -> bool:
         """Remove the source with its bytes and chunks. False if it does not exist."""
-        ...
 
 
 class SourceSearch(Protocol):
@@ -77,4 +67,3 @@ class SourceSearch(Protocol):
     ) -> tuple[FoundChunk, ...]:
         """Chunks with at least one of the words, optionally of some sources only, unordered. If
         more than `limit` match, those that probably match best."""
-        ...

@@ -73,7 +73,6 @@ class StoreSource:
         self._reading = asyncio.Semaphore(MAX_READ_AT_ONCE)
 
     async def execute(self, command: StoreSourceCommand) -> Source:
-        """Returns the stored source."""
         require_name(command.name)
         now = self._clock.now()
         draft = Source(

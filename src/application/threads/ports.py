@@ -24,33 +24,27 @@ class ThreadStore(Protocol):
 
     async def add(self, thread: Thread) -> None:
         """Store a new thread."""
-        ...
 
     async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
         """The thread, or None."""
-        ...
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Thread]:
         """Threads, newest first."""
-        ...
 
     async def append(self, organization_id: OrganizationId, message: Message) -> None:
         """Add a message at the end. Raises NOT_FOUND without the thread, CONFLICT `thread_busy`
         (with `run_id`) while a run of the thread is unfinished, `thread_quarantined`."""
-        ...
 
     async def messages(
         self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest
     ) -> Page[Message]:
         """Messages in order, oldest first, without superseded ones."""
-        ...
 
     async def release(
         self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent
     ) -> ReleasedThread | None:
         """End the thread's quarantine and store the audit entry. None if the thread does not exist.
         Raises CONFLICT `thread_not_quarantined`."""
-        ...
 
     async def delete(self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent) -> bool:
         """Remove the thread with its messages, runs, events and calls, and store the audit entry.
@@ -58,4 +52,3 @@ class ThreadStore(Protocol):
 
         Raises: CONFLICT `thread_busy` while a run is unfinished, `thread_quarantined`.
         """
-        ...

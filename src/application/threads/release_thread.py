@@ -36,7 +36,6 @@ class ReleaseThread:
         self._ids = ids
 
     async def execute(self, command: ReleaseThreadCommand) -> Thread:
-        """Returns the released thread."""
         principal = command.principal
         principal.require(Role.OPERATOR)
         thread = await self._threads.get(principal.organization_id, command.thread_id)

@@ -72,7 +72,6 @@ class GatewayCallRecord:
 
     @property
     def started_at(self) -> datetime:
-        """When the call was sent."""
         return self.settlement.at - timedelta(milliseconds=self.settlement.duration_ms)
 
 
@@ -83,22 +82,17 @@ class GatewayTracer(Protocol):
     @property
     def enabled(self) -> bool:
         """Whether a backend is configured."""
-        ...
 
     def gateway_call(self, record: GatewayCallRecord) -> None:
         """Record a finished call."""
-        ...
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
         """W3C trace context for a call to an MCP server when the caller sent none; empty while
         tracing is off."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRecord:
-    """A finished workflow run and its definition."""
-
     run: WorkflowRun
     definition: WorkflowDefinition
 
@@ -109,7 +103,6 @@ class WorkflowTracer(Protocol):
 
     def workflow_finished(self, record: WorkflowRecord) -> None:
         """Record a finished workflow run."""
-        ...
 
 
 class Tracer(Protocol):
@@ -119,25 +112,20 @@ class Tracer(Protocol):
     @property
     def enabled(self) -> bool:
         """Whether a backend is configured. Without one, records need not be built."""
-        ...
 
     def generation(self, record: GenerationRecord) -> None:
         """Record a finished model call."""
-        ...
 
     def tool_call(self, record: ToolCallRecord) -> None:
         """Record a finished tool call."""
-        ...
 
     def run_finished(self, run: Run, agent: Agent | None) -> None:
         """Record the end of a run; its trace is complete. `agent` is None if it no longer
         exists."""
-        ...
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
         """W3C trace context (`traceparent`) for a call to an MCP server; empty while tracing is
         off."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,8 +137,5 @@ class TraceAddress:
 
 
 class TraceAddresses(Protocol):
-    """Addresses of the traces of runs."""
-
     def of(self, run: Run) -> TraceAddress | None:
         """The trace of the run; None while tracing is off."""
-        ...

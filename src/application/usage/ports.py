@@ -29,7 +29,6 @@ class UsageReports(Protocol):
 
     async def page(self, organization_id: OrganizationId, wanted: UsageFilter, request: PageRequest) -> Page[UsageSum]:
         """Newest day first, then by agent and model."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,4 +63,3 @@ class Reservations(Protocol):
         """Reserve the amount if each budget covers the day's cost, the reservations of other queued
         or running runs, and this amount. Otherwise False, and the run keeps its earlier
         reservation. Transactions of one organization are serialized. Raises LeaseLost."""
-        ...

@@ -47,7 +47,6 @@ class ClaimedDelivery:
 class RunLookup(Protocol):
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
         """The run, or None."""
-        ...
 
 
 class WebhookDeliveryStore(Protocol):
@@ -55,7 +54,6 @@ class WebhookDeliveryStore(Protocol):
 
     async def next_due(self, *, but: frozenset[Lane]) -> datetime | None:
         """When the earliest open delivery outside these lanes is due; None if there is none."""
-        ...
 
     async def claim(
         self, *, at: datetime, until: datetime, limit: int, per_lane: int, busy: Mapping[Lane, int]
@@ -63,31 +61,25 @@ class WebhookDeliveryStore(Protocol):
         """Claim up to `limit` deliveries due at `at`, earliest first, as `WebhookDelivery.taken`
         until `until`. Each lane gets at most `per_lane` minus those already `busy`. A delivery goes
         to one caller only."""
-        ...
 
     async def release_all(self, *, at: datetime) -> int:
         """Make every claimed delivery due at `at`; for the only process. Returns how many."""
-        ...
 
     async def settle(self, taken: WebhookDelivery, after: WebhookDelivery) -> bool:
         """Store the result of an attempt. False, and no change, if another process has claimed the
         delivery meanwhile."""
-        ...
 
     async def get(self, organization_id: OrganizationId, delivery_id: WebhookDeliveryId) -> WebhookDelivery | None:
         """The delivery, or None."""
-        ...
 
     async def of_run(
         self, organization_id: OrganizationId, run_id: RunId, request: PageRequest
     ) -> Page[WebhookDelivery]:
         """A run's deliveries, newest first."""
-        ...
 
     async def retry(self, seen: WebhookDelivery, after: WebhookDelivery, audit: AuditEvent) -> bool:
         """Start a new round and signal the sender. False, and no change, if the delivery is no
         longer as `seen`."""
-        ...
 
 
 class WebhookKeyStore(Protocol):
@@ -96,16 +88,13 @@ class WebhookKeyStore(Protocol):
     async def in_force(self, organization_id: OrganizationId, *, at: datetime) -> tuple[WebhookKey, ...]:
         """Keys valid at `at`, newest first. The newest key never expires; it is missing only before
         the first use."""
-        ...
 
     async def add_first(self, key: WebhookKey) -> None:
         """Store an organization's first key. Does nothing if one without expiry exists."""
-        ...
 
     async def replace(self, key: WebhookKey, *, former_until: datetime, audit: AuditEvent) -> bool:
         """Store a new key. The current one signs until `former_until`, older ones stop. False if
         there was none."""
-        ...
 
 
 class WebhookSender(Protocol):
@@ -113,8 +102,6 @@ class WebhookSender(Protocol):
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Attempt:
         """POST the body. Failures of the receiver or the network are returned, not raised."""
-        ...
 
     async def close(self) -> None:
         """Close every connection."""
-        ...

@@ -36,7 +36,6 @@ class RetryWebhookDelivery:
         self._ids = ids
 
     async def execute(self, command: RetryWebhookDeliveryCommand) -> WebhookDelivery:
-        """Returns the pending delivery."""
         principal = command.principal
         principal.require(Role.OPERATOR)
         seen = await self._deliveries.get(principal.organization_id, command.delivery_id)

@@ -53,5 +53,4 @@ class GatewaySession:
         return self.run_id is not None or self.wired is not None
 
     def is_open(self, at: datetime) -> bool:
-        """Whether the session can still be used."""
         return self.revoked_at is None and at < self.expires_at

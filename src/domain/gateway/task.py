@@ -23,7 +23,6 @@ class TaskStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the status is final."""
         return self is not TaskStatus.WORKING
 
 

@@ -23,8 +23,6 @@ class BearerAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKeyAuth:
-    """A fixed key, sent in the named header."""
-
     header: str
     value: SecretValue = field(repr=False)
 

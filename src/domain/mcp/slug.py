@@ -6,5 +6,4 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 
 def is_legal_slug(slug: str) -> bool:
-    """Whether the slug has the form `[a-z0-9][a-z0-9-]{0,31}`."""
     return _SLUG.fullmatch(slug) is not None

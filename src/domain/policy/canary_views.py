@@ -27,7 +27,6 @@ class View:
     ends: list[int]
 
     def without(self, dropped: str) -> "View":
-        """The view without these characters."""
         places = [place for place, char in enumerate(self.text) if char not in dropped]
         return View(
             "".join(self.text[place] for place in places),

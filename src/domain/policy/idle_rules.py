@@ -53,8 +53,6 @@ def idle_statements(
 
 
 class _Review:
-    """Reviews the rules of one layer."""
-
     def __init__(self, layers: PolicyLayers, layer: PolicyLayer, names: Sequence[str]) -> None:
         self._layers = layers
         self._layer = layer

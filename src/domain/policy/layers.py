@@ -133,7 +133,6 @@ class PolicyLayers:
         return tuple((layer, rules.permission_of(name)) for layer, rules in self._rules)
 
     def resolve(self, name: str) -> ToolPolicy:
-        """The effective policy of the tool `name`."""
         hidden_by = self.hidden_by(name)
         matching = tuple((layer, selected) for layer, selected in self.layers_for(name) if selected)
         if not matching and hidden_by is None:

@@ -95,7 +95,6 @@ class Schedule:
         return ApiKeyId(f"schedule:{self.id}")
 
     def is_late(self, at: datetime) -> bool:
-        """Whether the due trigger was missed."""
         return self.next_fire_at is not None and at >= self.next_fire_at + LATE_AFTER
 
 

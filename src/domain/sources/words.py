@@ -93,7 +93,6 @@ class SearchQuery:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in order."""
     folded = text.lower() if text.isascii() else _folded(text)
     return [_singular(word)[:_MAX_WORD] for word in _WORD.findall(folded)]
 

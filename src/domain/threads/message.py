@@ -94,7 +94,6 @@ class Message:
 
     @property
     def tool_uses(self) -> tuple[ToolUse, ...]:
-        """The tool calls, in the model's order."""
         return tuple([part for part in self.content if isinstance(part, ToolUse)])
 
     @property

@@ -28,7 +28,6 @@ class DeliveryState(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Whether the delivery is unfinished."""
         return self in OPEN_STATES
 
 
@@ -112,7 +111,6 @@ class WebhookDelivery:
     delivered_at: datetime | None = None
 
     def taken(self, *, until: datetime) -> "WebhookDelivery":
-        """A sender starts an attempt."""
         return replace(self, state=DeliveryState.DELIVERING, attempts=self.attempts + 1, next_attempt_at=until)
 
     def attempted(self, attempt: Attempt, *, at: datetime, fraction: float) -> "WebhookDelivery":

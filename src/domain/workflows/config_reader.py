@@ -38,7 +38,6 @@ class ConfigReader:
     _known: set[str] = field(default_factory=set)
 
     def wrong(self, path: str, message: str) -> None:
-        """Record a fault."""
         self.faults.append(ConfigFault(path=self.prefix + path, message=message))
 
     def has(self, name: str) -> bool:
@@ -78,7 +77,6 @@ class ConfigReader:
         return str(value)
 
     def number(self, name: str, *, default: float | None, least: float, most: float) -> float | None:
-        """A number within bounds."""
         value = self.config[name] if self.has(name) else default
         if value is None:
             return None
@@ -88,7 +86,6 @@ class ConfigReader:
         return float(value)
 
     def integer(self, name: str, *, default: int, least: int, most: int) -> int:
-        """An integer within bounds."""
         value = self.config[name] if self.has(name) else default
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             self.wrong(name, f"must be a whole number from {least} to {most}")

@@ -87,8 +87,6 @@ def abandoned(plan: Plan, nodes: Mapping[str, NodeRun], *, now: datetime) -> dic
 
 
 class _EdgeState(StrEnum):
-    """The state of an edge."""
-
     OPEN = "open"
     TAKEN = "taken"
     NOT_TAKEN = "not_taken"
@@ -96,8 +94,6 @@ class _EdgeState(StrEnum):
 
 
 class _JoinResult(StrEnum):
-    """The result of a join."""
-
     WAIT = "wait"
     GO = "go"
     SKIP = "skip"

@@ -75,7 +75,6 @@ class NodeRun:
     finished_at: datetime | None = None
 
     def started(self, *, at: datetime) -> "NodeRun":
-        """The node starts, perhaps again."""
         self._require(NodeStatus.PENDING)
         return replace(
             self,
@@ -102,7 +101,6 @@ class NodeRun:
         return self.run_id if self.status is NodeStatus.WAITING else None
 
     def ready(self, *, at: datetime) -> "NodeRun":
-        """The tool is registered."""
         self._require(NodeStatus.RUNNING)
         return replace(self, status=NodeStatus.READY, finished_at=at)
 
@@ -111,7 +109,6 @@ class NodeRun:
         return replace(self, status=NodeStatus.SUCCEEDED, output=output, handle=handle, due_at=None, finished_at=at)
 
     def failed(self, error: NodeError, *, at: datetime) -> "NodeRun":
-        """The node failed finally."""
         self._require(NodeStatus.PENDING, NodeStatus.RUNNING, NodeStatus.WAITING)
         return replace(self, status=NodeStatus.FAILED, error=error, due_at=None, finished_at=at)
 

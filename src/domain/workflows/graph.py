@@ -81,8 +81,6 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowDefinition:
-    """An unchecked workflow."""
-
     name: str
     nodes: tuple[NodeDefinition, ...]
     edges: tuple[Edge, ...]
@@ -219,7 +217,6 @@ class ConditionConfig:
 
     @property
     def handles(self) -> tuple[str, ...]:
-        """All output handles."""
         return (*(case.handle for case in self.cases), self.otherwise)
 
 

@@ -35,12 +35,10 @@ class PlannedNode:
 
     @property
     def join(self) -> JoinStrategy:
-        """The join strategy."""
         return self.settings.join
 
     @property
     def predecessors(self) -> tuple[str, ...]:
-        """The nodes directly before it, each once."""
         return tuple(dict.fromkeys(way.source for way in self.incoming))
 
 
@@ -69,5 +67,4 @@ class Plan:
 
     @property
     def agents(self) -> tuple[tuple[PlannedNode, AgentNodeConfig], ...]:
-        """The agent nodes."""
         return tuple((node, node.config) for node in self.nodes if isinstance(node.config, AgentNodeConfig))

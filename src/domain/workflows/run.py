@@ -26,7 +26,6 @@ class WorkflowRunStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the status is final."""
         return self in _TERMINAL
 
 

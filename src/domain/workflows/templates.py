@@ -86,8 +86,6 @@ def rendered_text(template: str, found: Found, quote: Callable[[str], str] = lam
 
 
 class _Filling:
-    """Fills one template within the size limit."""
-
     def __init__(self, found: Found) -> None:
         self._found = found
         self._room = MAX_FILLED

@@ -81,7 +81,6 @@ class PostgresWakeups:
         self._tasks = ()
 
     def subscribe(self, topic: str) -> AbstractAsyncContextManager[Listener]:
-        """Listen while the context is open."""
         return self._local.subscribe(topic)
 
     def hear_of(self, word: str, hear: Callable[[str], None]) -> None:

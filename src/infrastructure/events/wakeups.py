@@ -24,7 +24,6 @@ class InProcessWakeups:
         """There are no other processes."""
 
     def subscribe(self, topic: str) -> "_Listening":
-        """Listen while the context is open."""
         return _Listening(self._listeners, topic)
 
     def wake(self, *topics: str) -> None:
@@ -37,7 +36,6 @@ class InProcessWakeups:
 
     @property
     def topic_count(self) -> int:
-        """The number of topics with listeners."""
         return len(self._listeners)
 
 

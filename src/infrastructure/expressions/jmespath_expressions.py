@@ -77,7 +77,6 @@ class JmesPathExpressions:
             raise ExpressionFailed("The expression failed: it cannot be evaluated at the moment.") from error
 
     async def close(self) -> None:
-        """End the evaluating processes."""
         await self._worker.close()
 
     async def _evaluated(self, expression: str, value: JsonValue) -> JsonValue:

@@ -47,7 +47,6 @@ class ExpressionWorker:
         return await asyncio.to_thread(_decoded, found)
 
     async def close(self) -> None:
-        """End the process and all its children."""
         await self._children.close()
 
     async def _answer(self, connection: socket.socket, expression: str, data: bytes) -> bytes:

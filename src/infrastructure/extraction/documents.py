@@ -49,8 +49,6 @@ class DocumentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document that was read."""
-
     title: str | None
     pages: tuple[str, ...]
 

@@ -74,7 +74,6 @@ class ProcessTextExtractor:
             raise ServiceError("extraction_timeout", ErrorKind.LIMIT, sentence) from None
 
     async def close(self) -> None:
-        """End the reader and all its children."""
         await self._children.close()
 
     async def _extracted(self, data: bytes, media_type: str, timeout_s: float) -> ExtractedText:

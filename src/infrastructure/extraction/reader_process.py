@@ -69,7 +69,6 @@ def warm_up() -> None:
 
 
 def load() -> None:
-    """Load what children need."""
     load_all()
     warm_up()
 

@@ -33,5 +33,4 @@ def encoded_answer(title: str | None, pages: tuple[str, ...]) -> tuple[bytes, ..
 
 
 def encoded_fault(fault: str) -> bytes:
-    """An answer without text."""
     return encoded_head({"fault": fault})

@@ -57,7 +57,6 @@ class ForkedChildren:
                 self._ended()
 
     async def close(self) -> None:
-        """End the process and all its children."""
         if self._idle is not None:
             self._idle.cancel()
         await self._discard_server()

@@ -16,6 +16,5 @@ MAX_HEAD_BYTES = 4 * 1024 * 1024
 
 
 def encoded_head(content: dict[str, object]) -> bytes:
-    """The start of an answer."""
     head = json.dumps(content).encode()
     return ANSWER.pack(len(head)) + head

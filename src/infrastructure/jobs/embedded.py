@@ -43,12 +43,10 @@ class InProcessRunQueue:
 
     @property
     def waiting(self) -> int:
-        """The number of waiting runs."""
         return len(self._waiting) + len(self._again)
 
     @property
     def in_hand(self) -> int:
-        """The number of runs being handled."""
         return len(self._in_hand)
 
     async def submit(self, *run_ids: RunId) -> None:

@@ -67,7 +67,6 @@ class OneConnection(BaseAsyncConnector):
         await self._connection.execute(query.encode(), arguments)
 
     async def execute_query_one_async(self, query: str, **arguments: Any) -> dict[str, Any]:
-        """The only row."""
         [row] = await self.execute_query_all_async(query, **arguments)
         return row
 

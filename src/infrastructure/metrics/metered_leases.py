@@ -9,8 +9,6 @@ from infrastructure.metrics.instruments import Instruments
 
 
 class MeteredRunLeases:
-    """The `RunLeases` port as a wrapper."""
-
     def __init__(self, leases: RunLeases, *, instruments: Instruments) -> None:
         self._leases = leases
         self._instruments = instruments

@@ -128,7 +128,6 @@ class CodeExecutionTool:
         return NativeToolOutput(value=output)
 
     async def close(self) -> None:
-        """End the worker processes."""
         self._is_open = False
         await self._open.aclose()
 

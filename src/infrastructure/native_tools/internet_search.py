@@ -84,7 +84,6 @@ class InternetSearchTool:
         )
 
     async def close(self) -> None:
-        """Close the provider's client, if any."""
         await self._provider.close()
 
 

@@ -43,15 +43,11 @@ CODE_EXECUTION = Tool(
 
 
 class Interpreter(Protocol):
-    """Runs the code."""
-
     async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
         """The output. Raises NativeToolError."""
-        ...
 
     async def close(self) -> None:
         """End its processes."""
-        ...
 
 
 class LazyCodeExecution(LazyClosable[Interpreter]):

@@ -78,7 +78,6 @@ class PageFetcher:
         raise NativeToolError("website_redirect_loop", f"The website redirects more than {MAX_REDIRECTS} times.")
 
     async def close(self) -> None:
-        """Close every connection."""
         if self._client is not None:
             await self._client.aclose()
             self._client = None

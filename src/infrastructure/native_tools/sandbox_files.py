@@ -48,7 +48,6 @@ class SandboxFiles:
 
     @property
     def written(self) -> dict[str, bytes]:
-        """The written files by name."""
         return {name: bytes(content) for name, content in self._written.items()}
 
     def __call__(

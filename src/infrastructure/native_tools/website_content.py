@@ -51,15 +51,12 @@ WEBSITE_CONTENT = Tool(
 
 
 class Page(Protocol):
-    """A fetched document."""
-
     @property
     def url(self) -> str: ...
 
     @property
     def media_type(self) -> str:
         """Its type, with parameters."""
-        ...
 
     @property
     def data(self) -> bytes: ...
@@ -70,11 +67,9 @@ class Fetcher(Protocol):
 
     async def fetch(self, url: str) -> Page:
         """The document. Raises NativeToolError."""
-        ...
 
     async def close(self) -> None:
         """Close every connection."""
-        ...
 
 
 class WebsiteContentTool:
@@ -120,7 +115,6 @@ class WebsiteContentTool:
         return NativeToolOutput(value=_rendered(page.url, text, int(max_chars)))
 
     async def close(self) -> None:
-        """Close the HTTP client, if any."""
         await self._fetcher.close()
 
 

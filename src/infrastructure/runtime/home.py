@@ -30,17 +30,14 @@ class Home:
 
     @property
     def serve_path(self) -> Path:
-        """The address of the running service."""
         return self.path / "serve.json"
 
     @property
     def servers_path(self) -> Path:
-        """Installed MCP servers."""
         return self.path / "servers"
 
     @property
     def scripts_path(self) -> Path:
-        """The user's scripted models."""
         return self.path / "scripted"
 
     def create(self) -> None:

@@ -21,7 +21,6 @@ not get these."""
 
 
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a started server."""
     # A value that begins with "()" is an exported shell function.
     return {
         name: value for name in _INHERITED if (value := environ.get(name)) is not None and not value.startswith("()")

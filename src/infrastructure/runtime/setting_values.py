@@ -50,7 +50,6 @@ def database_url(value: str) -> str:
 
 
 def process_limits(value: str) -> str:
-    """Process limits, unchanged. Raises ValueError."""
     parse_process_limits(value)
     return value
 
@@ -60,20 +59,17 @@ def absolute(value: Path) -> Path:
 
 
 def secret_keys(value: SecretStr) -> SecretStr:
-    """Keys that are long enough. Raises ValueError."""
     if any(len(key) < MIN_SECRET_KEY for key in separate(value)):
         raise ValueError("too short")
     return value
 
 
 def egress_allow(value: str) -> str:
-    """Addresses that egress may reach, unchanged. Raises ValueError."""
     EgressPolicy(entries(value))
     return value
 
 
 def networks(value: str) -> str:
-    """Networks and addresses, unchanged. Raises ValueError."""
     parse_networks(value)
     return value
 
@@ -84,7 +80,6 @@ def parse_networks(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 
 def otel_headers(value: SecretStr) -> SecretStr:
-    """Headers, unchanged. Raises ValueError."""
     parse_otel_headers(value.get_secret_value())
     return value
 
@@ -103,7 +98,6 @@ def parse_otel_headers(value: str) -> dict[str, str]:
 
 
 def rate(value: str) -> str:
-    """A rate, unchanged. Raises ValueError."""
     parse_rate(value)
     return value
 
@@ -128,7 +122,6 @@ def entries(value: str) -> tuple[str, ...]:
 
 
 def separate(value: SecretStr) -> list[str]:
-    """The secrets between commas."""
     return [key.strip() for key in value.get_secret_value().split(",")]
 
 

@@ -54,14 +54,12 @@ class SchemaCost:
     settled: bool
 
     def at(self, depth: int) -> int:
-        """The bound for a value of that depth."""
         if depth < len(self.by_depth):
             return self.by_depth[depth]
         return self.by_depth[-1] if self.settled else _ENOUGH
 
     @property
     def most(self) -> int:
-        """The bound for any value."""
         return self.by_depth[-1] if self.settled else _ENOUGH
 
 

@@ -30,5 +30,4 @@ def fernet_key(key: str) -> bytes:
 
 
 def new_fernet_key() -> str:
-    """A random Fernet key."""
     return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode("ascii")

@@ -13,15 +13,12 @@ class OpenBox(Protocol):
 
     def encrypt(self, plain: bytes, /) -> bytes:
         """Encrypt with the newest key."""
-        ...
 
     def decrypt(self, encrypted: bytes, /) -> bytes:
         """Decrypt with the matching key. Raises INTERNAL `secret_undecryptable`."""
-        ...
 
     def is_current(self, encrypted: bytes, /) -> bool:
         """Whether a value is encrypted with the newest key."""
-        ...
 
 
 class LazySecretBox:

@@ -53,7 +53,6 @@ class Redactor:
         self._secrets = tuple(sorted(found, key=len, reverse=True))
 
     def redact(self, text: str) -> str:
-        """The text without secrets."""
         return _TOKENS.sub(REDACTED, self.hide(text))
 
     def hide(self, text: str) -> str:

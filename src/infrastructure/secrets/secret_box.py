@@ -31,7 +31,6 @@ class SecretBox:
         self._fernet = MultiFernet([newest, *older])
 
     def encrypt(self, plain: bytes) -> bytes:
-        """The encrypted and signed form, url-safe ASCII."""
         return self._fernet.encrypt(plain)
 
     def is_current(self, encrypted: bytes) -> bool:

@@ -26,7 +26,6 @@ class KeyedBox(Protocol):
 
     def use(self, keys: Sequence[str], /) -> None:
         """Encrypt with the first of these keys and decrypt with any."""
-        ...
 
 
 class GivenKeyRing:

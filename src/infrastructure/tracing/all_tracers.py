@@ -33,7 +33,6 @@ class AllTracers:
             tracer.run_finished(run, agent)
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
-        """`traceparent` of the call's span."""
         return self._tracers[0].trace_context(run, call_id)
 
     def workflow_finished(self, record: WorkflowRecord) -> None:
@@ -45,11 +44,9 @@ class AllTracers:
             tracer.gateway_call(record)
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
-        """`traceparent` of the call's span."""
         return self._tracers[0].gateway_context(session, call_id)
 
     async def close(self) -> None:
-        """Send what is left."""
         async with asyncio.TaskGroup() as group:
             for tracer in self._tracers:
                 group.create_task(tracer.close())

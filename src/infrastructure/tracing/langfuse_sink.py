@@ -144,8 +144,6 @@ class _AddedProcessors(SynchronousMultiSpanProcessor):
 
 
 class _Told(TypedDict):
-    """Arguments that every kind of observation takes."""
-
     input: str | None
     output: str | None
     metadata: JsonObject

@@ -28,12 +28,10 @@ class ObservationSink(Protocol):
 
     def send(self, observations: Sequence[Observation]) -> bool:
         """Deliver the observations; False if the backend rejected them. May block and raise."""
-        ...
 
     def close(self) -> None:
         """Nothing more follows. Called from any thread, also to interrupt a `send` that waits to
         retry."""
-        ...
 
 
 class ObservationSender:

@@ -40,7 +40,6 @@ class RecordingTracer:
         self._keep(run_observation(run, agent))
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
-        """The same context as that of a backend."""
         return {"traceparent": span_ids.traceparent(traced_as(run), call_id)}
 
     def workflow_finished(self, record: WorkflowRecord) -> None:
@@ -51,7 +50,6 @@ class RecordingTracer:
         self._keep(gateway_call_observation(record))
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
-        """The same context as that of a backend."""
         return {"traceparent": span_ids.traceparent(session.id, call_id)}
 
     async def close(self) -> None:

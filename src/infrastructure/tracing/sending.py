@@ -44,7 +44,6 @@ class SendingTracer:
         self._sender.submit(partial(run_observation, run, agent))
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
-        """`traceparent` of the call's span."""
         return {"traceparent": span_ids.traceparent(traced_as(run), call_id)}
 
     def workflow_finished(self, record: WorkflowRecord) -> None:
@@ -55,7 +54,6 @@ class SendingTracer:
         self._sender.submit(partial(gateway_call_observation, record))
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
-        """`traceparent` of the call's span."""
         return {"traceparent": span_ids.traceparent(session.id, call_id)}
 
     async def close(self) -> None:

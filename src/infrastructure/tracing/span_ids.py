@@ -23,7 +23,6 @@ def generation_span_id(run_id: RunId, turn: int) -> int:
 
 
 def tool_call_span_id(call_id: ToolCallId) -> int:
-    """The 64-bit span id of a tool call."""
     return _span_id("tool_call", call_id)
 
 

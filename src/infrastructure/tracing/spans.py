@@ -63,7 +63,6 @@ class SpanMaker:
         *,
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> ReadableSpan:
-        """The finished span."""
         span = self.start(observation, attributes, kind=kind)
         if observation.error is not None:
             span.set_status(StatusCode.ERROR, observation.error)

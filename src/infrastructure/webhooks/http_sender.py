@@ -57,7 +57,6 @@ class HttpWebhookSender:
             return Attempt(failure=_failure(error))
 
     async def close(self) -> None:
-        """Close every connection."""
         if self._client is not None:
             await self._client.aclose()
             self._client = None

@@ -179,7 +179,6 @@ class _PendingResponse:
             await self._part(frame(news))
 
     async def finish(self, answer: dict[str, object], status: int) -> None:
-        """Send the response."""
         if self._streams:
             await self._part(frame(answer), more=False)
         else:

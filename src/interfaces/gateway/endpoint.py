@@ -96,7 +96,6 @@ class GatewayEndpoint:
         self._address = address
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
         try:
             headers, duplicated = self._headers(scope)
         except RpcError as refused:

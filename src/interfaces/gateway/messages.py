@@ -104,7 +104,6 @@ def id_of(value: JsonValue) -> RequestId | None:
 
 
 def result_json(request_id: RequestId | None, result: Mapping[str, object]) -> dict[str, object]:
-    """The response to a request."""
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 

@@ -87,7 +87,6 @@ class GatewayStreams:
 
     @property
     def count(self) -> int:
-        """The number of open streams."""
         return self._count
 
     async def stand_by(self, listener: Listener) -> None:

@@ -59,7 +59,6 @@ async def send_error(send: Send, request_id: RequestId | None, error: RpcError) 
 
 
 async def send_whole(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
-    """A complete response."""
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body, "more_body": False})

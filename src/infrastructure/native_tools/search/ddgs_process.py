@@ -41,7 +41,6 @@ class DuckduckgoAt(Duckduckgo):
         self.search_url = f"{base_url}/html/"
 
     def request(self, *args: object, **kwargs: object) -> str:
-        """The page of results."""
         response = self.http_client.request(*args, **kwargs)
         if response.status_code in _TOO_MANY:
             raise RefusedError("rate_limited", f"HTTP {response.status_code}")
@@ -54,7 +53,6 @@ class DuckduckgoAt(Duckduckgo):
 
 
 def found(query: str, base_url: str, timeout_s: int, proxy: str | None) -> dict[str, object]:
-    """The answer of the process."""
     try:
         results = DuckduckgoAt(base_url, timeout_s, proxy).search(query)
     except RefusedError as refused:

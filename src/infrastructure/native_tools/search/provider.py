@@ -49,16 +49,13 @@ class SearchProvider(Protocol):
     @property
     def name(self) -> str:
         """The display name."""
-        ...
 
     async def search(self, query: str, *, max_results: int, timeout_s: float) -> tuple[SearchResult, ...]:
         """At most `max_results` results, best first, perhaps none. Cancellation stops the work.
         Raises SearchError."""
-        ...
 
     async def close(self) -> None:
         """Close every connection."""
-        ...
 
 
 def results_of(found: Iterable[tuple[object, object, object]], max_results: int) -> tuple[SearchResult, ...]:
