@@ -41,7 +41,7 @@ def adding(number: int, *, organization_id: OrganizationId = ORG, metadata: str 
             connection, a_thread(a_thread_id(number), organization_id=organization_id, metadata={"of": metadata})
         )
         yield
-        row = asked()
+        row = asked.first()
         assert row is not None
         return str(row[0])
 
@@ -62,9 +62,9 @@ def seen() -> Staged[list[str]]:
     """The threads that this unit can see."""
 
     def begin(connection: Connection) -> Stages[list[str]]:
-        asked = _threads.ask_rows(connection, {})
+        asked = _threads.ask(connection, {})
         yield
-        return [row.id for row in asked()]
+        return [row.id for row in asked.typed()]
 
     return Staged(begin)
 
@@ -73,14 +73,14 @@ def asking_as_it_begins() -> Staged[str]:
     """What this unit can see, asked before its first stage, as steps that end a run lock its thread; and the transaction."""
 
     def begin(connection: Connection) -> Stages[str]:
-        threads = _threads.ask_rows(connection, {})
+        threads = _threads.ask(connection, {})
 
         def stages() -> Stages[str]:
             transaction = _transaction.ask(connection, {})
             yield
-            row = transaction()
+            row = transaction.first()
             assert row is not None
-            return " ".join([row[0], *(row.id for row in threads())])
+            return " ".join([row[0], *(row.id for row in threads.typed())])
 
         return stages()
 
@@ -171,9 +171,9 @@ async def test_a_unit_that_wants_an_answer_at_once_has_a_transaction_of_its_own(
         return Staged(begin)
 
     for ask in (
-        lambda connection: _threads.rows(connection, {}),
-        lambda connection: _threads.first(connection, {}),
-        lambda connection: _threads.all(connection, {}),
+        lambda connection: _threads.ask(connection, {}).typed(),
+        lambda connection: _threads.ask(connection, {}).first(),
+        lambda connection: _threads.ask(connection, {}).all(),
         lambda connection: connection.execute(select(organization.c.id)).all(),
     ):
         alone, one, another = await together(postgres, impatient(ask), adding(2), adding(3))
@@ -238,7 +238,7 @@ async def test_a_process_that_stands_still_in_a_group_is_not_waited_for(postgres
     def begin(connection: Connection) -> Stages[str]:
         asked = _patience.ask(connection, {})
         yield
-        row = asked()
+        row = asked.first()
         assert row is not None
         return str(row[0])
 

@@ -39,10 +39,10 @@ def newest_version(connection: Connection, agent_id: AgentId, box: SecretBox) ->
 
 def ask_newest_version(connection: Connection, agent_id: AgentId, box: SecretBox) -> Callable[[], Agent]:
     """The same, to be read in the next stage."""
-    rows = _newest_of_any.ask_rows(connection, {"agent_id": agent_id})
+    rows = _newest_of_any.ask(connection, {"agent_id": agent_id})
 
     def read() -> Agent:
-        (row,) = rows()
+        (row,) = rows.typed()
         return agent_of(row, box)
 
     return read

@@ -60,7 +60,7 @@ def unsealed_since(
 ) -> tuple[Entry, ...]:
     """Visible entries without a seal, oldest first."""
     parameters = {"of_organization": organization_id, "since": since.at, "at_most": limit}
-    return tuple(_unsealed.all(connection, parameters))
+    return tuple(_unsealed.ask(connection, parameters).all())
 
 
 def stored_head(connection: Connection, organization_id: OrganizationId, *, lock: bool = False) -> ChainHead | None:

@@ -20,7 +20,7 @@ _fields = row_fields(AuditEvent)
 def record(connection: Connection, *events: AuditEvent) -> None:
     """Store entries within the transaction of what they describe."""
     if events:
-        _insert.run_many(connection, [_fields.write(event) for event in events])
+        _insert.run(connection, *[_fields.write(event) for event in events])
 
 
 def audit_event_of(row: AnyRow) -> AuditEvent:

@@ -144,7 +144,7 @@ class SqlAuditSeals:
             head = _own_head(connection, organization_id, keys)
             extension = ahead if ahead is not None and ahead.head == head else ready(connection, head)
             if extension.rows:
-                _insert_seal.run_many(connection, extension.rows)
+                _insert_seal.run(connection, *extension.rows)
             if extension.after != head:
                 _save(connection, extension.after)
             return Sealed(count=len(extension.rows), last=extension.last)

@@ -1,4 +1,4 @@
-"""Statements compiled once and then handed straight to the driver: for the few that every step of a run executes.
+"""Prepared statements: compiled once and given to the driver, for the few that every step of a run executes.
 
 Executing a Core construct costs five to ten times what SQLite needs for the statement itself; compiling it ourselves
 keeps one description for both databases and leaves that out. Everything else goes through `Connection.execute`.
@@ -8,7 +8,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from sqlalchemy import BindParameter, Connection, Dialect, Select, Table
 from sqlalchemy.exc import DBAPIError
@@ -18,40 +18,103 @@ from sqlalchemy.sql.elements import ClauseElement
 from infrastructure.persistence.columns.column_types import PlainText, storable_or_none
 
 _Process = Callable[[Any], Any]
-UNKNOWN = -1
-"""How many rows a statement touched whose answer is not there yet."""
 
 
 class Answer(Protocol):
-    """What the database says to a statement that was sent; to be read once it is there."""
+    """How many rows a statement touched; in a unit in stages it is there in the next stage."""
 
     @property
     def count(self) -> int:
         """How many rows were touched."""
         ...
 
+
+class Result(Answer, Protocol):
+    """The database's answer to one statement."""
+
     @property
     def type_codes(self) -> list[int]:
-        """What the database calls the types of the columns."""
+        """The driver's types of the columns."""
         ...
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """As the driver gives them."""
+        """The rows as the driver gives them."""
         ...
 
 
+class Rows:
+    """Rows that a statement found."""
+
+    __slots__ = ("_compiled", "_result")
+
+    def __init__(self, compiled: "_Compiled", result: Result) -> None:
+        self._compiled = compiled
+        self._result = result
+
+    def first(self) -> tuple[Any, ...] | None:
+        """The first row as the driver gives it, without the types of its columns."""
+        return next(iter(self._result.rows()), None)
+
+    def all(self) -> list[tuple[Any, ...]]:
+        """All rows as the driver gives them."""
+        return self._result.rows()
+
+    def typed(self) -> list[Any]:
+        """All rows as `Connection.execute` gives them: values by column name, in their types."""
+        return self._compiled.typed(self._result.rows(), self._result.type_codes)
+
+
+class _Fetched:
+    """What a driver's cursor had; the cursor is closed."""
+
+    __slots__ = ("_rows", "count", "type_codes")
+
+    def __init__(self, cursor: Any) -> None:
+        self._rows = cursor.fetchall()
+        self.count = int(cursor.rowcount)
+        self.type_codes = [described[1] for described in cursor.description]
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """As the driver gives them."""
+        return self._rows  # type: ignore[no-any-return]  # of a driver
+
+
+class _Count:
+    """Rows touched according to a driver's cursor, which learns it at the end of a pipeline."""
+
+    __slots__ = ("_cursor",)
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    @property
+    def count(self) -> int:
+        """How many rows were touched."""
+        return int(self._cursor.rowcount)
+
+
+class _Sum:
+    """Rows touched by several statements that were sent."""
+
+    __slots__ = ("_answers",)
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self._answers = answers
+
+    @property
+    def count(self) -> int:
+        """How many rows were touched."""
+        return sum(answer.count for answer in self._answers)
+
+
 class SendingConnection:
-    """A connection on which statements are sent without waiting for their answers; it stands in for SQLAlchemy's where units of
-    work go through their stages side by side. Raises whatever says that a unit of work cannot be done here."""
+    """Sends statements without waiting for their answers. Units in stages get it in place of SQLAlchemy's connection; any other use
+    of it raises."""
 
     dialect: Dialect
 
-    def send(self, statement: str, values: list[Any]) -> Answer:
+    def send(self, statement: str, values: list[Any]) -> Result:
         """Send a statement whose parameters are $1, $2, …"""
-        raise NotImplementedError
-
-    def refuse(self) -> Exception:
-        """What to raise where an answer is wanted at once."""
         raise NotImplementedError
 
 
@@ -65,102 +128,31 @@ class Prepared:
         self._columns = None if columns is None else list(columns)
         self._compiled: dict[str, _Compiled] = {}
 
-    def run(self, connection: Connection, parameters: Mapping[str, Any]) -> int:
-        """Execute for one set of parameters; how many rows that touched."""
+    def run(self, connection: Connection, *rows: Mapping[str, Any]) -> "Answer":
+        """Execute for each set of parameters. The answer's `count` is how many rows that touched."""
         compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
         if isinstance(connection, SendingConnection):
-            compiled.send(connection, parameters)
-            return UNKNOWN
-        cursor = _cursor(connection)
+            return _Sum([compiled.send(connection, row) for row in rows])
+        cursor = connection.connection.cursor()
+        try:
+            if len(rows) == 1:
+                cursor.execute(compiled.sql, compiled.values(rows[0]))
+            else:
+                cursor.executemany(compiled.sql, [cast(Any, compiled.values(row)) for row in rows])
+        except compiled.driver_error as error:
+            cursor.close()
+            raise _wrapped(error, connection, compiled.sql) from error
+        return _Count(cursor)
+
+    def ask(self, connection: Connection, parameters: Mapping[str, Any]) -> "Rows":
+        """Execute; the rows can be read at once, or in the next stage of a unit in stages."""
+        compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
+        if isinstance(connection, SendingConnection):
+            return Rows(compiled, compiled.send(connection, parameters))
+        cursor = connection.connection.cursor()
         try:
             cursor.execute(compiled.sql, compiled.values(parameters))
-            return int(cursor.rowcount)
-        except compiled.driver_error as error:
-            raise _wrapped(error, connection, compiled.sql) from error
-        finally:
-            cursor.close()
-
-    def run_many(self, connection: Connection, rows: "list[dict[str, object]]") -> int:
-        """Execute for several sets of parameters; how many rows that touched."""
-        if len(rows) == 1:
-            return self.run(connection, rows[0])
-        compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
-        if isinstance(connection, SendingConnection):
-            for row in rows:
-                compiled.send(connection, row)
-            return UNKNOWN
-        cursor = _cursor(connection)
-        try:
-            cursor.executemany(compiled.sql, [compiled.values(row) for row in rows])
-            return int(cursor.rowcount)
-        except compiled.driver_error as error:
-            raise _wrapped(error, connection, compiled.sql) from error
-        finally:
-            cursor.close()
-
-    def later(self, connection: Connection, rows: "list[dict[str, object]]") -> Callable[[], int]:
-        """As `run_many`, also within `pipelined` and in a stage: how many rows that touched is to be asked once that is over."""
-        compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
-        if isinstance(connection, SendingConnection):
-            answers = [compiled.send(connection, row) for row in rows]
-            return lambda: sum(answer.count for answer in answers)
-        cursor = _cursor(connection)
-        try:
-            cursor.executemany(compiled.sql, [compiled.values(row) for row in rows])
-        except compiled.driver_error as error:
-            raise _wrapped(error, connection, compiled.sql) from error
-        return lambda: int(cursor.rowcount)
-
-    def ask(self, connection: Connection, parameters: Mapping[str, Any]) -> Callable[[], tuple[Any, ...] | None]:
-        """As `first`, to be read in the next stage."""
-        if isinstance(connection, SendingConnection):
-            compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
-            answer = compiled.send(connection, parameters)
-            return lambda: next(iter(answer.rows()), None)
-        row = self.first(connection, parameters)
-        return lambda: row
-
-    def ask_rows(self, connection: Connection, parameters: Mapping[str, Any]) -> Callable[[], list[Any]]:
-        """As `rows`, to be read in the next stage."""
-        if isinstance(connection, SendingConnection):
-            compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
-            answer = compiled.send(connection, parameters)
-            return lambda: compiled.typed(answer.rows(), answer.type_codes)
-        rows = self.rows(connection, parameters)
-        return lambda: rows
-
-    def first(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...] | None:
-        """Execute, and give the first row as the driver does, without result types."""
-        compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
-        cursor = _cursor(connection)
-        try:
-            cursor.execute(compiled.sql, compiled.values(parameters))
-            row = cursor.fetchone()
-            return None if row is None else tuple(row)
-        except compiled.driver_error as error:
-            raise _wrapped(error, connection, compiled.sql) from error
-        finally:
-            cursor.close()
-
-    def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> list[Any]:
-        """Execute a SELECT, and give its rows as `Connection.execute` does: values by column name, in their types."""
-        compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
-        cursor = _cursor(connection)
-        try:
-            cursor.execute(compiled.sql, compiled.values(parameters))
-            return compiled.typed(cursor.fetchall(), [described[1] for described in cursor.description])
-        except compiled.driver_error as error:
-            raise _wrapped(error, connection, compiled.sql) from error
-        finally:
-            cursor.close()
-
-    def all(self, connection: Connection, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """Execute, and give all rows as the driver does, without result types."""
-        compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
-        cursor = _cursor(connection)
-        try:
-            cursor.execute(compiled.sql, compiled.values(parameters))
-            return cursor.fetchall()  # type: ignore[no-any-return]  # of a driver
+            return Rows(compiled, _Fetched(cursor))
         except compiled.driver_error as error:
             raise _wrapped(error, connection, compiled.sql) from error
         finally:
@@ -211,9 +203,9 @@ class _Compiled:
         self._names = names
         self._numbered: str | None = None
         self._pick: _Process = itemgetter(*names) if len(names) > 1 else _alone(names)
-        # Literals of the statement itself, which nobody passes.
+        # Literals of the statement itself.
         self._fixed = {name: bind.value for name, bind in zip(names, binds, strict=True) if not bind.required}
-        # Of most rows one look shows that all of their texts can be stored as they are.
+        # One check per row finds texts that cannot be stored as they are.
         self._texts = [index for index, bind in enumerate(binds) if isinstance(bind.type, PlainText)]
         self._texts_of: _Process = itemgetter(*self._texts) if len(self._texts) > 1 else _alone(self._texts)
         self._processed = [
@@ -245,7 +237,7 @@ class _Compiled:
                 values[index] = process(values[index])
         return values
 
-    def send(self, connection: SendingConnection, parameters: Mapping[str, Any]) -> Answer:
+    def send(self, connection: SendingConnection, parameters: Mapping[str, Any]) -> Result:
         """Send it, with its parameters by number."""
         if self._numbered is None:
             self._numbered = self.sql % {name: f"${number}" for number, name in enumerate(self._names, 1)}
@@ -270,7 +262,7 @@ class _Compiled:
 
 def pipelined(connection: Connection) -> AbstractContextManager[None]:
     """Statements of `Prepared` that are executed within do not wait for each other's answers, where the driver can do
-    without (PostgreSQL, 32.5 Pipeline Mode). Nothing may be asked of them but by `later`. What one of them raises may be raised
+    without (PostgreSQL, 32.5 Pipeline Mode). Their counts are there afterwards. What one of them raises may be raised
     by the next one, or at the end."""
     if isinstance(connection, SendingConnection):
         return nullcontext()
@@ -307,9 +299,3 @@ def _required(compiled: Any) -> list[str]:
 
 def _alone(names: Sequence[str | int]) -> _Process:
     return lambda given: [given[name] for name in names]
-
-
-def _cursor(connection: Connection) -> Any:
-    if isinstance(connection, SendingConnection):
-        raise connection.refuse()
-    return connection.connection.cursor()

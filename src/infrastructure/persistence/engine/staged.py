@@ -1,4 +1,4 @@
-"""Units of work in stages, which several of one transaction can go through side by side. See ADR 0030."""
+"""Units of work in stages: several units of one transaction go through their stages side by side. See ADR 0030."""
 
 from collections.abc import Callable, Generator
 from typing import Generic, TypeVar
@@ -7,19 +7,22 @@ from sqlalchemy import Connection
 
 T = TypeVar("T")
 Stages = Generator[None, None, T]
-"""Statements are asked for up to a `yield`, and their answers read after it: what is asked in one stage needs no answer of
-that stage. Whoever goes through the stages sees to it that the answers are there."""
+"""Statements are sent up to a `yield`, and their answers are read after it. The scheduler resumes the unit when the answers
+are there."""
 
 
 class Staged(Generic[T]):
-    """A unit of work as any other when it is called; on PostgreSQL it may share a transaction with others. Asks of its connection
-    nothing but by `Prepared`, and reads nothing at once (`Prepared.ask`, `later`)."""
+    """A unit of work in stages. Call it as any other unit, or let it share a transaction of PostgreSQL with others.
+
+    - It executes statements only by `Prepared.ask` and `Prepared.run`.
+    - It reads no answer in the stage that sent the statement.
+    """
 
     __slots__ = ("begin",)
 
     def __init__(self, begin: Callable[[Connection], Stages[T]]) -> None:
         self.begin = begin
-        """Begins the unit, for who goes through its stages."""
+        """Begins the unit, for the scheduler of its stages."""
 
     def __call__(self, connection: Connection) -> T:
         """All stages, on a connection that answers at once."""
@@ -27,7 +30,7 @@ class Staged(Generic[T]):
 
 
 def completed(stages: Stages[T]) -> T:
-    """What the last stage returns, where answers need not be waited for."""
+    """The result of all stages, where each answer is there at once."""
     while True:
         try:
             next(stages)

@@ -124,7 +124,7 @@ class SqlGatewayLedger:
         session = {"of_session": call.session_id}
 
         def unit(connection: Connection) -> bool:
-            if _settle.run(connection, _settlement_row(settlement)) == 0:
+            if _settle.run(connection, _settlement_row(settlement)).count == 0:
                 insert_call.run(connection, {**call_row(call), **_outcome(settlement)})
             connection.execute(_end_session, {**session, "moment": settlement.at})
             of = {"since": quarantine.at, "by": quarantine.run_id, "token_id": quarantine.canary_id}
@@ -209,13 +209,13 @@ def _unit_of(batch: Sequence[_Entry]) -> Callable[[Connection], list[bool]]:
 
     def unit(connection: Connection) -> list[bool]:
         if new := [entry.new for entry in batch if entry.new is not None]:
-            insert_call.run_many(connection, new)
+            insert_call.run(connection, *new)
         answers = [True] * len(batch)
         settled = [index for index, entry in enumerate(batch) if entry.outcome is not None]
         rows = [cast("dict[str, object]", batch[index].outcome) for index in settled]
         if rows and len(rows) == 1:
-            answers[settled[0]] = _settle.run(connection, rows[0]) == 1
-        elif rows and _settle.run_many(connection, rows) != len(rows):
+            answers[settled[0]] = _settle.run(connection, rows[0]).count == 1
+        elif rows and _settle.run(connection, *rows).count != len(rows):
             raise _Doubled
         for index, entry in enumerate(batch):
             if entry.own is not None:

@@ -33,7 +33,7 @@ _roll_back = update(run).where(_of_run).values(rolled_back=True)
 
 def load_run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> Run | None:
     """The organization's run, or None."""
-    found = _get.rows(connection, {"organization_id": organization_id, "run_id": run_id})
+    found = _get.ask(connection, {"organization_id": organization_id, "run_id": run_id}).typed()
     return run_of(found[0]) if found else None
 
 

@@ -74,7 +74,7 @@ def add_events(
                 "message_id": message_id if by_reference else None,
             }
         )
-    _insert.run_many(connection, rows)
+    _insert.run(connection, *rows)
 
 
 def event_of(row: AnyRow) -> RunEvent:

@@ -209,9 +209,9 @@ def _claim(
     connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime, box: SecretBox
 ) -> Stages[_Claim | EndedAtClaim | None]:
     lock_thread_of(connection, run_id)
-    found = _run.ask_rows(connection, {"run_id": run_id})
+    found = _run.ask(connection, {"run_id": run_id})
     yield
-    rows = found()
+    rows = found.typed()
     if not rows:
         return None
     stored = run_of(rows[0])
@@ -220,7 +220,7 @@ def _claim(
     was_begun = stored.attempt > 0
     any_message = _any_message.ask(connection, {"thread_id": stored.thread_id})
     open_calls = ask_open_calls(connection, run_id) if was_begun else None
-    reply_events = _newest_reply_event.ask_rows(connection, {"run_id": run_id}) if was_begun else None
+    reply_events = _newest_reply_event.ask(connection, {"run_id": run_id}) if was_begun else None
     yield
     agent = newest()
     facts = ClaimFacts(
@@ -228,7 +228,7 @@ def _claim(
         is_next=first() == run_id,
         agent_version=agent.version,
         open_calls=() if open_calls is None else open_calls(),
-        abandoned=None if reply_events is None else _abandoned(reply_events()),
+        abandoned=None if reply_events is None else _abandoned(reply_events.typed()),
     )
     step = decide_claim(facts, at=at)
     if step is None:
@@ -236,7 +236,7 @@ def _claim(
     if step.run.status.is_terminal:
         ended = change_run(connection, step, seen=stored.status)
         return EndedAtClaim(run=replace(step.run, last_seq=ended.last_seq), promoted=ended.promoted)
-    is_first = not was_begun and any_message() is None
+    is_first = not was_begun and any_message.first() is None
     outcome = yield from claim_run(connection, step, lease)
     if outcome is None:
         return None
@@ -258,4 +258,4 @@ def _abandoned(newest: list[AnyRow]) -> MessageId | None:
 
 
 def _read_transcript(connection: Connection, thread_id: ThreadId) -> tuple[Message, ...]:
-    return tuple(message_of(row) for row in _transcript.rows(connection, {"thread_id": thread_id}))
+    return tuple(message_of(row) for row in _transcript.ask(connection, {"thread_id": thread_id}).typed())

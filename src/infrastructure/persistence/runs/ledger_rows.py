@@ -80,7 +80,7 @@ _contents = select(message.c.content).where(
 def add_calls(connection: Connection, organization_id: OrganizationId, calls: tuple[ToolCall, ...]) -> None:
     """Store new entries."""
     if calls:
-        _insert.run_many(connection, [_row(organization_id, call) for call in calls])
+        _insert.run(connection, *[_row(organization_id, call) for call in calls])
 
 
 def change_calls(connection: Connection, run_id: RunId, calls: tuple[ToolCall, ...]) -> Callable[[], None]:
@@ -100,10 +100,10 @@ def change_calls(connection: Connection, run_id: RunId, calls: tuple[ToolCall, .
         }
         for call in calls
     ]
-    changed = _change.later(connection, rows)
+    changed = _change.run(connection, *rows)
 
     def check() -> None:
-        if changed() != len(rows):
+        if changed.count != len(rows):
             raise ValueError(f"run {run_id} has not all of these calls to be changed: {[call.id for call in calls]}")
 
     return check
@@ -118,17 +118,17 @@ def settle_calls(
     answered = {result.tool_id: entry.id for entry in messages for result in entry.tool_results}
     if settlements:
         rows = [_settlement_row(run_id, settlement, answered) for settlement in settlements]
-        settled = _settle.later(connection, rows)
+        settled = _settle.run(connection, *rows)
         for settlement in settlements:
             answered.pop(settlement.tool_call_id, None)
     if answered:
-        _answer.run_many(
+        _answer.run(
             connection,
-            [{"call_id": call_id, "of_run": run_id, "new_message_id": id_} for call_id, id_ in answered.items()],
+            *[{"call_id": call_id, "of_run": run_id, "new_message_id": id_} for call_id, id_ in answered.items()],
         )
 
     def check() -> None:
-        if settlements and settled() != len(settlements):
+        if settlements and settled.count != len(settlements):
             ids = [settlement.tool_call_id for settlement in settlements]
             raise ValueError(f"run {run_id} has not all of these calls to be settled: {ids}")
 
@@ -142,8 +142,8 @@ def open_calls(connection: Connection, run_id: RunId) -> tuple[ToolCall, ...]:
 
 def ask_open_calls(connection: Connection, run_id: RunId) -> Callable[[], tuple[ToolCall, ...]]:
     """The same, to be read in the next stage."""
-    rows = _open.ask_rows(connection, {"run_id": run_id})
-    return lambda: tuple(_call_of(row, {}) for row in rows())
+    rows = _open.ask(connection, {"run_id": run_id})
+    return lambda: tuple(_call_of(row, {}) for row in rows.typed())
 
 
 def calls_of_run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:

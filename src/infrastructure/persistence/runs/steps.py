@@ -19,7 +19,7 @@ from domain.runs.step import Step
 from domain.threads.thread import Quarantine
 from infrastructure.persistence.approvals.rows import add_approvals, end_approvals
 from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.engine.prepared import Prepared, pipelined
+from infrastructure.persistence.engine.prepared import Prepared, Rows, pipelined
 from infrastructure.persistence.engine.staged import Stages, completed
 from infrastructure.persistence.runs.event_rows import add_events
 from infrastructure.persistence.runs.ledger_rows import add_calls, change_calls, open_calls, settle_calls
@@ -80,14 +80,9 @@ def _advancing(statement: Update) -> Prepared:
     )
 
 
-def _ask(prepared: Prepared, connection: Connection, parameters: dict[str, Any]) -> Callable[[], _Advanced | None]:
-    asked = prepared.ask(connection, parameters)
-
-    def read() -> _Advanced | None:
-        row = asked()
-        return None if row is None else _Advanced(*row)
-
-    return read
+def _advanced(found: Rows) -> _Advanced | None:
+    row = found.first()
+    return None if row is None else _Advanced(*row)
 
 
 # The condition on the epoch is the fence: whatever a former worker still wants to write stops here.
@@ -158,9 +153,9 @@ def commit_step(connection: Connection, lease: Lease, step: Step) -> Stages[tupl
     if step.quarantine is not None:
         lock_thread(connection, lease.organization_id, lease.thread_id)  # before the run, as everybody does
     advance = _go_on if step.run.status is RunStatus.IN_PROGRESS else _advance
-    advanced = _ask(advance, connection, {**_parameters(step), "lease_epoch": lease.epoch})
+    advanced = advance.ask(connection, {**_parameters(step), "lease_epoch": lease.epoch})
     yield
-    row = advanced()
+    row = _advanced(advanced)
     if row is None:
         raise LeaseLost(lease.run_id)
     outcome = yield from _store_rest(connection, step, row)
@@ -183,7 +178,7 @@ def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, 
     counting = {"run_id": lease.run_id, "lease_epoch": lease.epoch, "event_count": len(events)}
     counted = _count_events.ask(connection, counting)
     yield
-    row = counted()
+    row = counted.first()
     if row is None:
         raise LeaseLost(lease.run_id)
     last_seq, organization_id = row
@@ -193,7 +188,7 @@ def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, 
 
 def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOutcome:
     """Store a step of a run nobody executes, under the thread's lock."""
-    row = _ask(_change, connection, {**_parameters(step), "seen_status": seen.value})()
+    row = _advanced(_change.ask(connection, {**_parameters(step), "seen_status": seen.value}))
     if row is None:
         raise LookupError(f"run {step.run.id} is no longer {seen}, although its thread is locked")
     return completed(_store_rest(connection, step, row))
@@ -209,9 +204,9 @@ def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> S
         **lease,
         **_parameters(step),
     }
-    claimed = _ask(_claim, connection, claiming)
+    claimed = _claim.ask(connection, claiming)
     yield
-    row = claimed()
+    row = _advanced(claimed)
     return None if row is None else (yield from _store_rest(connection, step, row))
 
 

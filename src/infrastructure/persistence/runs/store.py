@@ -130,7 +130,7 @@ class SqlRunStore:
         """Events with a higher seq, in order."""
         wanted = {"organization_id": organization_id, "run_id": run_id, "after_seq": after_seq, "limit": limit}
         return await self._database.read(
-            lambda connection: tuple(event_of(row) for row in _events.rows(connection, wanted)),
+            lambda connection: tuple(event_of(row) for row in _events.ask(connection, wanted).typed()),
             scope=organization_id,
         )
 
@@ -158,4 +158,4 @@ class SqlRunStore:
 
 def _messages_of(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:
     wanted = {"organization_id": organization_id, "run_id": run_id}
-    return tuple(message_of(row) for row in _messages.rows(connection, wanted))
+    return tuple(message_of(row) for row in _messages.ask(connection, wanted).typed())

@@ -27,7 +27,7 @@ _insert = Prepared(
 def add_messages(connection: Connection, organization_id: OrganizationId, messages: tuple[Message, ...]) -> None:
     """Store messages at the end of their thread, in order."""
     if messages:
-        _insert.run_many(connection, [_row(organization_id, message) for message in messages])
+        _insert.run(connection, *[_row(organization_id, message) for message in messages])
 
 
 def message_of(row: AnyRow) -> Message:

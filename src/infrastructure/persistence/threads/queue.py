@@ -60,7 +60,7 @@ def lock_thread(connection: Connection, organization_id: OrganizationId, thread_
     anyway, and only looks the thread up.
     """
     wanted = {"organization_id": organization_id, "thread_id": thread_id}
-    return _lock.first(connection, wanted) is not None
+    return _lock.ask(connection, wanted).first() is not None
 
 
 def lock_thread_of(connection: Connection, run_id: RunId) -> None:
@@ -71,7 +71,7 @@ def lock_thread_of(connection: Connection, run_id: RunId) -> None:
 
 def unfinished_runs(connection: Connection, thread_id: ThreadId) -> list[AnyRow]:
     """`id, status` of the thread's unfinished runs in the order of the queue."""
-    return _unfinished.rows(connection, {"thread_id": thread_id})
+    return _unfinished.ask(connection, {"thread_id": thread_id}).typed()
 
 
 def next_run(connection: Connection, thread_id: ThreadId) -> RunId | None:
@@ -81,10 +81,10 @@ def next_run(connection: Connection, thread_id: ThreadId) -> RunId | None:
 
 def ask_next_run(connection: Connection, thread_id: ThreadId) -> Callable[[], RunId | None]:
     """The same, to be read in the next stage."""
-    first = _next.ask(connection, {"thread_id": thread_id})
+    found = _next.ask(connection, {"thread_id": thread_id})
 
     def read() -> RunId | None:
-        row = first()
+        row = found.first()
         return RunId(row[0]) if row is not None and row[1] == RunStatus.QUEUED.value else None
 
     return read

@@ -41,9 +41,9 @@ def add_announcements(connection: Connection, run: Run, events: Sequence[NewEven
     """Store a delivery of each event that the run's webhook wants; `run` is as it stands after them."""
     announcements = announced(run, events, last_seq=last_seq)
     if announcements:
-        _insert.run_many(
+        _insert.run(
             connection,
-            [
+            *[
                 {
                     **_delivery.write(new.delivery),
                     "body": new.body,

@@ -1,5 +1,5 @@
-"""Units of work of many runs in one transaction of PostgreSQL, on the event loop: while one group is being stored, the next one
-gathers. See ADR 0030."""
+"""Group commit on PostgreSQL: units of many runs in one transaction, on the event loop. While one group commits, the next one
+waits. See ADR 0030."""
 
 import asyncio
 import logging
@@ -22,26 +22,26 @@ logger = logging.getLogger(__name__)
 MAX_GROUP = 16
 """Units in a transaction. Each holds the event loop for some tenths of a millisecond in a stage."""
 SETTINGS = {
-    # How long a group waits for a row that another transaction has locked; then its units go on alone, and those in nobody's way
-    # are not held up. Below `deadlock_timeout`, so that groups of two processes that wait for each other part soon.
+    # How long a group waits for a row that another transaction has locked; then each unit is executed alone, and only the units that
+    # need the row wait for it. Below `deadlock_timeout`, so that groups of two processes that wait for each other end soon.
     "lock_timeout": "200ms",
-    # A busy process is hardly ever without a group. When it stands still, or its machine is gone, the server lets go of the runs
-    # in it before their leases are over, and others can take them up.
+    # When the process stops or its machine is gone, the server ends the group before the leases of its runs expire, and other
+    # workers can claim them.
     "idle_in_transaction_session_timeout": "5s",
 }
 
 _SCOPE = "SELECT set_config('role', $1, true), set_config($2, $3, true)"
 _NUMBER = "SELECT CAST(pg_current_xact_id() AS text)"
 _AWAY_S = 1.0
-"""For how long no connection is tried after one could not be made: alone, units find out as well."""
+"""How long no connection is opened after a failed attempt. Meanwhile units are executed alone."""
 
 
 class _Alone(Exception):
-    """Something asks for an answer at once, as a transaction of its own can have it."""
+    """A statement needs an answer at once: the unit needs a transaction of its own."""
 
 
 class _GroupConnection(SendingConnection):
-    """Sends each unit's statements for the organization it works for, as the role of that."""
+    """Sends statements of each unit as the role and for the organization of its scope."""
 
     def __init__(self, pipeline: Pipeline, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -53,15 +53,15 @@ class _GroupConnection(SendingConnection):
 
     @property
     def connection(self) -> object:
-        """Of the driver: not here."""
-        raise self.refuse()
+        """A driver's connection would answer at once."""
+        raise _Alone("an answer is wanted before the stage is over")
 
     def execute(self, *statement: object) -> object:
-        """Not here."""
-        raise self.refuse()
+        """Needs an answer at once."""
+        raise _Alone("an answer is wanted before the stage is over")
 
     def act_for(self, scope: Scope) -> None:
-        """What is sent from now on is this unit's."""
+        """The scope of the statements that follow."""
         self._wanted = scope
 
     def send(self, statement: str, values: list[Any]) -> Sent:
@@ -72,10 +72,6 @@ class _GroupConnection(SendingConnection):
             self._pipeline.send(_SCOPE, [self._role, ORGANIZATION_SETTING, "" if scope is SYSTEM else scope])
         self.has_sent = True
         return self._pipeline.send(statement, values, role=self._role)
-
-    def refuse(self) -> Exception:
-        """What to raise where an answer is wanted at once."""
-        return _Alone("an answer is wanted before the stage is over")
 
 
 @dataclass(slots=True)
@@ -88,8 +84,8 @@ class _Member:
 
 
 class GroupedWrites:
-    """What waits is one transaction; whatever keeps it from being committed has each of its units go on `alone`, so that each fails
-    by itself, and is told so in one way."""
+    """Executes waiting units in one transaction. If the group cannot commit, it is undone, and each unit is executed `alone`: so each
+    fails by itself."""
 
     def __init__(self, url: str, *, dialect: Dialect, alone: Callable[[Scope, Job[Any]], None]) -> None:
         self._url = url
@@ -102,13 +98,13 @@ class GroupedWrites:
         self._not_before = 0.0
 
     def put(self, scope: Scope, job: Job[Any], unit: Staged[Any]) -> None:
-        """Store the unit with those that wait."""
+        """Add the unit to the next group."""
         self._waiting.append(_Member(scope, job, unit.begin))
         if self._storing is None:
             self._storing = asyncio.create_task(self._store(), name="postgres-groups")
 
     async def stop(self) -> None:
-        """Store what waits, then close the connection."""
+        """Commit the waiting units, then close the connection."""
         if self._storing is not None:
             await self._storing
         pipeline, self._pipeline = self._pipeline, None
@@ -119,9 +115,9 @@ class GroupedWrites:
         try:
             while self._waiting:
                 group = [self._waiting.popleft() for _ in range(min(MAX_GROUP, len(self._waiting)))]
-                # Whoever is cancelled from here on has been too late.
+                # A caller that is cancelled later is too late.
                 group = [member for member in group if not member.job.withdrawn]
-                # Units of one organization stand together, so that few statements say for whom.
+                # Sorted by organization, so that few statements set the scope.
                 group.sort(key=lambda member: "" if member.scope is SYSTEM else member.scope)
                 if group:
                     await self._store_group(group)
@@ -133,7 +129,7 @@ class GroupedWrites:
             number, results = await self._executed(group)
             pipeline = cast(Pipeline, self._pipeline)
             pipeline.command(b"COMMIT")
-        except Exception as error:  # noqa: BLE001 - whoever is to blame meets it again, alone
+        except Exception as error:  # noqa: BLE001 - the unit that caused it fails again, alone
             await self._give_up(group, error)
             return
         in_doubt: Exception | None = None
@@ -146,7 +142,7 @@ class GroupedWrites:
             await self._discard()
             in_doubt = error
         for member, result in zip(group, results, strict=True):
-            # Not before: what the server refused is executed anew, unless its caller has gone.
+            # Only now: a refused unit is executed again unless its caller has gone.
             member.job.succeed(result)
             if in_doubt is not None:
                 member.job.fail(_in_doubt(number, in_doubt))
@@ -162,7 +158,7 @@ class GroupedWrites:
         results: list[Any] = [None] * len(group)
         under_way: list[tuple[int, _Member, Stages[Any]]] = []
         for index, member in enumerate(group):
-            # Some ask as they begin: before the first stage of any other, as locks of threads must be.
+            # Some units send statements as they begin: locks of threads precede the first stage of all units.
             connection.act_for(member.scope)
             under_way.append((index, member, member.begin(cast(Connection, connection))))
         while under_way:
@@ -197,7 +193,7 @@ class GroupedWrites:
         return self._pipeline
 
     async def _give_up(self, group: list[_Member], error: Exception) -> None:
-        """Undo the group, as what it has locked must not stand in its units' way, and let them go on alone."""
+        """Undo the group, which releases its locks, and execute its units alone."""
         logger.debug("a group of units is undone", exc_info=error)
         if self._pipeline is not None:
             try:

@@ -1,7 +1,7 @@
 """One connection to PostgreSQL in pipeline mode, on the event loop: statements are sent as they come, and waited for together.
 
-psycopg connects, and says how values are written and read; what goes between is libpq's own (PostgreSQL, 32.5 Pipeline Mode): a
-cursor per statement costs several times what the statement does.
+psycopg connects, and converts values; libpq does the rest (PostgreSQL, 32.5 Pipeline Mode). A cursor per statement would cost several
+times as much as the statement.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Sent:
 
 
 class Pipeline:
-    """Not to be used any more once anything of it has raised."""
+    """A connection in pipeline mode. Do not use it after any method has raised."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
@@ -90,7 +90,7 @@ class Pipeline:
 
     @property
     def lost(self) -> bool:
-        """Whether the server has gone."""
+        """Whether the connection is lost."""
         return self._lost is not None
 
     def send(self, statement: str, values: list[Any], *, role: str = "") -> Sent:
@@ -108,7 +108,7 @@ class Pipeline:
         return sent
 
     def command(self, statement: bytes) -> None:
-        """Send what has neither parameters nor a plan. Raises psycopg's errors."""
+        """Send a statement without parameters and plan. Raises psycopg's errors."""
         self._pgconn.send_query_params(statement, None)
         self._unanswered.append(Sent(self._transformer))
 
@@ -120,7 +120,7 @@ class Pipeline:
         try:
             self._pgconn.pipeline_sync()
         except OperationalError as error:
-            # Some of it may have been sent: whatever was, its answer is lost.
+            # Parts may have been sent; their answers are lost.
             self._lose(error)
         else:
             self._flush()
@@ -135,7 +135,7 @@ class Pipeline:
         await self.answered()
 
     async def close(self) -> None:
-        """Leave; the server undoes what was not committed."""
+        """Close the connection; the server undoes what was not committed."""
         self._unwatch()
         await self._connection.close()
 
@@ -161,7 +161,7 @@ class Pipeline:
                 # sent (libuv stops watching at POLLERR): the last word is there, and so is that it was the last.
                 if not self._unread.poll(0):
                     return
-        except Exception as error:  # noqa: BLE001 - whoever waits is told
+        except Exception as error:  # noqa: BLE001 - for the waiting caller
             self._lose(error)
 
     def _take(self, result: pq.abc.PGresult | None) -> None:
