@@ -1,9 +1,10 @@
-"""PostgreSQL through psycopg: each unit of work in a transaction of its own, a bounded number at once, as the role and for
-the organization it works for; those in stages share transactions. See ADR 0002, 0011 and 0030."""
+"""PostgreSQL through psycopg: a transaction per unit, as the role and for the organization of its scope; units in stages share
+transactions. See ADR 0002, 0011 and 0030."""
 
 import asyncio
 import functools
 import logging
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 3
+_AGAIN_S = 0.02
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 1.0
 _RETRYABLE = frozenset({"40001", "40P01"})
 """serialization_failure and deadlock_detected (PostgreSQL, Appendix A): the server asks for the transaction again."""
@@ -55,8 +57,8 @@ _OPENING = sql.SQL(
 
 
 class PostgresDatabase:
-    """The `Database` interface over PostgreSQL. `connections` bounds both the pool and the threads that use it; units in stages have
-    one connection more."""
+    """The `Database` interface over PostgreSQL. `connections` bounds the pool and its threads; groups of units in stages use one
+    connection more."""
 
     def __init__(self, url: str, *, connections: int = 8) -> None:
         self._url = driver_url(url)
@@ -90,7 +92,7 @@ class PostgresDatabase:
         self._groups = GroupedWrites(self._library_url, dialect=engine.dialect, alone=self._write_alone)
 
     async def stop(self) -> None:
-        """Finish what waits, then close the connections. A cancelled `stop` is finished all the same."""
+        """Commit the waiting units, then close the connections. A cancelled `stop` is finished all the same."""
         if self._groups is not None:
             self._stopping = asyncio.create_task(self._finish(self._groups), name="postgres-stop")
             self._groups = None
@@ -174,7 +176,7 @@ class PostgresDatabase:
 
 
 class _Waiting:
-    """For a database that is away, up to `retry_s` in all."""
+    """Pauses between attempts while the database is away, up to `retry_s` in all."""
 
     def __init__(self, retry_s: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -204,9 +206,11 @@ def _work(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
 
 
 def _run(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
-    """Run and commit. What certainly had no effect is run again at once: a deadlock's victim, a connection that was cut
-    before the commit. Raises StorageAway."""
+    """Run and commit. A unit that certainly had no effect is run again: the victim of a deadlock, or a connection that was cut before the
+    commit. Raises StorageAway."""
     for attempt in range(1, _ATTEMPTS + 1):
+        if attempt > 1:
+            time.sleep(_AGAIN_S * attempt)  # the transaction that won the deadlock needs a moment to end
         with _connected(engine) as connection:
             transaction = connection.begin()
             in_doubt = None
@@ -218,7 +222,7 @@ def _run(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
             except DBAPIError as error:
                 cut = error.connection_invalidated or _sqlstate(error) in _SESSION_ENDED
                 if cut and not connection.invalidated:
-                    # SQLAlchemy does not know of it yet. There is nothing to roll back, and trying would fail.
+                    # SQLAlchemy does not know of it yet; a rollback would fail.
                     connection.invalidate(error)
                 if in_doubt is None and attempt < _ATTEMPTS and (cut or _sqlstate(error) in _RETRYABLE):
                     continue
@@ -234,7 +238,7 @@ def _connected(engine: Engine) -> Iterator[Connection]:
     try:
         connection = engine.connect()
     except DBAPIError as error:
-        # Not worth a trace: there are as many as there is work, and all say the same.
+        # Without a trace: every unit that waits logs the same.
         logger.warning("the database cannot be reached (%s)", type(error.orig).__name__)
         raise StorageAway from error
     with connection:
@@ -242,7 +246,7 @@ def _connected(engine: Engine) -> Iterator[Connection]:
             yield connection
         finally:
             if engine.pool is not pool and not connection.invalidated:
-                # Its pool was given up meanwhile: to be closed, as there is nowhere to put it back.
+                # Its pool was disposed of meanwhile, so the connection is closed.
                 connection.detach()
 
 
@@ -266,7 +270,7 @@ def _open(connection: Connection, begin: str, scope: Scope) -> str | None:
     except psycopg.Error as error:
         if raw.closed:
             connection.invalidate(error)
-            # Whatever else lies in the pool was most likely cut with it, and more attempts than there are would meet that.
+            # The other pooled connections were most likely cut with it, and would use up all attempts.
             connection.engine.dispose()
         # As SQLAlchemy raises it elsewhere.
         raise DBAPIError(None, None, error, connection_invalidated=raw.closed) from error
