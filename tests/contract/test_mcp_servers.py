@@ -286,8 +286,6 @@ async def test_a_catalog_is_not_seen_nor_replaced_from_another_organization(stor
     assert await stores.catalogs.load(ORG, SERVER) == a_catalog()
 
 
-# --- pinning ----------------------------------------------------------------------------------------------------------
-
 ECHO = a_definition("echo")
 CHANGED = a_definition("echo", description="Says it to everyone.")
 NEW = a_definition("zip")
