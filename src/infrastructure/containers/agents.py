@@ -23,21 +23,21 @@ class Agents(containers.DeclarativeContainer):
         prices=Models.prices,
         native_tools=Tools.tool_catalog,
         servers=Storage.servers,
-        agents=Storage.edited_agents,
+        agents=Storage.fresh_agents,
         policies=Tools.policy_checks,
     )
     create_agent: providers.Provider[CreateAgent] = providers.Singleton(
-        CreateAgent, agents=Storage.edited_agents, checks=agent_checks, clock=Surroundings.clock, ids=Surroundings.ids
+        CreateAgent, agents=Storage.fresh_agents, checks=agent_checks, clock=Surroundings.clock, ids=Surroundings.ids
     )
     update_agent: providers.Provider[UpdateAgent] = providers.Singleton(
-        UpdateAgent, agents=Storage.edited_agents, checks=agent_checks, clock=Surroundings.clock, ids=Surroundings.ids
+        UpdateAgent, agents=Storage.fresh_agents, checks=agent_checks, clock=Surroundings.clock, ids=Surroundings.ids
     )
-    get_agent: providers.Provider[GetAgent] = providers.Singleton(GetAgent, agents=Storage.edited_agents)
+    get_agent: providers.Provider[GetAgent] = providers.Singleton(GetAgent, agents=Storage.fresh_agents)
     list_agents: providers.Provider[ListAgents] = providers.Singleton(ListAgents, agents=Storage.agents)
     name_agents: providers.Provider[NameAgents] = providers.Singleton(NameAgents, agents=Storage.agents)
     list_agent_versions: providers.Provider[ListAgentVersions] = providers.Singleton(
         ListAgentVersions, agents=Storage.agents
     )
     delete_agent: providers.Provider[DeleteAgent] = providers.Singleton(
-        DeleteAgent, agents=Storage.edited_agents, clock=Surroundings.clock, ids=Surroundings.ids
+        DeleteAgent, agents=Storage.fresh_agents, clock=Surroundings.clock, ids=Surroundings.ids
     )

@@ -29,11 +29,11 @@ class Identity(containers.DeclarativeContainer):
     """Who may, and what was done."""
 
     get_organization: providers.Provider[GetOrganization] = providers.Singleton(
-        GetOrganization, organizations=Storage.edited_organizations
+        GetOrganization, organizations=Storage.fresh_organizations
     )
     update_organization: providers.Provider[UpdateOrganization] = providers.Singleton(
         UpdateOrganization,
-        organizations=Storage.edited_organizations,
+        organizations=Storage.fresh_organizations,
         policies=Tools.policy_checks,
         clock=Surroundings.clock,
         ids=Surroundings.ids,

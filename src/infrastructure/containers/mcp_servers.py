@@ -138,14 +138,14 @@ class McpServers(containers.DeclarativeContainer):
     )
     install_mcp_server: providers.Provider[InstallMcpServer] = providers.Singleton(
         InstallMcpServer,
-        servers=Storage.edited_servers,
+        servers=Storage.fresh_servers,
         installs=server_installs,
         installer=mcp_installer,
         statuses=server_statuses,
     )
     uninstall_mcp_server: providers.Provider[UninstallMcpServer] = providers.Singleton(
         UninstallMcpServer,
-        servers=Storage.edited_servers,
+        servers=Storage.fresh_servers,
         installs=server_installs,
         statuses=server_statuses,
         connections=announced_connections,
@@ -154,7 +154,7 @@ class McpServers(containers.DeclarativeContainer):
     )
     register_mcp_server: providers.Provider[RegisterMcpServer] = providers.Singleton(
         RegisterMcpServer,
-        servers=Storage.edited_servers,
+        servers=Storage.fresh_servers,
         outbound=Surroundings.egress_policy,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
@@ -163,21 +163,21 @@ class McpServers(containers.DeclarativeContainer):
         ImportMcpServers, register=register_mcp_server
     )
     preview_mcp_import: providers.Provider[PreviewMcpImport] = providers.Singleton(
-        PreviewMcpImport, servers=Storage.edited_servers, outbound=Surroundings.egress_policy
+        PreviewMcpImport, servers=Storage.fresh_servers, outbound=Surroundings.egress_policy
     )
     update_mcp_server: providers.Provider[UpdateMcpServer] = providers.Singleton(
         UpdateMcpServer,
-        servers=Storage.edited_servers,
+        servers=Storage.fresh_servers,
         connections=announced_connections,
         outbound=Surroundings.egress_policy,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
     )
-    get_mcp_server: providers.Provider[GetMcpServer] = providers.Singleton(GetMcpServer, servers=Storage.edited_servers)
+    get_mcp_server: providers.Provider[GetMcpServer] = providers.Singleton(GetMcpServer, servers=Storage.fresh_servers)
     list_mcp_servers: providers.Provider[ListMcpServers] = providers.Singleton(ListMcpServers, servers=Storage.servers)
     delete_mcp_server: providers.Provider[DeleteMcpServer] = providers.Singleton(
         DeleteMcpServer,
-        servers=Storage.edited_servers,
+        servers=Storage.fresh_servers,
         connections=announced_connections,
         installs=server_installs,
         clock=Surroundings.clock,
@@ -185,7 +185,7 @@ class McpServers(containers.DeclarativeContainer):
     )
     check_mcp_server: providers.Provider[CheckMcpServer] = providers.Singleton(
         CheckMcpServer,
-        servers=Storage.edited_servers,
+        servers=Storage.fresh_servers,
         server_catalogs=server_catalogs,
         switch=mcp_switch,
         connections=connections,
@@ -194,29 +194,29 @@ class McpServers(containers.DeclarativeContainer):
         ids=Surroundings.ids,
     )
     refresh_mcp_server: providers.Provider[RefreshMcpServer] = providers.Singleton(
-        RefreshMcpServer, servers=Storage.edited_servers, server_catalogs=server_catalogs, switch=mcp_switch
+        RefreshMcpServer, servers=Storage.fresh_servers, server_catalogs=server_catalogs, switch=mcp_switch
     )
     approve_definition: providers.Provider[ApproveDefinition] = providers.Singleton(
         ApproveDefinition,
-        servers=Storage.edited_servers,
-        catalogs=Storage.edited_catalogs,
+        servers=Storage.fresh_servers,
+        catalogs=Storage.fresh_catalogs,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
     )
     disconnect_mcp_server: providers.Provider[DisconnectMcpServer] = providers.Singleton(
-        DisconnectMcpServer, servers=Storage.edited_servers, connections=announced_connections, statuses=server_statuses
+        DisconnectMcpServer, servers=Storage.fresh_servers, connections=announced_connections, statuses=server_statuses
     )
     get_mcp_server_tools: providers.Provider[GetMcpServerTools] = providers.Singleton(
-        GetMcpServerTools, servers=Storage.edited_servers, catalogs=Storage.edited_catalogs
+        GetMcpServerTools, servers=Storage.fresh_servers, catalogs=Storage.fresh_catalogs
     )
     get_mcp_server_status: providers.Provider[GetMcpServerStatus] = providers.Singleton(
-        GetMcpServerStatus, servers=Storage.edited_servers, statuses=server_statuses
+        GetMcpServerStatus, servers=Storage.fresh_servers, statuses=server_statuses
     )
     get_mcp_server_logs: providers.Provider[GetMcpServerLogs] = providers.Singleton(
         GetMcpServerLogs, servers=Storage.servers, connections=connections, installer=mcp_installer
     )
     authorize_mcp_server: providers.Provider[AuthorizeMcpServer] = providers.Singleton(
-        AuthorizeMcpServer, servers=Storage.edited_servers, authorizer=oauth
+        AuthorizeMcpServer, servers=Storage.fresh_servers, authorizer=oauth
     )
     finish_mcp_authorization: providers.Provider[FinishMcpAuthorization] = providers.Singleton(
         FinishMcpAuthorization,

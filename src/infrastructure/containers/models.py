@@ -42,27 +42,27 @@ class Models(containers.DeclarativeContainer):
 
     create_model_provider: providers.Provider[CreateModelProvider] = providers.Singleton(
         CreateModelProvider,
-        providers=Storage.edited_model_provider_store,
+        providers=Storage.fresh_model_provider_store,
         outbound=Surroundings.egress_policy,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
     )
     update_model_provider: providers.Provider[UpdateModelProvider] = providers.Singleton(
         UpdateModelProvider,
-        providers=Storage.edited_model_provider_store,
+        providers=Storage.fresh_model_provider_store,
         outbound=Surroundings.egress_policy,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
     )
     get_model_provider: providers.Provider[GetModelProvider] = providers.Singleton(
-        GetModelProvider, providers=Storage.edited_model_provider_store
+        GetModelProvider, providers=Storage.fresh_model_provider_store
     )
     list_model_providers: providers.Provider[ListModelProviders] = providers.Singleton(
         ListModelProviders, providers=Storage.model_provider_store
     )
     delete_model_provider: providers.Provider[DeleteModelProvider] = providers.Singleton(
         DeleteModelProvider,
-        providers=Storage.edited_model_provider_store,
+        providers=Storage.fresh_model_provider_store,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
     )

@@ -71,7 +71,7 @@ class Storage(containers.DeclarativeContainer):
         ProcessReadiness, storage=database_readiness, queue=run_queue
     )
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
-    # `…_rows` are the stores, `…_reads` their two views: cached, and `edited_…` for use cases that change or show rows.
+    # `…_rows` are the stores, `…_reads` their two views: cached, and `fresh_…` for use cases that change or show rows.
     agent_rows: providers.Provider[AgentStore] = providers.Singleton(
         SqlAgentStore, database=database, box=Surroundings.secret_box
     )
@@ -79,7 +79,7 @@ class Storage(containers.DeclarativeContainer):
         ReadThrough, agent_rows, cached.AGENTS, feed=Surroundings.row_feed
     )
     agents: providers.Provider[AgentStore] = agent_reads.provided.cached
-    edited_agents: providers.Provider[AgentStore] = agent_reads.provided.fresh
+    fresh_agents: providers.Provider[AgentStore] = agent_reads.provided.fresh
     server_rows: providers.Provider[McpServerStore] = providers.Singleton(
         SqlMcpServerStore, database=database, box=Surroundings.secret_box
     )
@@ -87,7 +87,7 @@ class Storage(containers.DeclarativeContainer):
         ReadThrough, server_rows, cached.MCP_SERVERS, feed=Surroundings.row_feed
     )
     servers: providers.Provider[McpServerStore] = server_reads.provided.cached
-    edited_servers: providers.Provider[McpServerStore] = server_reads.provided.fresh
+    fresh_servers: providers.Provider[McpServerStore] = server_reads.provided.fresh
     secret_rows: providers.Provider[SecretStore] = providers.Singleton(
         SqlSecretStore, database=database, box=Surroundings.secret_box
     )
@@ -102,7 +102,7 @@ class Storage(containers.DeclarativeContainer):
         ReadThrough, model_provider_rows, cached.MODEL_PROVIDERS, feed=Surroundings.row_feed
     )
     model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.cached
-    edited_model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.fresh
+    fresh_model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.fresh
     oauth_store: providers.Provider[SqlOAuthStore] = providers.Singleton(
         SqlOAuthStore, database=database, box=Surroundings.secret_box
     )
@@ -111,7 +111,7 @@ class Storage(containers.DeclarativeContainer):
         ReadThrough, catalog_rows, cached.MCP_CATALOGS, feed=Surroundings.row_feed
     )
     catalogs: providers.Provider[McpCatalogStore] = catalog_reads.provided.cached
-    edited_catalogs: providers.Provider[McpCatalogStore] = catalog_reads.provided.fresh
+    fresh_catalogs: providers.Provider[McpCatalogStore] = catalog_reads.provided.fresh
     organization_rows: providers.Provider[OrganizationStore] = providers.Singleton(
         SqlOrganizationStore, database=database
     )
@@ -119,7 +119,7 @@ class Storage(containers.DeclarativeContainer):
         ReadThrough, organization_rows, cached.ORGANIZATIONS, feed=Surroundings.row_feed
     )
     organizations: providers.Provider[OrganizationStore] = organization_reads.provided.cached
-    edited_organizations: providers.Provider[OrganizationStore] = organization_reads.provided.fresh
+    fresh_organizations: providers.Provider[OrganizationStore] = organization_reads.provided.fresh
     identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
     sources: providers.Provider[SourceStore] = providers.Singleton(SqlSourceStore, database=database)
     source_intake: providers.Provider[SourceIntake] = providers.Singleton(SqlSourceIntake, database=database)
