@@ -366,16 +366,14 @@ async def test_an_approved_tool_leaves_quarantine_and_the_others_stay(stores: St
     assert after_it.usable == (CHANGED,)
     assert after_it.revision == before.revision + 1
     assert await the_tool(stores, "echo") == PinnedTool(definition=CHANGED, approved=CHANGED)
-    assert await all_of(partial(stores.audit.page, ORG, AuditFilter(action="mcp_server.tool_approved"))) == (
-        approved(),
-    )
+    entries = await all_of(partial(stores.audit.page, ORG, AuditFilter(action="mcp_server.tool_approved")))
+    assert entries == (approved(),)
 
 
 @pytest.mark.requirement("B13", "C6")
 async def test_what_is_not_in_quarantine_with_just_this_definition_is_not_approved(stores: Stores) -> None:
     before = await with_quarantine(stores)
-    seen_before_the_last_change = a_definition("echo", description="Something else.")
-    assert not await stores.catalogs.approve(ORG, SERVER, seen_before_the_last_change, approved(6))
+    assert not await stores.catalogs.approve(ORG, SERVER, a_definition("echo", description="Earlier."), approved(6))
     assert not await stores.catalogs.approve(ORG, SERVER, ECHO, approved(7))
     assert not await stores.catalogs.approve(ORG, SERVER, a_definition("other"), approved(8))
     assert not await stores.catalogs.approve(OTHER_ORG, SERVER, CHANGED, approved(9))
