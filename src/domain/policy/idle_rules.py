@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
-from domain.policy.layers import PolicyLayer, PolicyLayers, Source
+from domain.policy.layers import PolicyLayer, PolicyLayers, Source, ToolPolicy
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.policy.selection import fitting
 
@@ -86,6 +86,16 @@ class _Review:
             return [IdleStatement(pattern=pattern, reason=IdleReason.HIDDEN, by=by)]
         return self._idle_fields(pattern, rule, visible)
 
+    @staticmethod
+    def _carries_others(own: Source, rule: ToolRule, policies: Sequence[ToolPolicy]) -> bool:
+        """Whether the rule applies by its denial and another of its fields decides: without the
+        denial, that field would have no effect."""
+        if rule.decision is not Verdict.DENY:
+            return False
+        return any(
+            own in sources for policy in policies for name, sources in policy.sources.items() if name != "decision"
+        )
+
     def _idle_fields(self, pattern: str, rule: ToolRule, names: Sequence[str]) -> list[IdleStatement]:
         own = Source(layer=self._layer, pattern=pattern)
         by_others: dict[tuple[IdleReason, tuple[Source, ...]], list[str]] = {}
@@ -94,7 +104,7 @@ class _Review:
         for field in fields(rule):
             if field.name == "overridable" or getattr(rule, field.name) is None:
                 continue
-            if field.name == "decision" and permits:
+            if field.name == "decision" and (permits or self._carries_others(own, rule, policies)):
                 continue
             matters = [
                 policy for policy in policies if policy.decision is not Verdict.DENY or field.name in _OF_DENIALS

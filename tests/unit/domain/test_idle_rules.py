@@ -75,6 +75,19 @@ def test_a_permission_that_beats_a_denial_is_not_idle_though_a_more_specific_rul
     assert [statement.pattern for statement in idle(said)] == []
 
 
+def test_a_denial_by_which_a_rule_applies_is_not_idle_where_the_rule_says_what_becomes_of_the_run() -> None:
+    organization = rules(("mcp__git__*", ToolRule(decision=Verdict.DENY)))
+    denied = ("mcp__*", ToolRule(decision=Verdict.DENY, on_block=OnBlock.HALT))
+    assert idle(rules(denied, ("mcp__git__*", ToolRule(max_calls=1))), organization=organization) == (
+        IdleStatement(
+            pattern="mcp__git__*",
+            reason=IdleReason.DENIED,
+            fields=("max_calls",),
+            by=(Source(layer=PolicyLayer.ORGANIZATION, pattern="mcp__git__*"),),
+        ),
+    )
+
+
 def test_what_an_overridable_rule_of_the_organization_says_may_be_replaced() -> None:
     organization = rules(("*", replace(ASK, overridable=True)))
     assert idle(rules(("send_email", ALLOW)), organization=organization) == ()
