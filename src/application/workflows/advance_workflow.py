@@ -1,4 +1,5 @@
-"""Executes a workflow run on this worker until it has ended, waits for a person, or is handed back."""
+"""Executes a workflow run on this worker until it has ended, waits for a person, or is handed
+back."""
 
 import asyncio
 import logging
@@ -44,7 +45,7 @@ from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 logger = logging.getLogger(__name__)
 
 CONTROL_REREAD_S = 5.0
-"""How often a cancel request is looked for even if nobody rang."""
+"""Interval of checks for a cancel request without a signal."""
 
 NodeOutcome = Succeeded | AwaitsAnswer | Registered | NodeError
 
@@ -52,9 +53,11 @@ NodeOutcome = Succeeded | AwaitsAnswer | Registered | NodeError
 class AdvanceWorkflow:
     """Rules:
     - Claiming decides who executes. A lost lease writes nothing.
-    - The outcome of a node is stored together with what follows from it, so a finished node is never executed again.
-    - An unfinished node of a former worker is continued, repeated if that does no harm, or failed as unknown.
-    - A stop from outside ends the runs of the workflow's agents, too.
+    - The outcome of a node is stored together with its consequences, so a finished node never runs
+      again.
+    - An unfinished node of a former worker is continued, repeated if that is harmless, or failed as
+      unknown.
+    - Cancelling the workflow run also cancels the runs of its agents.
     """
 
     def __init__(
@@ -83,8 +86,8 @@ class AdvanceWorkflow:
         self._ids = ids
 
     async def execute(self, run_id: WorkflowRunId) -> None:
-        """Returns when this worker is done with the run, or at once if the run is not to be had. Cancelling it hands the
-        run back."""
+        """Return when this worker is done with the run, or at once if it cannot be claimed.
+        Cancelling this coroutine hands the run back."""
         async with self._wakeups.subscribe(workflow_control_topic(run_id)) as control:
             active, began = self._active_runs, self._clock.monotonic()
             claimed = await self._journal.claim(run_id, active.worker_id, lease_s=active.lease_s, at=self._clock.now())
@@ -104,12 +107,12 @@ class AdvanceWorkflow:
             finally:
                 active.remove(claimed.lease)
 
-    # --- what a drive needs ---
+    # --- interface for _Drive ---
 
     async def node_outcome(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> NodeOutcome:
-        """Execute a node within its time; every failure is a value."""
+        """Execute a node within its timeout. Every failure is a value."""
         ids = {"workflow_run_id": context.workflow_run_id, "node_id": node.id}
-        # Waiting for a person has a time of its own.
+        # A node that waits for a person has its own deadline.
         deadline = asyncio.timeout(None if node.kind is NodeKind.HUMAN_INPUT else node.settings.timeout_s)
         try:
             async with deadline:
@@ -127,7 +130,7 @@ class AdvanceWorkflow:
                 detail = f"The node took longer than {node.settings.timeout_s:g} s."
                 return NodeError(code=NODE_TIMEOUT, detail=detail, retryable=True)
             if isinstance(error, ServiceError) and error.kind is ErrorKind.UNAVAILABLE:
-                raise  # nothing of the node's: whoever takes the run up when the database is back goes on with it
+                raise  # not a failure of the node: the next worker continues it when the database is back
             reference = self._ids.new("ref")
             logger.exception("a node failed unexpectedly", extra={**ids, "reference": reference})
             detail = f"The node failed because of an internal error (reference {reference})."
@@ -140,7 +143,7 @@ class AdvanceWorkflow:
         registered: tuple[RegisteredTool, ...],
         noted: tuple[AuditEvent, ...],
     ) -> WorkflowRun:
-        """Store the run as it is, with tools that became ready and what nodes noted for the trail."""
+        """Store the run, with tools that became ready and audit entries that nodes noted."""
         now = self._clock.now()
         is_over = run.status.is_terminal
         audit = (*noted, ended_entry(run, ids=self._ids, at=now)) if is_over else noted
@@ -151,36 +154,33 @@ class AdvanceWorkflow:
         return stored
 
     async def release_tools(self, run: WorkflowRun, plan: Plan) -> None:
-        """The run has ended, and its tools with it."""
         await self._tools.release(run, plan)
 
     async def cancel_requested_by(self, run: WorkflowRun) -> str | None:
-        """Who asked the run to stop."""
+        """The actor that requested cancellation, or None."""
         stored = await self._runs.get(run.organization_id, run.id)
         return None if stored is None else stored.cancel_requested_by
 
     async def cancel_agent(self, run: WorkflowRun, run_id: RunId) -> None:
-        """Stop the run of an agent node that is given up."""
+        """Cancel the run of an abandoned agent node."""
         await self._agents.cancel(run.organization_id, run_id, actor=run.cancel_requested_by or "system")
 
     @property
     def agents(self) -> AgentExecutor:
-        """Who knows how the runs of agents stand."""
         return self._agents
 
     @property
     def clock(self) -> Clock:
-        """The time."""
         return self._clock
 
 
 class _Drive:
-    """One worker's time with a workflow run."""
+    """One lease of this worker on a workflow run."""
 
     def __init__(
-        self, house: AdvanceWorkflow, claimed: ClaimedWorkflowRun, control: Subscription, stop: StopSignal
+        self, advance: AdvanceWorkflow, claimed: ClaimedWorkflowRun, control: Subscription, stop: StopSignal
     ) -> None:
-        self._house = house
+        self._advance = advance
         self._claimed = claimed
         self._control = control
         self._stop = stop
@@ -193,29 +193,29 @@ class _Drive:
         self._writing = asyncio.Lock()
 
     async def to_its_end(self) -> None:
-        """Until the run has ended or waits. Raises LeaseLost and Interrupted."""
+        """Advance until the run has ended or waits. Raises LeaseLost and Interrupted."""
         try:
             plan = compile_workflow(self._claimed.definition).plan
             if plan is None:
-                detail = "This version of Dragoman does not take the workflow any more."
+                detail = "This version of Dragoman no longer accepts the workflow."
                 await self._end(WorkflowRunStatus.FAILED, error=NodeError(code="workflow_invalid", detail=detail))
                 return
             await self._take_up(plan)
             while await self._step(plan):
                 pass
             if self._run.status.is_terminal:
-                await self._house.release_tools(self._run, plan)
+                await self._advance.release_tools(self._run, plan)
         finally:
             await self._stop_tasks(tuple(self._tasks))
             if watches := self._end_watches(tuple(self._watches)):
                 await asyncio.wait(watches)
 
     async def hand_back(self) -> None:
-        """Give the run to another worker; it goes on where this one stopped."""
+        """Hand the run back to the queue; the next worker continues it."""
         try:
             async with self._writing:
                 if self._run.status is WorkflowRunStatus.IN_PROGRESS:
-                    self._run = await self._house.commit(
+                    self._run = await self._advance.commit(
                         self._claimed,
                         replace(self._run, nodes=self._nodes).handed_back(),
                         tuple(self._registered.values()),
@@ -227,23 +227,25 @@ class _Drive:
             logger.exception("a workflow run could not be handed back", extra={"workflow_run_id": self._run.id})
 
     async def _take_up(self, plan: Plan) -> None:
-        """What a former worker had begun, and the runs of agents that have gone on since."""
-        now = self._house.clock.now()
+        """Continue the nodes that a former worker started, and agents' runs that have resumed
+        since."""
+        now = self._advance.clock.now()
         for node_id, node in tuple(self._nodes.items()):
             if node.status is NodeStatus.RUNNING:
                 self._nodes[node_id] = node.interrupted(plan.by_id[node_id], at=now)
-            elif node.waits_for_run is not None and await self._house.agents.has_moved_on(
+            elif node.waits_for_run is not None and await self._advance.agents.has_moved_on(
                 self._run.organization_id, node.waits_for_run, since_seq=node.run_seq or 0
             ):
                 self._nodes[node_id] = node.resumed()
 
     async def _step(self, plan: Plan) -> bool:
-        """Decide, store what is decided, act on it, and wait for something to happen. False when there is no more."""
+        """Decide, store the decision, act on it, and wait for an event. False when the run is
+        done."""
         if self._run.cancel_requested_by is not None:
-            self._nodes = abandoned(plan, self._nodes, now=self._house.clock.now())
+            self._nodes = abandoned(plan, self._nodes, now=self._advance.clock.now())
             await self._end(WorkflowRunStatus.CANCELLED)
             return False
-        decision = decide(plan, self._nodes, now=self._house.clock.now())
+        decision = decide(plan, self._nodes, now=self._advance.clock.now())
         given_up = [node.node_id for node in decision.changed if node.node_id in self._tasks or node.run_id is not None]
         self._nodes |= {node.node_id: node for node in (*decision.start, *decision.changed)}
         if decision.outlook in (Outlook.COMPLETED, Outlook.FAILED):
@@ -276,10 +278,10 @@ class _Drive:
         error: NodeError | None = None,
         failed_node: str | None = None,
     ) -> None:
-        """Agents' runs first: if this is interrupted, whoever takes the run up does it again."""
+        """Cancel agents' runs first: after an interruption the next worker repeats this."""
         begun = [node_id for node_id, node in self._run.nodes.items() if node.run_id and not node.status.is_final]
         await self._give_up(list(dict.fromkeys((*self._tasks, *begun))))
-        now = self._house.clock.now()
+        now = self._advance.clock.now()
         output = None if decision is None else decision.output
         ended = replace(self._run, nodes=self._nodes).ended(
             status, at=now, output=output, error=error, failed_node=failed_node
@@ -288,12 +290,12 @@ class _Drive:
         await self._store(ended)
 
     async def _give_up(self, node_ids: list[str]) -> None:
-        """Stop executing nodes, and the runs of those that are agents."""
+        """Stop executing the nodes, and cancel their agents' runs."""
         await self._stop_tasks(tuple(node_ids))
         for node_id in node_ids:
             run_id = self._nodes[node_id].run_id
             if run_id is not None:
-                await self._house.cancel_agent(self._run, run_id)
+                await self._advance.cancel_agent(self._run, run_id)
 
     async def _stop_tasks(self, node_ids: tuple[str, ...]) -> None:
         stopped = [task for node_id in node_ids if (task := self._tasks.pop(node_id, None)) is not None]
@@ -303,17 +305,17 @@ class _Drive:
             await asyncio.wait(stopped)
         for task in stopped:
             if not task.cancelled():
-                task.exception()  # of a node that is given up: nobody asks for it
+                task.exception()  # the node is abandoned: its outcome is not needed
 
     def _watch(self) -> None:
-        """Hear of agents' runs that go on."""
+        """Wait for agents' runs that resume."""
         waiting = {
             node_id: run_id for node_id, node in self._nodes.items() if (run_id := node.waits_for_run) is not None
         }
         self._end_watches(tuple(self._watches.keys() - waiting.keys()))
         for node_id in waiting.keys() - self._watches.keys():
             self._watches[node_id] = asyncio.create_task(
-                self._house.agents.moved_on(
+                self._advance.agents.moved_on(
                     self._run.organization_id, waiting[node_id], since_seq=self._nodes[node_id].run_seq or 0
                 ),
                 name=f"run of node {node_id} of {self._run.id}",
@@ -336,7 +338,7 @@ class _Drive:
             note_audit=self._noted.append,
         )
         self._tasks[node.id] = asyncio.create_task(
-            self._house.node_outcome(node, run, context), name=f"node {node.id} of {self._run.id}"
+            self._advance.node_outcome(node, run, context), name=f"node {node.id} of {self._run.id}"
         )
 
     async def _note_run(self, node_id: str, run_id: RunId) -> None:
@@ -344,24 +346,24 @@ class _Drive:
         await self._store(self._run)
 
     async def _wait(self, decision: WorkflowDecision) -> None:
-        """For a node, for somebody who wants the run to stop, or for the time at which something is due."""
+        """Wait for a node, a cancel request, or the next due time."""
         wait_s = CONTROL_REREAD_S
         if decision.wake_at is not None:
-            wait_s = min(wait_s, max(0.0, (decision.wake_at - self._house.clock.now()).total_seconds()))
+            wait_s = min(wait_s, max(0.0, (decision.wake_at - self._advance.clock.now()).total_seconds()))
         bell = asyncio.create_task(self._control.wait(wait_s))
         try:
             with self._stop.interruptible(None):
                 happening = (bell, *self._tasks.values(), *self._watches.values())
                 await asyncio.wait(happening, return_when=asyncio.FIRST_COMPLETED)
             if bell.done():
-                actor = await self._house.cancel_requested_by(self._run)
+                actor = await self._advance.cancel_requested_by(self._run)
                 self._run = replace(self._run, cancel_requested_by=actor)
         finally:
             bell.cancel()
             await asyncio.wait((bell,))
 
     async def _collect(self, plan: Plan) -> None:
-        now = self._house.clock.now()
+        now = self._advance.clock.now()
         for node_id in [node_id for node_id, watch in self._watches.items() if watch.done()]:
             self._watches.pop(node_id).result()
             self._nodes[node_id] = self._nodes[node_id].resumed()
@@ -377,7 +379,7 @@ class _Drive:
                     self._nodes[node_id] = run.waiting(due_at=due_at, asked=asked, run_seq=run_seq)
                 case error:
                     if run.run_id is not None:  # of an agent that took too long
-                        await self._house.cancel_agent(self._run, run.run_id)
+                        await self._advance.cancel_agent(self._run, run.run_id)
                     self._nodes[node_id] = run.attempt_failed(error, plan.by_id[node_id], at=now)
 
     async def _store(self, run: WorkflowRun) -> None:
@@ -385,7 +387,7 @@ class _Drive:
             wanted = replace(run, nodes=dict(self._nodes))
             if wanted != self._run:
                 tools, noted = dict(self._registered), tuple(self._noted)
-                self._run = await self._house.commit(self._claimed, wanted, tuple(tools.values()), noted)
+                self._run = await self._advance.commit(self._claimed, wanted, tuple(tools.values()), noted)
                 for node_id in tools:
                     del self._registered[node_id]
                 del self._noted[: len(noted)]

@@ -1,4 +1,4 @@
-"""An agent as a step: a run on a thread of its own, started once however often the node is taken up, and awaited."""
+"""An agent as a step: one run on a new thread, started once per node and awaited."""
 
 import asyncio
 from datetime import timedelta
@@ -26,16 +26,19 @@ from domain.workflows.plan import PlannedNode
 from domain.workflows.templates import as_text
 
 STORAGE_UNAVAILABLE = "storage_unavailable"
-"""Says nothing of the agent: the worker waits, or leaves the run to another one."""
+"""Errors that do not concern the agent: the worker waits, or leaves the run to another worker."""
 REREAD_S = 5.0
-"""How often the agent's run is looked at even if nobody rang."""
+"""Interval of checks on the agent's run without a signal."""
 _TRY_AGAIN = frozenset({ErrorKind.UNAVAILABLE, ErrorKind.LIMIT})
 
 
 class AgentStep:
-    """Rules: the run sees exactly the tools that are wired to the node, nothing if none is, and its agent's policies and
-    limits hold; only a completed run is a success; one that waits for somebody lets its node wait, for as long again as
-    the node may take; a node that is given up cancels its run."""
+    """Rules:
+    - The run sees exactly the tools wired to the node. Its agent's policies and limits apply.
+    - Only a completed run is a success.
+    - A suspended run suspends its node, again for the node's full timeout.
+    - Abandoning the node cancels the run.
+    """
 
     def __init__(
         self,
@@ -55,7 +58,6 @@ class AgentStep:
         self._clock = clock
 
     async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded | AwaitsAnswer:
-        """Execute once. Raises NodeFailed."""
         if not isinstance(node.config, AgentNodeConfig):
             raise ValueError(f"{node.kind} is no agent")
         run_id = run.run_id or await self._begun(node, node.config, run, context)
@@ -70,24 +72,24 @@ class AgentStep:
         return Succeeded(output={"text": ended.output, "run_id": ended.id, "thread_id": ended.thread_id})
 
     async def cancel(self, organization_id: OrganizationId, run_id: RunId, *, actor: str) -> None:
-        """Stop the run of a node that is given up."""
         run = await self._runs.get(organization_id, run_id)
         if run is not None and not run.status.is_terminal:
             await self._stop_run.execute(run, actor=actor)
 
     async def has_moved_on(self, organization_id: OrganizationId, run_id: RunId, *, since_seq: int) -> bool:
-        """Whether it does not wait for the same any more."""
+        """Whether the run is no longer suspended at event `since_seq`."""
         run = await self._runs.get(organization_id, run_id)
         return run is None or run.status is not RunStatus.REQUIRES_ACTION or run.last_seq != since_seq
 
     async def moved_on(self, organization_id: OrganizationId, run_id: RunId, *, since_seq: int) -> None:
-        """Wait for that."""
-        async with self._wakeups.subscribe(events_topic(run_id)) as bell:
+        """Wait until `has_moved_on`."""
+        async with self._wakeups.subscribe(events_topic(run_id)) as signal:
             while not await self.has_moved_on(organization_id, run_id, since_seq=since_seq):
-                await bell.wait(REREAD_S)
+                await signal.wait(REREAD_S)
 
     async def _begun(self, node: PlannedNode, config: AgentNodeConfig, run: NodeRun, context: NodeContext) -> RunId:
-        """Start the run and note it, both or neither: whoever gives the node up can cancel it then."""
+        """Start the run and record it, both or neither, so that abandoning the node can cancel
+        it."""
 
         async def begin() -> RunId:
             run_id = await self._started(node, config, run, context)
@@ -100,7 +102,7 @@ class AgentStep:
         except asyncio.CancelledError:
             await asyncio.wait((beginning,))
             if not beginning.cancelled():
-                beginning.exception()  # the node is given up: nobody asks for it
+                beginning.exception()  # the node is abandoned: its outcome is not needed
             raise
 
     async def _started(self, node: PlannedNode, config: AgentNodeConfig, run: NodeRun, context: NodeContext) -> RunId:
@@ -112,7 +114,7 @@ class AgentStep:
             input=(TextContent(text=text),),
             wired=WiredNodes(workflow_run_id=context.workflow_run_id, node_ids=node.connected_tool_node_ids),
             metadata={"workflow_run_id": context.workflow_run_id, "node_id": node.id},
-            # So that a node which is taken up again finds the run it had started.
+            # A continued node finds the run that it started.
             idempotency_key=derived_id("wfn", context.workflow_run_id, node.id, run.attempt),
         )
         try:
@@ -124,14 +126,14 @@ class AgentStep:
             raise NodeFailed(error.code, f"{error.detail}{faults}", retryable=error.kind in _TRY_AGAIN) from error
 
     async def _awaited(self, organization_id: OrganizationId, run_id: RunId) -> Run:
-        async with self._wakeups.subscribe(status_topic(run_id)) as bell:
+        async with self._wakeups.subscribe(status_topic(run_id)) as signal:
             while True:
                 run = await self._runs.get(organization_id, run_id)
                 if run is None:
                     raise NodeFailed("run_not_found", f"The run {run_id} of the agent is gone.")
                 if run.status.is_terminal or run.status is RunStatus.REQUIRES_ACTION:
                     return run
-                await bell.wait(REREAD_S)
+                await signal.wait(REREAD_S)
 
 
 def _failure(run: Run) -> NodeFailed:

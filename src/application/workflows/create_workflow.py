@@ -15,23 +15,25 @@ from domain.workflows.graph import Workflow, WorkflowDefinition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateWorkflowCommand:
-    """What the workflow is to be."""
-
     principal: Principal
     definition: WorkflowDefinition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedWorkflow:
-    """The workflow as it is now, and what was found out about it."""
+    """The stored workflow and the findings of its check."""
 
     workflow: Workflow
     checked: CheckedWorkflow
 
 
 class CreateWorkflow:
-    """Admins create workflows. The name is unique in the organization; what does not compile, or names agents, servers
-    or secrets that do not exist, is refused with everything that is wrong. Audited `workflow.created`."""
+    """Rules:
+    - Requires `admin`. The name is unique in the organization.
+    - The definition must compile, and its agents, servers and secrets must exist. All faults are
+      reported.
+    - Audited as `workflow.created`.
+    """
 
     def __init__(self, *, workflows: WorkflowStore, checks: WorkflowChecks, clock: Clock, ids: IdSource) -> None:
         self._workflows = workflows
@@ -40,7 +42,7 @@ class CreateWorkflow:
         self._ids = ids
 
     async def execute(self, command: CreateWorkflowCommand) -> SavedWorkflow:
-        """The new workflow. Raises FORBIDDEN, INVALID `workflow_invalid`, CONFLICT `workflow_name_taken`."""
+        """Raises FORBIDDEN, INVALID `workflow_invalid`, CONFLICT `workflow_name_taken`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         checked = await self._checks.require(principal.organization_id, command.definition)

@@ -1,4 +1,4 @@
-"""DeleteWorkflow: take a workflow out of use."""
+"""DeleteWorkflow: remove a workflow from use."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class DeleteWorkflowCommand:
 
 
 class DeleteWorkflow:
-    """Admins delete workflows; the name becomes free. Audited `workflow.deleted`."""
+    """Rules: requires `admin`; the name becomes free. Audited as `workflow.deleted`."""
 
     def __init__(self, *, workflows: WorkflowStore, clock: Clock, ids: IdSource) -> None:
         self._workflows = workflows
@@ -29,7 +29,7 @@ class DeleteWorkflow:
         self._ids = ids
 
     async def execute(self, command: DeleteWorkflowCommand) -> None:
-        """Delete. Raises FORBIDDEN, NOT_FOUND."""
+        """Raises FORBIDDEN, NOT_FOUND."""
         principal = command.principal
         principal.require(Role.ADMIN)
         workflow = await existing_workflow(self._workflows, principal.organization_id, command.workflow)

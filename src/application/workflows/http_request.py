@@ -1,5 +1,5 @@
-"""HTTP requests of workflows, as steps and as tools: filled in, sent through the egress guard, their answers as data without
-the secrets they took."""
+"""HTTP requests of workflows, as steps and as tools: filled, sent through the egress guard,
+redacted."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,13 +17,13 @@ from domain.workflows.templates import MAX_FILLED, FilledTooLarge, Found, as_tex
 DEFAULT_TIMEOUT_S = 30.0
 HIDDEN = "[hidden]"
 _SHORTEST_HIDDEN = 4
-"""Shorter secrets would turn up in any text."""
+"""Shorter secrets are not redacted: they would match ordinary text."""
 _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpCall:
-    """A request ready to be sent. What it holds may be secret."""
+    """A request ready to be sent. Its values may be secret."""
 
     method: str
     url: str = field(repr=False)
@@ -35,7 +35,7 @@ class HttpCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAnswer:
-    """An answer; `text` is its body, decoded."""
+    """A response; `text` is its decoded body."""
 
     status: int
     media_type: str
@@ -43,7 +43,7 @@ class HttpAnswer:
 
 
 class HttpCallFailed(Exception):
-    """No answer; the message is written for people and repeats nothing of the request."""
+    """No response. The message is written for people and repeats nothing of the request."""
 
     def __init__(self, code: str, message: str, *, retryable: bool) -> None:
         super().__init__(message)
@@ -55,13 +55,12 @@ class HttpCaller(Protocol):
     """Sends requests through the egress guard. Redirects are not followed."""
 
     async def send(self, call: HttpCall) -> HttpAnswer:
-        """The answer, whatever its status. Raises HttpCallFailed: address not permitted, no connection, too large, too
-        late."""
-        ...
+        """The response, whatever its status. Raises HttpCallFailed."""
 
 
 class HttpRequestFailed(Exception):
-    """No answer that is of use: a stable code, a sentence safe to show, and what the server said, if it answered."""
+    """No usable response: a stable code, a sentence safe to show, and the server's body if it
+    responded."""
 
     def __init__(self, code: str, detail: str, *, retryable: bool = False, said: str = "") -> None:
         super().__init__(detail)
@@ -72,8 +71,11 @@ class HttpRequestFailed(Exception):
 
 
 class HttpRequests:
-    """Rules: values put into the URL are quoted, so that they stay where they are put; secrets never come back, neither in
-    an answer nor in an error; an answer that is not 2xx is a failure."""
+    """Rules:
+    - Values inserted into the URL are quoted, so that they cannot change its structure.
+    - Secrets are redacted from responses and errors.
+    - A status other than 2xx is a failure.
+    """
 
     def __init__(self, *, caller: HttpCaller, expressions: Expressions) -> None:
         self._caller = caller
@@ -88,8 +90,10 @@ class HttpRequests:
         hidden: Sequence[str],
         timeout_s: float | None,
     ) -> JsonObject:
-        """`{status, media_type, body}`. `values` are what placeholders stand for, `credentials` the values of the secrets
-        that headers name; those and `hidden` do not come back. Raises HttpRequestFailed."""
+        """`{status, media_type, body}`. Raises HttpRequestFailed.
+        - `values` replace the placeholders; `credentials` are the secrets that headers name.
+        - Values of `credentials` and `hidden` are redacted from the result.
+        """
         known = [*credentials.values(), *hidden]
         try:
             found = await looked_up(_templates(config), values, self._expressions)
@@ -132,7 +136,7 @@ def _call(
             headers.append((name, credentials[value.name]))
         else:
             headers.append((name, _one_line(rendered_text(value, found))))
-    # One that is a reference as a whole is an address; anything else is put together, each value quoted.
+    # A URL that is one reference is inserted as it is; in any other URL each value is quoted.
     whole = config.url.startswith("{{") and isinstance(address := rendered(config.url, found), str)
     url = address if whole else rendered_text(config.url, found, _quoted)
     query = tuple((name, as_text(rendered(value, found))) for name, value in config.query)
@@ -148,12 +152,12 @@ def _call(
 
 
 def credential_names(config: HttpRequestConfig) -> tuple[str, ...]:
-    """The secrets that headers name, each once."""
+    """The secrets that headers name, without duplicates."""
     return tuple(dict.fromkeys(value.name for _, value in config.headers if isinstance(value, SecretRef)))
 
 
 def default_values(config: HttpRequestConfig) -> dict[str, JsonValue]:
-    """What inputs are that nobody gives a value."""
+    """The defaults of inputs, from their schemas."""
     return {name: schema["default"] for name, schema in config.inputs if "default" in schema}
 
 
@@ -162,7 +166,7 @@ def _quoted(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """A header's value: nothing in it may begin another."""
+    """A header's value without control characters, so that it cannot start another header."""
     return "".join(character if character == "\t" or character >= " " else " " for character in text)
 
 

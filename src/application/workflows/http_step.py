@@ -14,7 +14,7 @@ from domain.workflows.templates import INPUTS
 
 
 class BoundInputs:
-    """The values of a node's bound inputs and of the secrets its headers name, read when they are needed."""
+    """Values of bound inputs and of secrets in headers, read when the node executes."""
 
     def __init__(self, *, secrets: SecretStore, expressions: Expressions) -> None:
         self._secrets = secrets
@@ -23,7 +23,8 @@ class BoundInputs:
     async def values(
         self, node: PlannedNode, bound: tuple[tuple[str, BoundValue], ...], context: NodeContext
     ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-        """Values by input, and those of them that are secrets. Raises NodeFailed `secret_missing`, `expression_failed`."""
+        """Values by input, and the secrets among them. Raises NodeFailed `secret_missing`,
+        `expression_failed`."""
         values: dict[str, JsonValue] = {}
         hidden: list[str] = []
         for name, value in bound:
@@ -47,14 +48,13 @@ class BoundInputs:
 
 
 class HttpStep:
-    """Rules: those of `HttpRequests`; secrets are read when they are needed."""
+    """Rules: those of `HttpRequests`; secrets are read when the node executes."""
 
     def __init__(self, *, requests: HttpRequests, inputs: BoundInputs) -> None:
         self._requests = requests
         self._inputs = inputs
 
     async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded:
-        """Execute once. Raises NodeFailed."""
         config = node.config
         if not isinstance(config, HttpRequestConfig):
             raise ValueError(f"{node.kind} is no HTTP request")

@@ -1,4 +1,4 @@
-"""Steps that need nothing but what is at hand: entrypoint, transform, condition, human input."""
+"""Steps without I/O: entrypoint, transform, condition, human input."""
 
 from datetime import timedelta
 
@@ -12,15 +12,17 @@ from domain.workflows.plan import PlannedNode
 
 
 class LocalSteps:
-    """Rules: a condition takes the first case that holds, by JMESPath's truth (false, null and what is empty do not);
-    nobody works on a node that waits for a person."""
+    """Rules:
+    - A condition takes the first case that is true by JMESPath's rules.
+    - A node that waits for a person occupies no worker.
+    """
 
     def __init__(self, *, expressions: Expressions, clock: Clock) -> None:
         self._expressions = expressions
         self._clock = clock
 
     async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded | AwaitsAnswer:
-        """Execute once. Raises NodeFailed `expression_failed`, `expression_too_costly`."""
+        """Raises NodeFailed `expression_failed`, `expression_too_costly`."""
         match node.config:
             case EntrypointConfig():
                 return Succeeded(output=context.run_input)

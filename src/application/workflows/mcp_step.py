@@ -1,4 +1,4 @@
-"""A call of an MCP server's tool as a step, under what the organization allows."""
+"""A call of an MCP server's tool as a step, within the organization's policy."""
 
 import asyncio
 
@@ -27,9 +27,13 @@ DEFAULT_TIMEOUT_S = 30.0
 
 
 class McpStep:
-    """Rules: the organization's allowlist and policies decide about the call, and its arguments fit the tool's schema; nobody
-    is asked, so a call that needs an approval fails; it has a connection of its own, unless its server's is shared; a call
-    that failed is tried again only if that does no harm. Audited as calls of runs are, with what it put out."""
+    """Rules:
+    - The organization's allowlist and policies decide; arguments must fit the tool's schema.
+    - A call that requires approval fails.
+    - The call has its own connection, unless the server's connection is shared.
+    - A failed call is retried only if that is harmless.
+    - Audited like calls of runs, with the output.
+    """
 
     def __init__(
         self,
@@ -79,7 +83,7 @@ class McpStep:
         try:
             result = await self._outcome(checked, call, call_context)
         except asyncio.CancelledError:
-            # The node is given up, or took too long; that the call was cut short is kept all the same.
+            # The node was abandoned or timed out; the interrupted call is still audited.
             self._note(context, call, outcome_unknown())
             raise
         self._note(context, call, result)
@@ -93,12 +97,12 @@ class McpStep:
         if checked.answer is not None:
             return checked.answer
         if checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL:
-            text = f"Calls of {call.tool.name} need an approval, for which a step of a workflow does not wait."
+            text = f"Calls of {call.tool.name} require approval; a workflow step does not wait for one."
             return ToolResult.blocked("approval_required", text)
         try:
             return await self._execute.execute(call.tool, call.params, context)
         except InputAwaited:
-            text = "The server asked for input in the middle of the call, which a step of a workflow cannot give."
+            text = "The server requested input during the call; a workflow step cannot give any."
             return ToolResult.failed("mcp_input_declined", text)
 
     def _note(self, context: NodeContext, call: StepCall, result: ToolResult) -> None:

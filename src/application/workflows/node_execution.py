@@ -1,4 +1,4 @@
-"""What executing a node takes and gives."""
+"""Inputs and outcomes of executing a node."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from domain.workflows.run import WorkflowRun
 from domain.workflows.templates import MAX_FILLED, FilledTooLarge
 
 INPUT_TOO_LARGE = "input_too_large"
-INPUT_TOO_LARGE_DETAIL = f"What the node is given is larger than {MAX_FILLED // (1024 * 1024)} MiB."
+INPUT_TOO_LARGE_DETAIL = f"The input of the node is larger than {MAX_FILLED // (1024 * 1024)} MiB."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succeeded:
-    """The node is done; of a condition `handle` is the way out."""
+    """The node is done; `handle` is the output handle of a condition."""
 
     output: JsonValue
     handle: str | None = None
@@ -30,7 +30,8 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitsAnswer:
-    """A person is asked, until `due_at`; or the agent's run waits for somebody since its event `run_seq`."""
+    """The node waits for a person until `due_at`, or for an agent's run suspended at event
+    `run_seq`."""
 
     asked: JsonValue
     due_at: datetime | None
@@ -53,16 +54,14 @@ class NodeFailed(Exception):
 
 
 class NoteRun(Protocol):
-    """Told of the agent's run that a node stands for."""
+    """Records the agent's run of a node."""
 
-    async def __call__(self, node_id: str, run_id: RunId) -> None:
-        """Store it."""
-        ...
+    async def __call__(self, node_id: str, run_id: RunId) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContext:
-    """Where a node is executed. `nodes` are all of the run as they stand."""
+    """The run in which a node executes. `nodes` are all nodes of the run in their current state."""
 
     organization_id: OrganizationId
     workflow_run_id: WorkflowRunId
@@ -71,10 +70,10 @@ class NodeContext:
     nodes: Mapping[str, NodeRun]
     note_run: NoteRun
     note_audit: Callable[[AuditEvent], None]
-    """Told of what the trail has to say of the node: stored with what the node comes to."""
+    """Collects audit entries of the node; they are stored with its outcome."""
 
     def outputs(self, node: PlannedNode) -> dict[str, JsonValue]:
-        """What the nodes before this one have put out, by id; null where they put out nothing."""
+        """Outputs of the upstream nodes by id; null where there is none."""
         return {
             node_id: run.output
             for node_id in node.upstream
@@ -82,8 +81,8 @@ class NodeContext:
         }
 
     async def given(self, node: PlannedNode, template: JsonValue, expressions: Expressions) -> JsonValue:
-        """A node's input: its template, or else what its predecessors put out (of one that, of several by id). Raises
-        NodeFailed `expression_failed`, `expression_too_costly`, `input_too_large`."""
+        """The node's input: its template, or the outputs of its predecessors (by id if several).
+        Raises NodeFailed `expression_failed`, `expression_too_costly`, `input_too_large`."""
         if template is not None:
             return await self.filled(node, template, expressions)
         outputs = self.outputs(node)
@@ -94,7 +93,7 @@ class NodeContext:
         return gathered
 
     async def filled(self, node: PlannedNode, template: JsonValue, expressions: Expressions) -> JsonValue:
-        """A template with what it refers to. Raises NodeFailed `expression_failed`, `expression_too_costly`, `input_too_large`."""
+        """A template with its references replaced. Raises NodeFailed as `given` does."""
         try:
             return await filled(template, self.outputs(node), expressions)
         except ExpressionFailed as error:
@@ -104,37 +103,29 @@ class NodeContext:
 
 
 class NodeExecutor(Protocol):
-    """Executes nodes of one kind."""
+    """Executes nodes of one kind. Raises NodeFailed. Cancelling `execute` stops the work."""
 
-    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded | AwaitsAnswer:
-        """Execute once. Raises NodeFailed. Cancelling it stops the work."""
-        ...
+    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded | AwaitsAnswer: ...
 
 
 class ToolRegistrar(Protocol):
     """Executes nodes in tool mode."""
 
     async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Registered:
-        """Make it a tool. Raises NodeFailed. To be done again it does no harm."""
-        ...
+        """Register the tool. Idempotent. Raises NodeFailed."""
 
     async def release(self, run: WorkflowRun, plan: Plan) -> None:
-        """The run has ended: what is kept for its tools outside of storage goes. Never raises."""
-        ...
+        """The run has ended: release what its tools hold outside of storage. Never raises."""
 
 
 class AgentExecutor(NodeExecutor, Protocol):
     """Executes nodes that are runs of agents."""
 
     async def has_moved_on(self, organization_id: OrganizationId, run_id: RunId, *, since_seq: int) -> bool:
-        """Whether the run that waited for somebody when its newest event had this number does not wait, or for something
-        else."""
-        ...
+        """Whether the run is no longer suspended at event `since_seq`."""
 
     async def moved_on(self, organization_id: OrganizationId, run_id: RunId, *, since_seq: int) -> None:
-        """Wait for that."""
-        ...
+        """Wait until `has_moved_on`."""
 
     async def cancel(self, organization_id: OrganizationId, run_id: RunId, *, actor: str) -> None:
-        """Stop the run of a node that is given up."""
-        ...
+        """Cancel the run of an abandoned node."""

@@ -17,38 +17,32 @@ from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 
 
 class WorkflowStore(Protocol):
-    """Workflows with all their versions; each write carries the audit event that describes it."""
+    """Workflows with all their versions. Each write includes its audit event."""
 
     async def add(self, workflow: Workflow, audit: AuditEvent) -> None:
-        """Store a new workflow. Raises CONFLICT `workflow_name_taken` if the name is in use in the organization."""
-        ...
+        """Raises CONFLICT `workflow_name_taken` if the name is in use in the organization."""
 
     async def save(self, workflow: Workflow, *, expected_version: int, audit: AuditEvent) -> None:
-        """Store a new version. Raises NOT_FOUND, PRECONDITION `version_conflict` if the stored version is not
-        `expected_version`, CONFLICT `workflow_name_taken` if the new name is in use."""
-        ...
+        """Store a new version. Raises NOT_FOUND, PRECONDITION `version_conflict` if the stored
+        version is not `expected_version`, CONFLICT `workflow_name_taken` if the new name is in
+        use."""
 
     async def get(self, organization_id: OrganizationId, workflow_id: WorkflowId) -> Workflow | None:
         """The newest version, or None."""
-        ...
 
     async def find(self, organization_id: OrganizationId, name: str) -> Workflow | None:
-        """The newest version of the workflow of that name, or None."""
-        ...
+        """The newest version of the named workflow, or None."""
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Workflow]:
         """Workflows at their newest version, newest workflow first."""
-        ...
 
     async def versions(
         self, organization_id: OrganizationId, workflow_id: WorkflowId, request: PageRequest
     ) -> Page[Workflow]:
-        """All versions of one workflow, newest first; empty if there is no such workflow."""
-        ...
+        """All versions of one workflow, newest first; empty if the workflow does not exist."""
 
     async def delete(self, organization_id: OrganizationId, workflow_id: WorkflowId, audit: AuditEvent) -> bool:
-        """Remove the workflow from use; its name becomes free. False if there is none."""
-        ...
+        """Remove the workflow from use; its name becomes free. False if it does not exist."""
 
 
 EXPRESSION_FAILED = "expression_failed"
@@ -57,7 +51,7 @@ EXPRESSION_TOO_COSTLY = "expression_too_costly"
 
 
 class ExpressionFailed(Exception):
-    """An expression has no value over what it was given; the message is written for people."""
+    """An expression has no value for its input. The message is written for people."""
 
     def __init__(self, message: str, *, code: str = EXPRESSION_FAILED) -> None:
         super().__init__(message)
@@ -68,15 +62,14 @@ class Expressions(Protocol):
     """JMESPath (https://jmespath.org/specification.html)."""
 
     def problem_with(self, expression: str) -> str | None:
-        """Why it cannot be used, as a clause without a full stop, or None."""
-        ...
+        """The reason why the expression is unusable, as a clause without a full stop, or None."""
 
     async def evaluate(self, expression: str, value: JsonValue) -> JsonValue:
-        """Its value; costly work is done outside the event loop and has a deadline. Raises ExpressionFailed."""
-        ...
+        """The value. Costly work runs outside the event loop with a deadline. Raises
+        ExpressionFailed."""
 
 
-# --- runs of workflows -------------------------------------------------------------------------------------------------
+# --- runs of workflows ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,59 +81,56 @@ class WorkflowRunFilter:
 
 
 Decide = Callable[[WorkflowRun], WorkflowRun]
-"""A pure decision about a workflow run; the same run, if it stays as it is."""
+"""A pure decision about a workflow run. Returning the same run changes nothing."""
 
 
 class WorkflowRunStore(Protocol):
-    """Workflow runs as the API sees them. Every change stores the events that tell of it (`events_between`) with it, and
-    wakes their followers after the commit."""
+    """Workflow runs as the API sees them. Every change also stores its events (`events_between`)
+    and signals followers after the commit."""
 
     async def start(
         self, run: WorkflowRun, audit: AuditEvent, *, idempotency: IdempotencyKey | None = None
     ) -> WorkflowRun:
-        """Store a QUEUED run. With a key that named a run within the 24 h before, that run as it stands, and nothing is
-        stored. Raises NOT_FOUND if its workflow is not in use, INVALID `idempotency_key_reused` for the same key with
-        another body."""
-        ...
+        """Store a QUEUED run.
+        - If the idempotency key named a run within the last 24 h, that run is returned; nothing is
+          stored.
+        - Raises NOT_FOUND if the workflow is not in use, INVALID `idempotency_key_reused` for the
+          same key with another body.
+        """
 
     async def started_before(
         self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
     ) -> WorkflowRun | None:
-        """The run that the key named within 24 h before `at`, as it stands, or None; changes nothing. Raises INVALID
-        `idempotency_key_reused`. What counts in the end is `start`, which looks again."""
-        ...
+        """The run that the key named within 24 h before `at`, or None. `start` checks again.
+        Raises INVALID `idempotency_key_reused`."""
 
     async def get(self, organization_id: OrganizationId, run_id: WorkflowRunId) -> WorkflowRun | None:
         """The run with its nodes, or None."""
-        ...
 
     async def page(
         self, organization_id: OrganizationId, wanted: WorkflowRunFilter, request: PageRequest
     ) -> Page[WorkflowRun]:
-        """Runs, newest first, each without its input, its output and its nodes, which may be of any size."""
-        ...
+        """Runs, newest first, without inputs, outputs and nodes, which may be large."""
 
     async def events(
         self, organization_id: OrganizationId, run_id: WorkflowRunId, *, after_seq: int, limit: int
     ) -> tuple[WorkflowEvent, ...]:
         """Events with a higher seq, in order."""
-        ...
 
     async def definition(self, organization_id: OrganizationId, run: WorkflowRun) -> WorkflowDefinition:
-        """What the run executes: its workflow at its version, even if it was deleted."""
-        ...
+        """The definition that the run executes, even if the workflow was deleted."""
 
     async def change(
         self, organization_id: OrganizationId, run_id: WorkflowRunId, decide: Decide, *, at: datetime, audit: AuditEvent
     ) -> WorkflowRun | None:
-        """Store what `decide` makes of the locked run, with the entry; nothing, if the run stays as it is. Returns the run as
-        it is then; None if there is no such run. Raises what `decide` raises; then nothing was stored."""
-        ...
+        """Store the result of `decide` for the locked run, with the audit entry; an unchanged
+        run stores nothing. Returns the current run, None if it does not exist. If `decide`
+        raises, nothing is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowLease:
-    """The right to write into a workflow run: valid while it is in progress at this epoch."""
+    """The right to write into a workflow run, valid while it is in progress at this epoch."""
 
     run_id: WorkflowRunId
     organization_id: OrganizationId
@@ -149,7 +139,7 @@ class WorkflowLease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedWorkflowRun:
-    """A run that this worker executes."""
+    """A workflow run that this worker executes."""
 
     lease: WorkflowLease
     run: WorkflowRun
@@ -157,27 +147,27 @@ class ClaimedWorkflowRun:
 
 
 class WorkflowToolStore(Protocol):
-    """Tools of unfinished workflow runs. They come with their run's commits, and go in the transaction that ends it."""
+    """Tools of unfinished workflow runs. Commits of the run add them; the ending transaction
+    removes them."""
 
     async def of(self, organization_id: OrganizationId, nodes: WiredNodes) -> tuple[RegisteredTool, ...]:
-        """Those of the nodes that are registered, in the order of `node_ids`."""
-        ...
+        """The registered nodes among `nodes`, in the order of `node_ids`."""
 
 
 class WorkflowJournal(Protocol):
-    """Writing into a claimed workflow run; each method is one transaction."""
+    """Writes into a claimed workflow run; each method is one transaction."""
 
     async def claim(
         self, run_id: WorkflowRunId, worker_id: WorkerId, *, lease_s: float, at: datetime
     ) -> ClaimedWorkflowRun | None:
-        """Take a run that is queued, or whose `wake_at` has come. None if it is not to be had."""
-        ...
+        """Claim a run that is queued or whose `wake_at` has passed. None if it cannot be
+        claimed."""
 
     async def renew(
         self, worker_id: WorkerId, leases: tuple[WorkflowLease, ...], *, lease_s: float, at: datetime
     ) -> frozenset[WorkflowRunId]:
-        """Extend all leases in one statement; returns the runs whose lease is lost (or over, the run having ended)."""
-        ...
+        """Extend all leases in one statement. Returns runs whose lease is lost, or that have
+        ended."""
 
     async def commit(
         self,
@@ -188,35 +178,37 @@ class WorkflowJournal(Protocol):
         audit: tuple[AuditEvent, ...] = (),
         registered: tuple[RegisteredTool, ...] = (),
     ) -> WorkflowRun:
-        """Store the run as it is now, with the nodes that changed, the tools that became ready, and the events that tell of
-        it; `last_seq` and `cancel_requested_by` stay as stored. A run that ends has no tools any more. Returns it so. Raises
-        LeaseLost; then nothing was stored."""
-        ...
+        """Store the run with changed nodes, tools that became ready, and events. Returns the stored
+        run.
+        - `last_seq` and `cancel_requested_by` stay as stored.
+        - A run that ends loses its tools.
+        - Raises LeaseLost; then nothing is stored.
+        """
 
     async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[WorkflowRunId, ...]:
-        """Runs to submit again: those whose lease has expired at `at`, which are put back to QUEUED by this call (fencing
-        their former worker), queued ones, and waiting ones whose `wake_at` has come. For the `sole_owner` of the database
-        every lease has expired."""
-        ...
+        """Runs to submit again: queued, expired, and suspended ones whose `wake_at` has passed.
+        - Runs whose lease expired at `at` become QUEUED, which fences their former worker.
+        - For the `sole_owner` of the database every lease has expired.
+        """
 
 
 WORKFLOWS_TOPIC = "workflows"
-"""Woken when the run of a workflow's agent has gone on, so that a workflow run which waited for it may."""
+"""Signalled when an agent's run resumes, so that a workflow run that waits for it can resume too."""
 
 
 def may_let_workflow_go_on(run: Run) -> bool:
-    """Whether a workflow run may have waited for what happened to this run. A ring too many does no harm, and the sweep hears
-    of the rest."""
+    """Whether a workflow run may have waited for this change of an agent's run. A superfluous
+    signal is harmless; the periodic recovery finds missed ones."""
     waited = run.status in (RunStatus.REQUIRES_ACTION, RunStatus.CANCELLED)
     resumed = run.status is RunStatus.QUEUED and run.attempt > 0
     return (waited or resumed) and run.wired is not None
 
 
 def workflow_events_topic(run_id: WorkflowRunId) -> str:
-    """Woken at every new event of the run."""
+    """Signalled at every new event of the run."""
     return f"workflow.events:{run_id}"
 
 
 def workflow_control_topic(run_id: WorkflowRunId) -> str:
-    """Woken when the run is asked to stop."""
+    """Signalled when cancellation of the run is requested."""
     return f"workflow.control:{run_id}"

@@ -9,37 +9,37 @@ from domain.workflows.graph import Workflow
 
 
 class GetWorkflow:
-    """Viewers read workflows of their organization."""
+    """Requires `viewer`."""
 
     def __init__(self, *, workflows: WorkflowStore) -> None:
         self._workflows = workflows
 
     async def execute(self, principal: Principal, workflow: str) -> Workflow:
-        """The newest version. Raises FORBIDDEN, NOT_FOUND. `workflow` is an id or a name."""
+        """The newest version. `workflow` is an id or a name. Raises FORBIDDEN, NOT_FOUND."""
         principal.require(Role.VIEWER)
         return await existing_workflow(self._workflows, principal.organization_id, workflow)
 
 
 class ListWorkflows:
-    """Viewers see the workflows of their organization, newest first."""
+    """Requires `viewer`."""
 
     def __init__(self, *, workflows: WorkflowStore) -> None:
         self._workflows = workflows
 
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Workflow]:
-        """One page, each at its newest version. Raises FORBIDDEN."""
+        """Workflows at their newest version, newest workflow first. Raises FORBIDDEN."""
         principal.require(Role.VIEWER)
         return await self._workflows.page(principal.organization_id, page)
 
 
 class ListWorkflowVersions:
-    """Viewers see what a workflow was, newest version first."""
+    """Requires `viewer`."""
 
     def __init__(self, *, workflows: WorkflowStore) -> None:
         self._workflows = workflows
 
     async def execute(self, principal: Principal, workflow: str, page: PageRequest = FIRST_PAGE) -> Page[Workflow]:
-        """One page. Raises FORBIDDEN, NOT_FOUND. `workflow` is an id or a name."""
+        """Versions, newest first. `workflow` is an id or a name. Raises FORBIDDEN, NOT_FOUND."""
         principal.require(Role.VIEWER)
         found = await existing_workflow(self._workflows, principal.organization_id, workflow)
         return await self._workflows.versions(principal.organization_id, found.id, page)

@@ -1,4 +1,5 @@
-"""ResumeWorkflowRun: answer the nodes of a workflow run that wait for a person, or what the run of an agent waits for."""
+"""ResumeWorkflowRun: answer nodes that wait for a person, or resume the suspended run of an
+agent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ from domain.workflows.run import NOT_WAITING, WorkflowRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentNodeAnswer:
-    """What the agent's run of a node waits for: results of displayed tools, answers to servers, decisions about calls."""
+    """Input for the suspended run of an agent: client tool results, server answers, call
+    decisions."""
 
     node_id: str
     tool_results: tuple[ClientToolResult, ...] = ()
@@ -30,7 +32,7 @@ class AgentNodeAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeWorkflowRunCommand:
-    """Answers by node id, or what one agent's run waits for."""
+    """Answers by node id, or the input for one agent's run."""
 
     principal: Principal
     run_id: WorkflowRunId
@@ -39,9 +41,13 @@ class ResumeWorkflowRunCommand:
 
 
 class ResumeWorkflowRun:
-    """Rules: a runner answers in the runs it started, an operator in any; each answer fits the schema that its node asked
-    for; all are taken or none. Nodes that are not answered go on waiting. What an agent's run waits for is given as to the
-    run itself (`ResumeRun`), of one node at a time. Audited `workflow.run_resumed`."""
+    """Rules:
+    - Requires `runner` for the caller's own runs, `operator` for others.
+    - Each answer must fit the schema of its node. All answers are accepted or none.
+    - Nodes without an answer keep waiting.
+    - An agent's run is resumed by the rules of `ResumeRun`, one node per request.
+    - Audited as `workflow.run_resumed`.
+    """
 
     def __init__(
         self,
@@ -61,8 +67,9 @@ class ResumeWorkflowRun:
         self._ids = ids
 
     async def execute(self, command: ResumeWorkflowRunCommand) -> WorkflowRun:
-        """The run, QUEUED. Raises NOT_FOUND, FORBIDDEN, CONFLICT `workflow_run_not_waiting`, `node_not_waiting`, INVALID
-        `answers_invalid`, and of an agent's run what `ResumeRun` raises."""
+        """The run, QUEUED. Raises NOT_FOUND, FORBIDDEN, CONFLICT `workflow_run_not_waiting`,
+        `node_not_waiting`, INVALID `answers_invalid`, and for an agent's run what `ResumeRun`
+        raises."""
         principal = command.principal
         run = await require_own_or_operator(self._runs, principal, command.run_id)
         self._check(run, command)
@@ -87,7 +94,7 @@ class ResumeWorkflowRun:
         except ServiceError as error:
             if error.code != NOT_WAITING:
                 raise
-            # A worker has heard of the agent's run already.
+            # A worker already knows that the agent's run resumed.
             return await require_own_or_operator(self._runs, principal, run.id)
         await self._queue.submit(RunId(run.id))
         return resumed
@@ -134,4 +141,4 @@ class ResumeWorkflowRun:
                     for sentence in self._schemas.violations(schema, answer)
                 ]
         if wrong:
-            raise invalid("answers_invalid", "The answers are not what was asked for.", *wrong)
+            raise invalid("answers_invalid", "The answers do not fit the nodes that wait.", *wrong)

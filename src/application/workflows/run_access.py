@@ -1,4 +1,4 @@
-"""Who may act on a workflow run: whoever started it, and operators."""
+"""Access to a workflow run: its starter and operators."""
 
 from application.workflows.ports import WorkflowRunStore
 from domain.errors import ErrorKind, ServiceError, not_found
@@ -9,7 +9,6 @@ from domain.workflows.run import WorkflowRun
 
 
 async def require_own_or_operator(runs: WorkflowRunStore, principal: Principal, run_id: WorkflowRunId) -> WorkflowRun:
-    """The run. Raises FORBIDDEN, NOT_FOUND."""
     principal.require(Role.RUNNER)
     run = await runs.get(principal.organization_id, run_id)
     if run is None:
@@ -18,6 +17,6 @@ async def require_own_or_operator(runs: WorkflowRunStore, principal: Principal, 
         raise ServiceError(
             "run_not_yours",
             ErrorKind.FORBIDDEN,
-            "A runner may act on the workflow runs it started only; an operator on any.",
+            "A runner may act only on workflow runs that it started; an operator on any.",
         )
     return run

@@ -1,4 +1,4 @@
-"""Reading workflow runs: one, a page of them, what one executes; and following one as it goes on."""
+"""Reading workflow runs: one, a page, the definition of one; and following one."""
 
 from collections.abc import AsyncGenerator
 
@@ -14,18 +14,18 @@ from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 
 REREAD_S = 5.0
-"""The net under the wake-ups: how often a follower looks even if nobody rang."""
+"""Interval at which a follower reads without a signal."""
 _PAGE = 500
 
 
 class GetWorkflowRun:
-    """One workflow run. Needs the role viewer."""
+    """Requires `viewer`."""
 
     def __init__(self, *, runs: WorkflowRunStore) -> None:
         self._runs = runs
 
     async def execute(self, principal: Principal, run_id: WorkflowRunId) -> WorkflowRun:
-        """With its nodes. Raises NOT_FOUND."""
+        """The run with its nodes. Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
         run = await self._runs.get(principal.organization_id, run_id)
         if run is None:
@@ -33,27 +33,29 @@ class GetWorkflowRun:
         return run
 
     async def definition(self, principal: Principal, run: WorkflowRun) -> WorkflowDefinition:
-        """What it executes."""
+        """The definition that the run executes."""
         principal.require(Role.VIEWER)
         return await self._runs.definition(principal.organization_id, run)
 
 
 class ListWorkflowRuns:
-    """Workflow runs of the organization, newest first. Needs the role viewer."""
+    """Requires `viewer`."""
 
     def __init__(self, *, runs: WorkflowRunStore) -> None:
         self._runs = runs
 
     async def execute(self, principal: Principal, wanted: WorkflowRunFilter, request: PageRequest) -> Page[WorkflowRun]:
-        """A page of matching runs."""
+        """Matching runs, newest first."""
         principal.require(Role.VIEWER)
         return await self._runs.page(principal.organization_id, wanted, request)
 
 
 class WatchWorkflowRun:
-    """Rules: needs the role viewer, and a key that still counts whenever something is told; events come in order, each
-    once, from any point; following ends when the run has ended, or, unless it is to go on `to_the_end`, waits for a
-    person."""
+    """Rules:
+    - Requires `viewer`, and a valid key at each delivery.
+    - Delivers events in order, each once, from any point.
+    - Ends when the run has ended, or, unless `to_the_end`, when it waits for a person.
+    """
 
     def __init__(self, *, runs: WorkflowRunStore, keys: KeyValidity, wakeups: Wakeups) -> None:
         self._runs = runs
@@ -63,12 +65,13 @@ class WatchWorkflowRun:
     async def follow(
         self, principal: Principal, run_id: WorkflowRunId, *, after_seq: int = 0, to_the_end: bool = False
     ) -> AsyncGenerator[WorkflowEvent, None]:
-        """Events after `after_seq`, stored ones first, then as they come. Raises NOT_FOUND, UNAUTHENTICATED."""
+        """Events after `after_seq`, stored ones first, then new ones. Raises NOT_FOUND,
+        UNAUTHENTICATED."""
         principal.require(Role.VIEWER)
         seq = after_seq
-        async with self._wakeups.subscribe(workflow_events_topic(run_id)) as bell:
+        async with self._wakeups.subscribe(workflow_events_topic(run_id)) as signal:
             while True:
-                # The run is read first: what it had told by then is among the events.
+                # The run is read first, so the events include everything up to its status.
                 run = await self._runs.get(principal.organization_id, run_id)
                 if run is None:
                     raise not_found("workflow run", run_id)
@@ -82,4 +85,4 @@ class WatchWorkflowRun:
                 if at_rest and seq >= run.last_seq:
                     return
                 if len(events) < _PAGE:
-                    await bell.wait(REREAD_S)
+                    await signal.wait(REREAD_S)

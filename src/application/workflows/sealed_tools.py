@@ -1,4 +1,4 @@
-"""What is kept of a workflow run's tool: opened to be shown to agents and to be called, sealed everywhere else."""
+"""Stored tools of workflow runs: encrypted at rest, decrypted to be listed and called."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -15,8 +15,10 @@ from domain.workflows.inline_server import inline_server_json, inline_server_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedComponent:
-    """An HTTP request as a tool. `values` are what nodes before it put out, `inputs` the values of inputs that the model does
-    not give; `credentials` those of the secrets that headers name; what is `hidden` of all this never comes back."""
+    """An HTTP request as a tool. Everything in `hidden` is redacted from results.
+    - `values` are outputs of upstream nodes; `inputs` those that the model does not set.
+    - `credentials` are the values of secrets in headers.
+    """
 
     name: str
     description: str
@@ -29,7 +31,6 @@ class SealedComponent:
     timeout_s: float | None
 
     def sealed(self, box: Box) -> bytes:
-        """Encrypted."""
         config = self.config
         hidden: list[JsonValue] = [*self.hidden]
         credentials: JsonObject = {**self.credentials}
@@ -55,7 +56,7 @@ class SealedComponent:
 
     @classmethod
     def opened(cls, sealed: bytes, box: Box) -> "SealedComponent":
-        """The inverse. Raises ServiceError `secret_undecryptable`."""
+        """The inverse of `sealed`. Raises ServiceError `secret_undecryptable`."""
         kept = _opened(sealed, box)
         config = HttpRequestConfig(
             method=str(kept["method"]),
@@ -80,7 +81,8 @@ class SealedComponent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedServer:
-    """An MCP server as a tool: a registered one by its slug, or one of the run's own with what it listed."""
+    """An MCP server as a tool: a registered server by its slug, or an inline server with its
+    tools."""
 
     slug: str
     tools: tuple[str, ...] | None = None
@@ -89,7 +91,6 @@ class SealedServer:
     instructions: str | None = None
 
     def sealed(self, box: Box) -> bytes:
-        """Encrypted."""
         tools: list[JsonValue] | None = None if self.tools is None else [*self.tools]
         return _sealed(
             box,
@@ -104,7 +105,7 @@ class SealedServer:
 
     @classmethod
     def opened(cls, sealed: bytes, box: Box) -> "SealedServer":
-        """The inverse. Raises ServiceError `secret_undecryptable`."""
+        """The inverse of `sealed`. Raises ServiceError `secret_undecryptable`."""
         kept = _opened(sealed, box)
         tools, inline = kept["tools"], kept["inline"]
         return cls(

@@ -23,7 +23,7 @@ from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartWorkflowRunCommand:
-    """`workflow` is an id or a name; `input` becomes what the entrypoint puts out. `idempotency` is the client's key."""
+    """`workflow` is an id or a name; `input` becomes the output of the entrypoint."""
 
     principal: Principal
     workflow: str
@@ -33,16 +33,19 @@ class StartWorkflowRunCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedWorkflowRun:
-    """The run, and whether it is new: one that an idempotency key named before is not."""
+    """The run, and whether it is new: an idempotency key may name an earlier one."""
 
     run: WorkflowRun
     created: bool
 
 
 class StartWorkflowRun:
-    """Rules: needs the role runner; the input fits the entrypoint's schema; the run executes the newest version, whatever
-    becomes of the workflow; every secret that it refers to is there.
-    Audited `workflow.run_started`."""
+    """Rules:
+    - Requires `runner`. The input must fit the entrypoint's schema.
+    - The run executes the newest version, whatever happens to the workflow later.
+    - Every secret that it refers to must exist.
+    - Audited as `workflow.run_started`.
+    """
 
     def __init__(
         self,
@@ -64,8 +67,8 @@ class StartWorkflowRun:
         self._ids = ids
 
     async def execute(self, command: StartWorkflowRunCommand) -> StartedWorkflowRun:
-        """The stored run, QUEUED. Raises FORBIDDEN, NOT_FOUND, CONFLICT `workflow_not_runnable`, `secret_missing`, INVALID
-        `workflow_input_invalid`, `idempotency_key_reused`."""
+        """The stored run, QUEUED. Raises FORBIDDEN, NOT_FOUND, CONFLICT `workflow_not_runnable`,
+        `secret_missing`, INVALID `workflow_input_invalid`, `idempotency_key_reused`."""
         principal = command.principal
         principal.require(Role.RUNNER)
         now = self._clock.now()
@@ -77,7 +80,7 @@ class StartWorkflowRun:
         compilation = compile_workflow(workflow.definition)
         plan = compilation.plan
         if plan is None:
-            raise _not_runnable("This version of Dragoman does not take the workflow any more; save it anew.")
+            raise _not_runnable("This version of Dragoman no longer accepts the workflow; save it again.")
         await self._require_secrets(principal.organization_id, compilation)
         self._check_input(plan, command.input)
         run = WorkflowRun(

@@ -1,4 +1,5 @@
-"""StopWorkflowRun: cancel a workflow run, at once if nobody executes it, else by asking its worker."""
+"""StopWorkflowRun: cancel a workflow run, at once if no worker executes it, else by a request to
+its worker."""
 
 from dataclasses import dataclass
 
@@ -19,8 +20,6 @@ from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopWorkflowRunCommand:
-    """The run to stop."""
-
     principal: Principal
     run_id: WorkflowRunId
 
@@ -51,7 +50,7 @@ class StopWorkflowRun:
         self._ids = ids
 
     async def execute(self, command: StopWorkflowRunCommand) -> WorkflowRun:
-        """The run as it stands. Raises NOT_FOUND, FORBIDDEN."""
+        """The current run. Raises NOT_FOUND, FORBIDDEN."""
         principal = command.principal
         run = await require_own_or_operator(self._runs, principal, command.run_id)
         now = self._clock.now()

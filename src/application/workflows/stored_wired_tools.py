@@ -1,4 +1,4 @@
-"""The tools of workflow runs as agents' runs and gateway sessions are given them, and calls of components."""
+"""Tools of workflow runs for agents' runs and gateway sessions, and calls of components."""
 
 from application.system.lru import LruCache
 from application.tools.ports import Box, NativeToolContext, NativeToolError, NativeToolOutput
@@ -20,12 +20,12 @@ from domain.workflows.templates import INPUTS
 
 _CAPACITY = 1_000
 _SAID_CHARACTERS = 1_000
-"""How much of a refusal's body a model is told."""
+"""Most characters of an error body that the model gets."""
 
 
 class StoredWiredTools:
-    """The `WiredTools` port. What a node has registered does not change while its run lasts, so it is read once for all who
-    see the same nodes; of credentials only what is sealed is kept."""
+    """The `WiredTools` port. Registered tools never change during a run, so they are cached by
+    nodes. The cache holds credentials in encrypted form only."""
 
     def __init__(self, *, tools: WorkflowToolStore, box: Box) -> None:
         self._tools = tools
@@ -33,7 +33,6 @@ class StoredWiredTools:
         self._kept: LruCache[tuple[OrganizationId, WiredNodes], Wired] = LruCache(_CAPACITY)
 
     async def of(self, organization_id: OrganizationId, nodes: WiredNodes) -> Wired:
-        """What exactly these nodes bring."""
         key = (organization_id, nodes)
         wired = self._kept.get(key)
         if wired is None:
@@ -78,8 +77,8 @@ class StoredWiredTools:
 
 
 class CallComponent:
-    """The `ComponentTools` port: an HTTP request with the model's arguments in the exposed inputs. Rules: those of
-    `HttpRequests`; what the model gives never takes the place of what is bound."""
+    """The `ComponentTools` port: an HTTP request with the model's arguments as exposed inputs.
+    Rules: those of `HttpRequests`; arguments never replace bound inputs."""
 
     def __init__(self, *, requests: HttpRequests, box: Box) -> None:
         self._requests = requests
@@ -88,7 +87,7 @@ class CallComponent:
     async def call(
         self, binding: ComponentBinding, arguments: JsonObject, context: NativeToolContext
     ) -> NativeToolOutput:
-        """Send it. Raises NativeToolError."""
+        """Raises NativeToolError."""
         component = SealedComponent.opened(binding.sealed, self._box)
         given = component.parameters.get("properties")
         exposed = given if isinstance(given, dict) else {}

@@ -1,4 +1,4 @@
-"""Templates with what their references stand for, without holding up the event loop."""
+"""Fills templates without blocking the event loop."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -10,11 +10,11 @@ from domain.workflows.templates import MAX_FILLED, FilledTooLarge, Found, Refere
 
 _T = TypeVar("_T")
 _SMALL = 128 * 1024
-"""Characters that are measured and copied so fast that a thread is not worth it."""
+"""Values up to this many characters are processed without a thread."""
 
 
 async def looked_up(templates: Iterable[JsonValue], values: Mapping[str, JsonValue], expressions: Expressions) -> Found:
-    """What the references of the templates stand for; `values` are by name, a missing one is null. Raises ExpressionFailed,
+    """The values of the templates' references; a missing one is null. Raises ExpressionFailed,
     FilledTooLarge."""
     found: dict[Reference, JsonValue] = {}
     for template in templates:
@@ -38,7 +38,7 @@ async def filled(template: JsonValue, values: Mapping[str, JsonValue], expressio
 
 
 async def unhurried(work: Callable[[], _T], on: Iterable[JsonValue]) -> _T:
-    """The outcome of work on values: in a thread if they are large."""
+    """The result of work on values: in a thread if they are large."""
     return await asyncio.to_thread(work) if _is_large(on) else work()
 
 

@@ -1,4 +1,4 @@
-"""Nodes in tool mode: executed, they register themselves as tools of their workflow run."""
+"""Nodes in tool mode: executing one registers a tool of its workflow run."""
 
 import logging
 from datetime import datetime
@@ -27,9 +27,12 @@ logger = logging.getLogger(__name__)
 
 
 class ToolStep:
-    """Rules: bound inputs and credentials are read when the node is executed, kept encrypted, and never shown to a model; a
-    server has to be there and list the tools that are wired; a server of the run's own is listed with it, and has its
-    connections closed when the run ends."""
+    """Rules:
+    - Bound inputs and credentials are read at execution, stored encrypted, and never shown to a
+      model.
+    - A server must exist and list the wired tools.
+    - An inline server's tools are stored with it; its connections close when the run ends.
+    """
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class ToolStep:
         self._clock = clock
 
     async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Registered:
-        """Make it a tool. Raises NodeFailed."""
+        """Register the tool. Raises NodeFailed."""
         now = self._clock.now()
         match node.config:
             case HttpRequestConfig(tool=ToolSettings() as settings) as request:
@@ -72,7 +75,7 @@ class ToolStep:
         )
 
     async def release(self, run: WorkflowRun, plan: Plan) -> None:
-        """Close the connections of the run's own servers, in every process."""
+        """Close the connections of inline servers, in every process."""
         for node in plan.nodes:
             if isinstance(node.config, McpServerNodeConfig) and node.config.inline is not None:
                 await self._connections.forget(run.organization_id, inline_server_id(run.id, node.id))
@@ -149,14 +152,14 @@ class ToolStep:
 
 
 def inline_server_id(run_id: WorkflowRunId, node_id: str) -> McpServerId:
-    """A server of the run's own is told apart from those of all others."""
+    """Derived from the run and the node, so that inline servers never share an id."""
     return McpServerId(derived_id("mcp", run_id, node_id))
 
 
 def inline_server(
     organization_id: OrganizationId, run_id: WorkflowRunId, node_id: str, config: McpServerConfig, *, at: datetime
 ) -> McpServer:
-    """The server that a node defines, for the time of the run."""
+    """The inline server of a node, for the duration of the run."""
     return McpServer(
         id=inline_server_id(run_id, node_id),
         organization_id=organization_id,

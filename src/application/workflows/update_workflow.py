@@ -18,8 +18,8 @@ from domain.workflows.graph import Edge, NodeDefinition, WorkflowDefinition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateWorkflowCommand:
-    """`workflow` is an id or a name. Parts that are None stay; nodes and edges are replaced as wholes.
-    `expected_version` is what the client last read, None if it does not care."""
+    """`workflow` is an id or a name. None leaves a part unchanged; nodes and edges are replaced
+    entirely. `expected_version` is the version that the client last read; None skips the check."""
 
     principal: Principal
     workflow: str
@@ -30,9 +30,12 @@ class UpdateWorkflowCommand:
 
 
 class UpdateWorkflow:
-    """Admins change workflows; runs that were started before go on with the version they began with. The result as a
-    whole must compile. A change of nothing makes no version and no audit entry; every other one is audited
-    `workflow.updated` with the names of the parts changed."""
+    """Rules:
+    - Requires `admin`. The result must compile.
+    - Runs already started keep their version.
+    - A change of nothing creates no version and no audit entry.
+    - Audited as `workflow.updated` with the names of the changed parts.
+    """
 
     def __init__(self, *, workflows: WorkflowStore, checks: WorkflowChecks, clock: Clock, ids: IdSource) -> None:
         self._workflows = workflows
@@ -41,8 +44,8 @@ class UpdateWorkflow:
         self._ids = ids
 
     async def execute(self, command: UpdateWorkflowCommand) -> SavedWorkflow:
-        """The workflow as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `workflow_invalid`, PRECONDITION
-        `version_conflict`, CONFLICT `workflow_name_taken`."""
+        """The current workflow. Raises FORBIDDEN, NOT_FOUND, INVALID `workflow_invalid`,
+        PRECONDITION `version_conflict`, CONFLICT `workflow_name_taken`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         workflow = await existing_workflow(self._workflows, principal.organization_id, command.workflow)

@@ -1,4 +1,4 @@
-"""ValidateWorkflow: what saving a workflow would say, without saving it."""
+"""ValidateWorkflow: check a workflow without saving it."""
 
 from dataclasses import dataclass
 
@@ -10,19 +10,18 @@ from domain.workflows.graph import WorkflowDefinition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateWorkflowCommand:
-    """What the workflow would be."""
-
     principal: Principal
     definition: WorkflowDefinition
 
 
 class ValidateWorkflow:
-    """Needs the right to save, since it tells which agents, servers and secrets there are. Changes nothing."""
+    """Rules: requires `admin`, because the result reveals which agents, servers and secrets
+    exist."""
 
     def __init__(self, *, checks: WorkflowChecks) -> None:
         self._checks = checks
 
     async def execute(self, command: ValidateWorkflowCommand) -> CheckedWorkflow:
-        """Everything that is wrong, or the plan. Raises FORBIDDEN."""
+        """All faults, or the plan. Raises FORBIDDEN."""
         command.principal.require(Role.ADMIN)
         return await self._checks.check(command.principal.organization_id, command.definition)

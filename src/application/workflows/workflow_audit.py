@@ -22,7 +22,8 @@ _ACTIONS = {
 
 
 def ended_entry(run: WorkflowRun, *, ids: IdSource, at: datetime) -> AuditEvent:
-    """The entry that says how the run ended; whoever asked for a stop is its actor."""
+    """The audit entry for the end of the run. Its actor is the one who requested cancellation,
+    if any."""
     details: JsonObject = {"workflow_id": run.workflow_id, "version": run.workflow_version}
     if run.error is not None:
         details |= {"code": run.error.code, "node_id": run.failed_node}
@@ -39,7 +40,8 @@ def ended_entry(run: WorkflowRun, *, ids: IdSource, at: datetime) -> AuditEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCall:
-    """A call of a tool that is a step. `decision` is policy's word on it, where it was asked; `began` is monotonic time."""
+    """A tool call of a step. `decision` is that of policy, if it was evaluated; `began` is
+    monotonic time."""
 
     id: ToolCallId
     node_id: str
@@ -52,7 +54,7 @@ class StepCall:
 def step_call_entry(
     context: NodeContext, call: StepCall, result: ToolResult, *, at: datetime, duration_ms: int
 ) -> AuditEvent:
-    """The call was settled, for whoever started the workflow."""
+    """The audit entry for a settled call, attributed to the starter of the workflow."""
     details: JsonObject = {"workflow_run_id": context.workflow_run_id, "node_id": call.node_id}
     if result.error_code is not None:
         details["error"] = result.error_code

@@ -1,4 +1,4 @@
-"""Checking a workflow as a whole: what the compiler says, and whether what it names exists."""
+"""Checks a workflow as a whole: compilation, and existence of everything that it names."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from domain.workflows.plan import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedWorkflow:
-    """`plan` is there exactly if there are no `faults`. Warnings do not keep a workflow from being saved."""
+    """`plan` is set exactly if there are no `faults`. Warnings do not prevent saving."""
 
     plan: Plan | None
     faults: tuple[Fault, ...]
@@ -30,9 +30,11 @@ class CheckedWorkflow:
 
 
 class WorkflowChecks:
-    """Reports everything that is wrong at once: the graph, JMESPath expressions, JSON Schemas, agents, MCP servers
-    and secrets that the organization does not have, addresses of servers that no request may be sent to, and secrets in clear
-    in their arguments and URLs."""
+    """Reports all faults at once:
+    - the graph, JMESPath expressions and JSON Schemas
+    - agents, MCP servers and secrets that do not exist
+    - servers' addresses that egress forbids, and plain secrets in servers' arguments and URLs
+    """
 
     def __init__(
         self,
@@ -52,7 +54,6 @@ class WorkflowChecks:
         self._outbound = outbound
 
     async def check(self, organization_id: OrganizationId, definition: WorkflowDefinition) -> CheckedWorkflow:
-        """What is to be said of it."""
         compilation = compile_workflow(definition)
         faults = list(compilation.faults)
         faults += self._unusable(compilation)
@@ -61,7 +62,7 @@ class WorkflowChecks:
         return CheckedWorkflow(plan=plan, faults=tuple(faults), warnings=compilation.warnings)
 
     async def require(self, organization_id: OrganizationId, definition: WorkflowDefinition) -> CheckedWorkflow:
-        """The same of a workflow that is to be saved. Raises INVALID `workflow_invalid`, one violation per fault."""
+        """`check` before saving. Raises INVALID `workflow_invalid`, one violation per fault."""
         checked = await self.check(organization_id, definition)
         if checked.faults:
             raise invalid(
@@ -117,7 +118,7 @@ class WorkflowChecks:
         return faults
 
     def _wrong_server(self, settings: McpServerConfig) -> Violation | None:
-        """What keeps a server that a node defines from being saved, as it would a registered one."""
+        """The fault that a registered server with these settings would have, if any."""
         if settings.url is not None and (refusal := self._outbound.refusal(settings.url)) is not None:
             return Violation(path="url", message=refusal)
         of_url = [] if settings.url is None else literal_secrets_in_url(settings.url)
@@ -138,7 +139,7 @@ class WorkflowChecks:
 
 
 def place_of(fault: Fault, definition: WorkflowDefinition) -> str:
-    """Where a fault stands in the definition: `nodes.2.config.url`, `edges.3.source`."""
+    """The location of a fault in the definition: `nodes.2.config.url`, `edges.3.source`."""
     if fault.path == "name" or fault.path.startswith(("edges", "nodes")):
         return fault.path
     index = next((at for at, node in enumerate(definition.nodes) if node.id in fault.node_ids[:1]), None)

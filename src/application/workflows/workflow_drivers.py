@@ -1,4 +1,4 @@
-"""The workflow runs that this process advances, beside the places for runs of agents: waiting for one takes none."""
+"""The workflow runs that this process advances. They do not occupy the slots of agents' runs."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ class WorkflowDrivers:
     """Rules:
     - A run has one driver at a time.
     - A run submitted while it is being advanced is advanced once more after that.
-    - A failure of one run touches no other.
+    - A failure of one run does not affect others.
     """
 
     def __init__(self, *, advance: Advance, recover: RecoverRuns, wakeups: Wakeups) -> None:
@@ -32,7 +32,7 @@ class WorkflowDrivers:
         self._stopped = False
 
     def begin(self, run_id: WorkflowRunId) -> None:
-        """Advance the run in the background, if it is to be had."""
+        """Advance the run in the background, if it can be claimed."""
         if self._stopped:
             return
         if run_id in self._driving:
@@ -41,7 +41,7 @@ class WorkflowDrivers:
         self._driving[run_id] = asyncio.create_task(self._drive(run_id), name=f"workflow run {run_id}")
 
     async def stop(self) -> None:
-        """Hand all runs back, and take none any more."""
+        """Hand all runs back and accept no more."""
         self._stopped = True
         driving = tuple(self._driving.values())
         for task in driving:
@@ -50,7 +50,7 @@ class WorkflowDrivers:
             await asyncio.wait(driving)
 
     async def keep(self) -> None:
-        """Recover workflow runs periodically, and when a run changes that a workflow run may wait for, until cancelled."""
+        """Recover workflow runs periodically and on signals, until cancelled."""
         async with self._wakeups.subscribe(WORKFLOWS_TOPIC) as changed:
             await every(SWEEP_EVERY_S, self._recover.execute, task="workflow-recovery", wait=changed.wait)
 

@@ -1,4 +1,4 @@
-"""Finding a workflow by what a client calls it: its id or its name."""
+"""Finds a workflow by id or name."""
 
 from application.workflows.ports import WorkflowStore
 from domain.errors import not_found
