@@ -124,7 +124,7 @@ async def test_a_shared_server_that_dies_is_started_again_by_itself_and_listed_a
         assert house.connections.status(server).state is ServerState.CONNECTED
         assert "pid" in [tool.name for tool in house.listed[0].tools]
         assert await pid_of(house.connections, server) != first
-        await until(lambda: house.connections.servers_awaited == 0)
+        await until(lambda: house.connections.servers_reconnecting == 0)
 
 
 @pytest.mark.requirement("B3", "B7")
@@ -144,7 +144,7 @@ async def test_a_server_that_belongs_to_a_run_is_started_again_by_its_next_call_
     async with supervision() as house:
         os.kill(await pid_of(house.connections, server), signal.SIGKILL)
         await until(lambda: house.connections.status(server).state is ServerState.UNHEALTHY)
-        assert (house.connections.servers_awaited, house.inside.connection_count) == (0, 0)
+        assert (house.connections.servers_reconnecting, house.inside.connection_count) == (0, 0)
         await pid_of(house.connections, server)
 
 
@@ -155,14 +155,14 @@ async def test_a_remote_server_that_goes_away_is_connected_again_when_it_is_back
     async with supervision() as house:
         async with watched.serve(port=port):
             await house.connections.call_tool(server, IN_RUN, a_call("echo"))
-        await until(lambda: house.connections.servers_awaited == 1)
+        await until(lambda: house.connections.servers_reconnecting == 1)
         assert house.connections.status(server).last_error is not None
         watched.tools["later"] = WatchedServer.definition("later")
         async with watched.serve(port=port):
             await until(lambda: house.listed)
             assert "later" in [tool.name for tool in house.listed[-1].tools]
             assert house.connections.status(server).state is ServerState.CONNECTED
-            await until(lambda: house.connections.servers_awaited == 0)
+            await until(lambda: house.connections.servers_reconnecting == 0)
             await house.connections.forget(ORG, SERVER)
 
 
@@ -179,7 +179,7 @@ async def test_a_server_whose_credentials_are_refused_is_not_tried_again_by_itse
     async with answering(respond) as address, supervision() as house:
         with pytest.raises(McpFailure):
             await house.connections.call_tool(remote(address), IN_RUN, a_call("echo"))
-        assert (house.connections.servers_awaited, reached) == (0, 1)
+        assert (house.connections.servers_reconnecting, reached) == (0, 1)
 
 
 @pytest.mark.requirement("B3", "B7")
@@ -200,7 +200,7 @@ async def test_a_server_that_crashes_over_and_over_is_left_alone_until_somebody_
         status = connections.status(server)
         assert status.state is ServerState.ERROR
         assert "exited with code 9" in (status.last_error or "")
-        assert "left alone for 10 min" in (status.last_error or "")
+        assert "not started again for 10 min" in (status.last_error or "")
         await pid_of(connections, server, run=2)  # another run's own server
         connections.forgive(ORG, SERVER)
         await pid_of(connections, server)

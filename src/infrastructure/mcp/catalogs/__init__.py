@@ -1,1 +1,1 @@
-"""What MCP servers offer, and how changes of it become known."""
+"""Catalogs of MCP servers, and their changes."""

@@ -1,5 +1,5 @@
-"""What a server offers, off the wire (MCP server/tools): all pages, in a fixed order, bad entries set aside. Pure but for
-the `list_page` it is given."""
+"""Parses `tools/list` (MCP server/tools): all pages, in a fixed order, invalid entries skipped. No
+I/O except `list_page`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,7 +20,7 @@ MAX_TOOLS = 10_000
 _MAX_PAGES = 1_000
 _MAX_SHOWN_NAME = 128
 _SCHEMAS_AT_A_TIME = 20
-"""How many schemas are looked at before others have their turn; one takes about 0.2 ms."""
+"""Number of schemas checked before yielding to the event loop; one check takes about 0.2 ms."""
 
 HeaderMap = Mapping[tuple[str, ...], str]
 ListPage = Callable[[str | None], Awaitable[Mapping[str, Any]]]
@@ -28,8 +28,8 @@ ListPage = Callable[[str | None], Awaitable[Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolListing:
-    """Tools and skipped entries by name; `header_maps` says, by tool, which arguments go into HTTP headers as well
-    (2026-07-28, basic/transports)."""
+    """A server's tools and the skipped entries, ordered by name. `header_maps` gives, per tool, the
+    arguments repeated in HTTP headers (2026-07-28, basic/transports)."""
 
     tools: tuple[McpToolDefinition, ...]
     skipped: tuple[SkippedTool, ...]
@@ -37,8 +37,11 @@ class ToolListing:
 
 
 async def read_listing(list_page: ListPage) -> ToolListing:
-    """Read every page; `list_page` takes the cursor. Raises what that raises, and McpFailure INVALID_REPLY for pages
-    without an end or without tools."""
+    """Read all pages; `list_page` takes the cursor.
+
+    Raises: the errors of `list_page`; McpFailure INVALID_REPLY for invalid pages or a list without
+    an end.
+    """
     tools: dict[str, McpToolDefinition] = {}
     skipped: list[SkippedTool] = []
     header_maps: dict[str, HeaderMap] = {}
@@ -73,8 +76,8 @@ async def read_listing(list_page: ListPage) -> ToolListing:
 
 
 async def with_usable_schemas(listing: ToolListing) -> ToolListing:
-    """The listing without the tools whose arguments cannot be checked, because their input schema leads elsewhere, is no
-    JSON Schema, or is too costly; these are skipped with the reason."""
+    """Skip tools with an unusable input schema (external references, invalid JSON Schema, or too
+    costly), and give the reason."""
     schemas = JsonSchemaValidator()
     skipped: list[SkippedTool] = []
     for number, tool in enumerate(listing.tools, start=1):

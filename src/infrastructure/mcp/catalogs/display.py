@@ -1,4 +1,4 @@
-"""What a server says of a tool for people to see, off the wire and bounded (MCP server/tools, schema `Icon`). Pure."""
+"""Parses the display data of tools (MCP server/tools, schema `Icon`), with size limits. No I/O."""
 
 import json
 from collections.abc import Mapping
@@ -10,12 +10,13 @@ from infrastructure.mcp.text import capped, clean, clean_value
 _MAX_TITLE = 128
 _MAX_ICONS = 8
 _MAX_BYTES = 16 * 1024
-"""Of icons, and of `_meta`: whichever is larger is left out."""
+"""Limit for icons, and for `_meta`; a larger value is left out."""
 _ICON_SCHEMES = ("https://", "data:image/")
 
 
 def read_display(entry: Mapping[str, Any]) -> JsonObject:
-    """`title`, `icons`, `annotations` (`title` and `openWorldHint`) and `_meta` of a tool, as far as they are valid."""
+    """The valid parts of a tool's `title`, `icons`, `annotations` (`title`, `openWorldHint`) and
+    `_meta`."""
     display: JsonObject = {}
     if (title := _title(entry.get("title"))) is not None:
         display["title"] = title
@@ -44,7 +45,7 @@ def _annotations(value: object) -> JsonObject:
 
 
 def _icons(value: object) -> JsonValue:
-    """Those that a client may load without running anything: images over TLS, or in the address itself."""
+    """Icons that clients can load without executing anything: https or data URLs."""
     if not isinstance(value, list):
         return None
     return [

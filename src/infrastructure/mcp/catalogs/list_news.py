@@ -1,4 +1,5 @@
-"""Changes of a server's lists, as both generations tell of them (MCP server/tools, server/resources, server/prompts)."""
+"""Parses list-changed notifications of both generations (MCP server/tools, server/resources,
+server/prompts)."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -21,13 +22,14 @@ _KINDS: Mapping[type, ListKind] = {
 
 
 def changed_list(message: IncomingMessage) -> ListKind | None:
-    """Of which list an older server says that it changed; None if it says something else."""
+    """The list that a legacy server reports as changed; None for other messages."""
     return _KINDS.get(type(message))
 
 
 @asynccontextmanager
 async def listening(client: ClientSession, kinds: frozenset[ListKind]) -> AsyncIterator[AsyncIterator[ListKind]]:
-    """The lists that change at a modern server, from entering the context on. Raises as the SDK's `listen` does."""
+    """Changes of lists that a modern server reports, from entering the context on. Raises as the
+    SDK's `listen`."""
     async with listen(
         client,
         tools_list_changed=ListKind.TOOLS in kinds,

@@ -1,4 +1,4 @@
-"""News that a server's tools changed, passed on one at a time however fast they come."""
+"""Tool-change notifications of one connection, delivered one at a time."""
 
 import asyncio
 import logging
@@ -12,7 +12,8 @@ ToolsChanged = Callable[[McpServer], Awaitable[None]]
 
 
 class ToolChanges:
-    """For one connection. What comes while the listener is busy is one more call to it, however much it is."""
+    """Calls the listener once per change. Changes that arrive while it runs are merged into one
+    more call."""
 
     def __init__(self, server: McpServer, on_tools_changed: ToolsChanged) -> None:
         self._server = server
@@ -21,13 +22,12 @@ class ToolChanges:
         self._task: asyncio.Task[None] | None = None
 
     def announce(self) -> None:
-        """The tools changed."""
         self._is_due = True
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._tell(), name="mcp-tools-changed")
 
     def close(self) -> None:
-        """The connection is over: nothing more is passed on."""
+        """Stop delivering."""
         self._is_due = False
         if self._task is not None:
             self._task.cancel()
@@ -38,4 +38,4 @@ class ToolChanges:
             try:
                 await self._on_tools_changed(self._server)
             except Exception:
-                logger.exception("refreshing a server's tools failed", extra={"server_id": self._server.id})
+                logger.exception("refreshing the tools of a server failed", extra={"server_id": self._server.id})

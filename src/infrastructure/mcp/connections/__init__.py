@@ -1,1 +1,1 @@
-"""Live connections to MCP servers: opened, pooled, spoken over, and closed by the task that opened them."""
+"""Live connections to MCP servers: opened, pooled, used and closed."""

@@ -1,9 +1,11 @@
-"""Questions of servers of the older generations, which come as requests of their own while calls are under way (MCP
-2025-06-18 and 2025-11-25, client/elicitation, client/sampling, client/roots). Above: `server_session.py`. Below:
-`input_requests.py`.
+"""Requests of legacy servers to the client during calls (MCP 2025-06-18 and 2025-11-25,
+client/elicitation, client/sampling, client/roots).
 
-Where a caller can be asked, the server waits for its answer. In runs nobody can answer while the server waits, so it is told
-that the question was dismissed, and the call is sent again once there is an answer, which then is given at once.
+Above: `server_session.py`. Below: `input_requests.py`.
+
+- With a caller relay, the server waits for the caller's answer.
+- In a run no person can answer in time: the question is dismissed, and the call is sent again with
+  the answer later.
 """
 
 import asyncio
@@ -35,13 +37,17 @@ from infrastructure.mcp.connections.input_requests import read_question, read_re
 
 _DISMISSED = ElicitResult(action="cancel")
 _REFUSED = -1
-"""The code for what a client does not want to answer (MCP client/sampling, error handling)."""
+"""Error code for a request that the client rejects (MCP client/sampling, error handling)."""
 
 
 @dataclass(slots=True, kw_only=True)
 class AskedCall:
-    """A call under way: `answers` by question, and the questions that nobody has answered yet; or the `relay` that asks for
-    them. `timeout` is the call's, which stands still meanwhile."""
+    """A call in progress.
+
+    - `answers`: known answers by question; `questions`: questions without an answer.
+    - `relay`: passes requests to the caller.
+    - `timeout`: the timeout of the call, paused while the caller is asked.
+    """
 
     answers: Mapping[str, JsonObject]
     relay: CallerRelay | None = None
@@ -51,7 +57,7 @@ class AskedCall:
     left_s: float = 0.0
 
     def begin(self, task: "asyncio.Task[Mapping[str, ClientAnswer]]") -> None:
-        """The caller is asked."""
+        """Pause the timeout: the caller is being asked."""
         when = None if self.timeout is None else self.timeout.when()
         if self.timeout is not None and when is not None and not self.timeout.expired():
             self.left_s = when - asyncio.get_running_loop().time()
@@ -59,22 +65,22 @@ class AskedCall:
         self.asking.add(task)
 
     def end(self, task: "asyncio.Task[Mapping[str, ClientAnswer]]") -> None:
-        """The caller has answered, or does not any more."""
+        """Resume the timeout: the caller has answered, or was cancelled."""
         self.asking.discard(task)
         if self.timeout is not None and not self.asking and self.timeout.when() is None:
             self.timeout.reschedule(asyncio.get_running_loop().time() + self.left_s)
 
 
 class AskedCalls:
-    """The calls under way on one connection. A question does not say which of them it is about: beside other calls it is
-    dismissed without being asked."""
+    """The calls in progress on one connection. A request does not name its call: with several calls
+    in progress it is dismissed."""
 
     def __init__(self) -> None:
         self._calls: list[AskedCall] = []
 
     @contextmanager
     def during(self, call: McpCall) -> Iterator[AskedCall]:
-        """What is asked while the call is under way. With the call, its questions are over."""
+        """Collect the requests of the call; its open requests are cancelled when it ends."""
         asked = AskedCall(answers=call.input_responses or {}, relay=call.relay)
         self._calls.append(asked)
         try:
@@ -86,7 +92,7 @@ class AskedCalls:
                 task.cancel()
 
     async def answer(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        """The SDK's callback: the answer that is there, or that the caller gives; else a dismissal."""
+        """Callback of the SDK: a known answer, the caller's answer, or a dismissal."""
         raw = _raw(params)
         try:
             question = _named(read_question("", raw))
@@ -108,7 +114,7 @@ class AskedCalls:
     async def sample(
         self, context: ClientRequestContext, params: CreateMessageRequestParams
     ) -> CreateMessageResult | CreateMessageResultWithTools | ErrorData:
-        """The SDK's callback: the answer of the caller's model."""
+        """Callback of the SDK: the answer of the caller's model."""
         given = await self._passed(ClientRequestKind.SAMPLING, _raw(params))
         try:
             if given.result is not None and isinstance(given.result.get("content"), list):
@@ -120,7 +126,7 @@ class AskedCalls:
         return _refused(given.refusal)
 
     async def roots(self, context: ClientRequestContext) -> ListRootsResult | ErrorData:
-        """The SDK's callback: the caller's roots."""
+        """Callback of the SDK: the caller's roots."""
         given = await self._passed(ClientRequestKind.ROOTS, {})
         if given.result is None:
             return _refused(given.refusal)
@@ -132,7 +138,7 @@ class AskedCalls:
     async def _passed(self, kind: ClientRequestKind, raw: JsonObject) -> ClientAnswer:
         relay = self._calls[0].relay if len(self._calls) == 1 else None
         if relay is None:
-            return ClientAnswer(refusal="Nobody can be asked.")
+            return ClientAnswer(refusal="No client can be asked.")
         return await self._relayed(relay, self._calls[0], kind, raw)
 
     async def _relayed(
@@ -163,7 +169,7 @@ def _elicited(answer: JsonObject | None) -> ElicitResult:
         return _DISMISSED
     try:
         return ElicitResult.model_validate(answer)
-    except ValidationError:  # the server's own schema allows what the protocol does not
+    except ValidationError:  # the server's schema allows answers that the protocol does not
         return _DISMISSED
 
 
@@ -176,6 +182,6 @@ def _raw(params: BaseModel) -> JsonObject:
 
 
 def _named(question: Elicitation) -> Elicitation:
-    """Under a name by which the same question is known when it is asked again."""
+    """Give the question an id derived from its content, so that a repeated question is recognized."""
     canonical = json.dumps(question.as_json(), sort_keys=True, separators=(",", ":"))
     return replace(question, request_id=hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16])

@@ -1,6 +1,7 @@
-"""One live connection to a server: connected, served and closed by one task, since the SDK's scopes may not cross tasks.
+"""One live connection to a server. One task connects, serves and closes it, because the SDK's
+scopes must not cross tasks.
 
-Above: the pool (`connections.py`), whose calls come from any task. Below: the session on a transport.
+Above: the connection pool (`pool.py`), with calls from any task. Below: the session on a transport.
 """
 
 import asyncio
@@ -36,38 +37,42 @@ from infrastructure.mcp.transports.server_transports import ServerTransport
 
 logger = logging.getLogger(__name__)
 
-_LAST_COURTESY_S = 0.5
-_LAST_WORDS_S = 1.0
+_DRAIN_S = 0.5
+_EXIT_REASON_S = 1.0
 _PING_TIMEOUT_S = 10.0
 _FIRST_LISTEN_PAUSE_S = 1.0
 _LONGEST_LISTEN_PAUSE_S = 60.0
 
 
 class ConnectionEvents(Protocol):
-    """Who is told what becomes of a connection, on the event loop, in this order; must not raise."""
+    """Receiver of a connection's events, called on the event loop in this order; must not raise."""
 
     def connected(self, facts: ServerFacts) -> None:
-        """It is open."""
+        """The connection is open."""
         ...
 
     def failed(self, failure: McpFailure, *, needs_auth: bool) -> None:
-        """It could not be opened."""
+        """The connection could not be opened."""
         ...
 
     def lost(self, detail: str, *, needs_auth: bool = False) -> None:
-        """It ended by itself after it had been open, or turned out to be of no more use."""
+        """The connection broke or became unusable after it was open."""
         ...
 
     def ended(self) -> None:
-        """Nothing of it is left. Always called, last."""
+        """The connection is closed. Always called, last."""
         ...
 
 
 class McpConnection:
-    """A connection from its beginning, which the constructor is, to its end.
+    """A connection, opening from its construction.
 
-    `asks` is what the server may ask for in the middle of calls, `is_private` that one run or session uses it. `enter` before using it and `leave` after: an unused connection ends after `idle_timeout_s`. One that is not in use
-    is pinged every `keep_alive_s`, if given and of a version that has pings, so that a dead peer is noticed.
+    - Call `enter` before each use and `leave` after it. An unused connection ends after
+      `idle_timeout_s`.
+    - `asks`: requests that the server may send during calls.
+    - `is_private`: a single run or session uses the connection.
+    - `keep_alive_s`: interval of pings while unused, for versions that have pings, to detect a dead
+      peer.
     """
 
     def __init__(
@@ -97,9 +102,9 @@ class McpConnection:
         self._on_tools_changed = on_tools_changed
         self._on_listed = on_listed
         self.over = asyncio.Event()
-        """Set once it is of no new use, however that came."""
+        """Set when the connection accepts no new uses."""
         self.resource_listeners: set[Callable[[str], None]] = set()
-        """Told of resources that an older server says were updated."""
+        """Called with the URI of each resource that a legacy server reports as updated."""
         self._loop = asyncio.get_running_loop()
         self._settled = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -115,7 +120,7 @@ class McpConnection:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it can be given to a new use: it is open, or may still become so."""
+        """Whether the connection accepts new uses: it is open or opening."""
         return (
             not self._is_retired
             and not self._stopping.is_set()
@@ -126,25 +131,23 @@ class McpConnection:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is open, and nobody uses it."""
+        """Whether the connection is open and unused."""
         return self.is_usable and self._session is not None and not self._uses
 
     @property
     def open_session(self) -> ServerSession | None:
-        """What `session` would give without waiting; None before the connection is open."""
+        """The session, without waiting; None before the connection is open."""
         return self._session
 
     @property
     def last_used(self) -> float:
-        """When the last use ended, in event loop time."""
+        """End of the last use, in event loop time."""
         return self._last_used
 
     def enter(self) -> None:
-        """A use begins: the connection is not idle."""
         self._uses += 1
 
     def leave(self) -> None:
-        """A use ends."""
         self._uses -= 1
         self._last_used = self._loop.time()
         if self._uses:
@@ -155,7 +158,8 @@ class McpConnection:
             self._idle_timer = self._loop.call_later(self._idle_timeout_s, self._end_if_idle)
 
     async def session(self, deadline: float) -> ServerSession:
-        """Waits until the connection is open. Raises McpFailure NOT_CONNECTED, also when it takes beyond `deadline`."""
+        """Wait until the connection is open. Raises McpFailure NOT_CONNECTED, also after
+        `deadline`."""
         if self._session is None and not self._settled.is_set():
             try:
                 async with asyncio.timeout_at(deadline):
@@ -168,21 +172,22 @@ class McpConnection:
         return self._session
 
     def retire(self) -> None:
-        """No new uses: it ends when the present ones have."""
+        """Accept no new uses; end when the current ones have ended."""
         self._is_retired = True
         self.over.set()
         if not self._uses:
             self.stop()
 
     def stop(self) -> None:
-        """Ends it now; uses in flight fail."""
+        """End the connection now; uses in progress fail."""
         self._stopping.set()
         self.over.set()
         if not self._settled.is_set():
             self._owner.cancel()
 
     async def closed(self, timeout_s: float) -> bool:
-        """Waits for the end after `stop`, which is hurried when it takes too long; False if it is still not over."""
+        """Wait for the end after `stop`, and cancel if it takes too long; False if it has not
+        ended."""
         done, _ = await asyncio.wait([self._owner], timeout=timeout_s)
         if not done:
             self._owner.cancel()
@@ -205,7 +210,7 @@ class McpConnection:
                 try:
                     async with asyncio.timeout(self._connect_timeout_s):
                         session, dispatcher = await self._connect(stack)
-                except Exception as exc:  # noqa: BLE001 (whatever it is, it is why there is no connection)
+                except Exception as exc:  # noqa: BLE001 (any error is the reason for the missing connection)
                     self._fail(exc)
                     return
                 self._session = session
@@ -217,11 +222,11 @@ class McpConnection:
                     self._events.lost(self._death.detail, needs_auth=self._death.needs_auth)
                 elif (
                     dispatcher.ended.is_set()
-                ):  # by itself, though a call that noticed it may have asked for the end since
+                ):  # The connection broke, although a call that noticed it may have requested the end since.
                     self._events.lost(self._transport.describe_end() or "The connection was lost.")
-                await session.drain(_LAST_COURTESY_S)
+                await session.drain(_DRAIN_S)
         except Exception:
-            # Everyone concerned was told already; what remains is the SDK's clean-up, in a group or alone.
+            # The events were sent before; only the SDK's clean-up remains, which may raise a group.
             logger.debug("closing an MCP connection", exc_info=True)
         finally:
             self._stopping.set()
@@ -255,10 +260,10 @@ class McpConnection:
         try:
             await self._negotiate(client)
         except MCPError as exc:
-            # A write finds the pipe broken before the end of the process, which says why, is noticed.
+            # A broken pipe is noticed before the end of the process, which has the reason.
             if is_closed(exc):
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_LAST_WORDS_S):
+                    async with asyncio.timeout(_EXIT_REASON_S):
                         await dispatcher.ended.wait()
             raise
         session = ServerSession(
@@ -269,7 +274,8 @@ class McpConnection:
             asked_calls=asked_calls,
         )
         is_modern = session.facts.protocol_version in MODERN_PROTOCOL_VERSIONS
-        # Also where nobody else is told: what this connection listed does not hold after a change.
+        # Listens without subscribers too: a change invalidates the tool definitions of this
+        # connection.
         if session.facts.announces and is_modern:
             listener = asyncio.create_task(self._listen(client, session.facts.announces), name="mcp-listen")
             stack.push_async_callback(_ended, listener)
@@ -296,9 +302,12 @@ class McpConnection:
             self._on_tools_changed()
 
     async def _listen(self, client: ClientSession, kinds: frozenset[ListKind]) -> None:
-        """Waits for changes of lists, which a modern server announces to those who ask. A stream that breaks is
-        opened again, and counts as a change, since one may have been missed; a server that is not there any more to
-        open it is a lost connection."""
+        """Wait for list changes, which a modern server sends to subscribers.
+
+        - A broken stream is opened again; all lists count as changed, because a change may have
+          been missed.
+        - If the server cannot be reached for that, the connection is lost.
+        """
         pause_s, is_first = _FIRST_LISTEN_PAUSE_S, True
         while True:
             try:
@@ -311,18 +320,19 @@ class McpConnection:
                         self._changed(kind)
                 return
             except SubscriptionLost:
-                logger.debug("the news of changed tools broke off", exc_info=True)
+                logger.debug("the stream of list changes broke; opening it again", exc_info=True)
             except (MCPError, ListenNotSupportedError) as exc:
                 fault = fault_in(exc) if isinstance(exc, MCPError) else None
                 if not is_first and fault is not None and fault.over:
                     self._lose(fault)
-                logger.debug("no more news of changed tools", exc_info=True)
+                logger.debug("the stream of list changes ended", exc_info=True)
                 return
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, _LONGEST_LISTEN_PAUSE_S)
 
     async def _keep_alive(self, session: ServerSession, interval_s: float) -> None:
-        """Asks now and again whether the server is still there (MCP utilities/ping); a call in flight would show it."""
+        """Ping the server while the connection is unused (MCP utilities/ping); a call in progress
+        would show a loss."""
         while True:
             await asyncio.sleep(interval_s)
             if self._uses or self._loop.time() - self._last_used < interval_s:
@@ -360,7 +370,7 @@ class McpConnection:
             case MCPError():
                 detail = f"The server refused the connection (MCP error {error.code})."
             case RuntimeError():
-                detail = "The server speaks no version of MCP that Dragoman knows."
+                detail = "The server supports no MCP version that Dragoman supports."
             case ValidationError():
                 detail = "The server's answer to the handshake is not valid MCP."
             case OSError():

@@ -1,4 +1,5 @@
-"""Which uses of a server share one connection: the server's isolation mode as a key. Used by the connection pools."""
+"""The key under which uses of a server share a connection: its isolation mode. Used by the
+connection pool."""
 
 from typing import NamedTuple
 
@@ -8,8 +9,11 @@ from domain.mcp.server import Isolation, McpServer
 
 
 class ConnectionKey(NamedTuple):
-    """Two uses with equal keys share a connection. A tuple, as one is made and looked up for each call. `scope_id` is the id of the thread, or of the run or
-    gateway session, None where all share."""
+    """Uses with equal keys share a connection. `scope_id` is the id of the thread, run or gateway
+    session; None if all share.
+
+    A tuple, because each call creates and looks up one.
+    """
 
     organization_id: OrganizationId
     server_id: McpServerId
@@ -19,15 +23,16 @@ class ConnectionKey(NamedTuple):
 
     @property
     def named(self) -> tuple[OrganizationId, McpServerId, str | None]:
-        """Whose connection it is, as others are told of it."""
+        """The organization, server and scope, for notifications."""
         return (self.organization_id, self.server_id, self.scope_id)
 
 
 def connection_key(server: McpServer, scope: ConnectionScope) -> ConnectionKey | None:
-    """The key under which `scope` uses `server`; None if the use stands alone and its connection ends with it.
+    """The key for a use of `server` by `scope`; None if the connection serves this use alone.
 
-    A scope that names no run (or thread) where the server tells them apart shares with nobody. The organization is
-    the server's: nothing is shared between organizations, whatever the caller says.
+    - A scope without a run (or thread) shares no connection of a server isolated by run (or
+      thread).
+    - The organization is the server's: organizations never share connections.
     """
     isolation = server.config.isolation
     scope_id: str | None = None

@@ -1,4 +1,4 @@
-"""What becomes of one connection, on its way to the server's record and the pool. Above: the pool; below: nothing."""
+"""Forwards the events of one connection to the server's record and the pool. Above: the pool."""
 
 import logging
 from collections.abc import Callable
@@ -15,8 +15,6 @@ logger = logging.getLogger(__name__)
 
 
 class ConnectionLife:
-    """What becomes of one connection, told to the server's record and, in the end, to the pool."""
-
     def __init__(
         self,
         record: ServerRecord,
@@ -36,17 +34,14 @@ class ConnectionLife:
         self._is_told = False
 
     def connected(self, facts: ServerFacts) -> None:
-        """It is open."""
         self._opened_at = self._clock.monotonic()
         self.record.connected(facts.protocol_version)
 
     def failed(self, failure: McpFailure, *, needs_auth: bool) -> None:
-        """It could not be opened."""
         self._is_told = True
         self.record.failed(failure, needs_auth=needs_auth)
 
     def lost(self, detail: str, *, needs_auth: bool = False) -> None:
-        """It ended by itself."""
         self._is_told = True
         assert self._opened_at is not None  # it was open before
         server = self.record.server
@@ -56,7 +51,6 @@ class ConnectionLife:
         self._on_lost(self, self._clock.monotonic() - self._opened_at)
 
     def ended(self) -> None:
-        """Nothing of it is left."""
         if not self._is_told:
             if self._opened_at is not None:
                 self.record.disconnected()

@@ -1,4 +1,4 @@
-"""Results of `tools/call` off the wire as replies of ours (MCP 2024-11-05 to 2026-07-28, server/tools). Pure."""
+"""Parses results of `tools/call` (MCP 2024-11-05 to 2026-07-28, server/tools). No I/O."""
 
 import binascii
 import re
@@ -16,9 +16,9 @@ _KIB = 1024
 
 
 def read_reply(result: Mapping[str, Any]) -> McpReply:
-    """The reply in a raw result. Raises McpFailure INVALID_REPLY.
+    """Parse a raw result. Raises McpFailure INVALID_REPLY.
 
-    A block that cannot be read is described instead of failing its siblings.
+    An unreadable block is replaced by a description; the other blocks stay.
     """
     match result.get("resultType", "complete"):
         case "complete":
@@ -105,7 +105,7 @@ def _label(value: object) -> str:
 
 
 def _decoded_size(data: object) -> int | None:
-    """The bytes in base64 text, None if it is none."""
+    """Size of base64 data in bytes; None if invalid."""
     if not isinstance(data, str):
         return None
     try:

@@ -1,4 +1,5 @@
-"""What servers ask for in the middle of a call, off the wire (MCP 2025-06-18 to 2026-07-28, client/elicitation). Pure."""
+"""Parses requests of servers during calls (MCP 2025-06-18 to 2026-07-28, client/elicitation). No
+I/O."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ _MAX_SAMPLING_BYTES = 256 * 1024
 
 
 def read_input_required(result: Mapping[str, Any]) -> McpInputRequired:
-    """What a raw `input_required` result asks for. Raises McpFailure INVALID_REPLY."""
+    """Parse a raw `input_required` result. Raises McpFailure INVALID_REPLY."""
     requests, state = result.get("inputRequests"), result.get("requestState")
     if requests is None:
         requests = {}
@@ -47,7 +48,8 @@ def read_input_required(result: Mapping[str, Any]) -> McpInputRequired:
 
 
 def read_request(key: str, kind: ClientRequestKind, params: object) -> ClientRequest:
-    """One of the requests that a client may be passed, without what belongs to one hop. Raises McpFailure INVALID_REPLY."""
+    """Parse a request for the client, without the fields of a single hop. Raises McpFailure
+    INVALID_REPLY."""
     if kind is ClientRequestKind.ELICITATION:
         question = read_question(key, params)
         asked: JsonObject = {"message": question.message}
@@ -65,7 +67,7 @@ def read_request(key: str, kind: ClientRequestKind, params: object) -> ClientReq
 
 
 def read_question(key: str, params: object) -> Elicitation:
-    """The question in the raw parameters of `elicitation/create`. Raises McpFailure INVALID_REPLY."""
+    """Parse the parameters of `elicitation/create`. Raises McpFailure INVALID_REPLY."""
     if not isinstance(params, dict) or not isinstance(message := params.get("message"), str):
         raise _invalid("The server asked a question that is not valid MCP.")
     _check_key(key)

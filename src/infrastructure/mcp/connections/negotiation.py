@@ -1,7 +1,8 @@
-"""Which generation of MCP a server speaks: the modern one is tried first, then the handshake of the older ones.
+"""Negotiates the generation of MCP: first modern, then the handshake of legacy versions (MCP
+2026-07-28, basic/versioning).
 
-The rules are those of the specification (MCP 2026-07-28, basic/versioning): only evidence of the other generation
-decides, so what says nothing about the generation (no answer over HTTP, refused credentials) ends the attempt.
+Only evidence of the other generation decides: no answer over HTTP, or rejected credentials, ends
+the attempt.
 """
 
 import asyncio
@@ -26,30 +27,31 @@ Negotiate = Callable[[ClientSession], Awaitable[None]]
 
 
 async def negotiate_any(session: ClientSession) -> None:
-    """Settle the session on the newest version both sides speak.
+    """Negotiate the newest version that both sides support. The caller bounds the time.
 
-    Raises MCPError (the server's refusal, or the transport's), RuntimeError (no common version), ValidationError (the
-    answer to the handshake is not MCP). The caller bounds the time.
+    Raises: MCPError (refusal by the server, or transport failure), RuntimeError (no common
+    version), ValidationError (the answer to the handshake is not MCP).
     """
     if await _probe(session, LATEST_MODERN_VERSION):
         return
     try:
         await session.initialize()
     except MCPError as exc:
-        # A slow server may have taken the late probe for the choice of generation; it names its versions then.
+        # A slow server may have taken the late probe as the choice of generation; the error then
+        # lists its versions.
         version = _mutual_modern(exc)
         if version is None or not await _probe(session, version, is_last=True):
             raise
 
 
 async def negotiate_handshake(session: ClientSession) -> None:
-    """Settle the session by the handshake, which all versions before 2026-07-28 begin with. Raises as above."""
+    """Negotiate by the handshake of all versions before 2026-07-28. Raises as `negotiate_any`."""
     await session.initialize()
 
 
 async def _probe(session: ClientSession, version: str, *, is_last: bool = False) -> bool:
-    """Whether the server turned out to be modern; False is for the handshake to decide. A version that the server names
-    instead is tried unless this is the last attempt."""
+    """Whether the server is modern; False leaves the decision to the handshake. Unless `is_last`, a
+    version offered by the server is tried."""
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             raw = await session.send_discover(version)

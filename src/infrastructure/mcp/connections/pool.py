@@ -1,6 +1,7 @@
-"""Live connections to MCP servers: the `McpConnections` port over the official SDK's client.
+"""Pool of live connections to MCP servers: the `McpConnections` port over the official SDK's
+client.
 
-Opened at the first call, pooled by who may share them, closed when idle, released, forgotten or at the end.
+A connection opens at the first call and closes when idle, released, forgotten, or at shutdown.
 """
 
 import asyncio
@@ -36,10 +37,10 @@ from infrastructure.mcp.connections.connection_key import ConnectionKey, connect
 from infrastructure.mcp.connections.connection_life import ConnectionLife
 from infrastructure.mcp.connections.crashes import Crashes
 from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiate_handshake
-from infrastructure.mcp.connections.process_room import ProcessRoom
+from infrastructure.mcp.connections.process_limit import ProcessLimit
 from infrastructure.mcp.connections.resource_following import follow_resources
 from infrastructure.mcp.connections.resource_watches import WantedResources
-from infrastructure.mcp.connections.server_record import NOTED, ServerRecord, StatusChanged
+from infrastructure.mcp.connections.server_record import LOGGED_FAILURES, ServerRecord, StatusChanged
 from infrastructure.mcp.connections.server_session import ServerSession, UnusableConnectionError
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.transports.server_transports import OpenTransport
@@ -54,13 +55,18 @@ _Answer = TypeVar("_Answer")
 
 
 class SdkMcpConnections:
-    """Enter it before use; leaving closes every connection in parallel, within about twice `close_timeout_s`.
-    `on_tools_changed` is awaited, one at a time per connection, when a connected server says that its tools changed.
-    `on_lost` is called when the connection that a server's organization shares is lost, `on_status` when the state of a
-    server changes, `on_listed` when one says that its resources or prompts are others. `known_secrets` are taken out
-    of what servers print and answer. `negotiate` settles the protocol version with servers that are not of kind
-    `sse`. An organization has at most `max_processes` servers started; one more takes the place of the one idle for
-    longest, or waits.
+    """Enter it before use; leaving closes all connections in parallel, within about twice
+    `close_timeout_s`.
+
+    - `on_tools_changed` is awaited, one call at a time per connection, when a server reports
+      changed tools.
+    - `on_lost` is called when the shared connection of a server is lost.
+    - `on_status` is called when the state of a server changes.
+    - `on_listed` is called when a server reports changed resources or prompts.
+    - `known_secrets` are redacted from the output and the replies of servers.
+    - `negotiate` negotiates the protocol version with servers of all kinds but `sse`.
+    - An organization has at most `max_processes` started servers. A further one replaces the one
+      idle for longest, or waits.
     """
 
     def __init__(
@@ -95,14 +101,14 @@ class SdkMcpConnections:
         self._crashes = Crashes(restart_limit or RestartLimit())
         self._pool: dict[ConnectionKey, McpConnection] = {}
         self._live: dict[McpConnection, ConnectionLife] = {}
-        self._room = ProcessRoom(max_processes, self._live, end=self._drop)
+        self._processes = ProcessLimit(max_processes, self._live, end=self._drop)
         self._records: dict[tuple[OrganizationId, McpServerId, int], ServerRecord] = {}
         self._logs: dict[tuple[OrganizationId, McpServerId], StderrLog] = {}
         self._is_closed = False
 
     @property
     def connection_count(self) -> int:
-        """How many connections there are, those that are opening or closing included."""
+        """Number of connections, with those that are opening or closing."""
         return len(self._live)
 
     async def __aenter__(self) -> Self:
@@ -114,7 +120,7 @@ class SdkMcpConnections:
         await self.close()
 
     async def close(self) -> None:
-        """Ends every connection and waits for it; later calls fail. Never raises."""
+        """End every connection and wait for it; later calls fail. Never raises."""
         self._is_closed = True
         ending = dict(self._live)
         for connection in ending:
@@ -123,37 +129,35 @@ class SdkMcpConnections:
         closed = await asyncio.gather(*(connection.closed(self._close_timeout_s) for connection in ending))
         for life, is_closed in zip(ending.values(), closed, strict=True):
             if not is_closed:
-                logger.error("an MCP connection does not end", extra={"server_id": life.record.server.id})
+                logger.error("an MCP connection did not end in time", extra={"server_id": life.record.server.id})
         await self._transports.close()
 
     async def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
-        """Send one call and wait for its answer. Raises McpFailure. Cancelling the wait cancels the call by protocol."""
+        """Raises: McpFailure. Cancelling the wait cancels the call by protocol."""
         record, known = self._admit(server), self._known_secrets
         deadline = asyncio.get_running_loop().time() + call.timeout_s
 
-        def say(session: ServerSession) -> Awaitable[McpReply]:
-            # What the server was given in secret is known once it is connected: not before.
+        def send(session: ServerSession) -> Awaitable[McpReply]:
+            # The secrets of the server are known only once it is connected.
             return session.call_tool(known.hiding_in(server.id, call), deadline, known.hiding(server.id, on_progress))
 
         try:
-            return known.hide_in(server.id, await self._talk(record, scope, deadline, say))
+            return known.hide_in(server.id, await self._request(record, scope, deadline, send))
         except McpFailure as failure:
             known.hide_in_failure(server.id, failure)
-            if failure.kind in NOTED:
+            if failure.kind in LOGGED_FAILURES:
                 self._log_of(record).note(f"{call.tool_name}: {failure.detail}")
             raise
 
     async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
-        """As `McpContents` has it."""
         deadline = asyncio.get_running_loop().time() + request.timeout_s
         with self._known_secrets.hidden_in_failures(server.id):
-            result = await self._talk(self._admit(server), scope, deadline, lambda one: one.ask(request, deadline))
+            result = await self._request(self._admit(server), scope, deadline, lambda one: one.ask(request, deadline))
         return self._known_secrets.hide_in_json(server.id, result)
 
     async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
-        """As `FollowingConnections` has it."""
         deadline = asyncio.get_running_loop().time() + self._connect_timeout_s
         record, key = self._admit(server), connection_key(server, scope)
         connection = self._pooled(key) or await self._opened(record, key, deadline)
@@ -164,20 +168,19 @@ class SdkMcpConnections:
             self._left(connection, key)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
-        """Connect if needed and list all tools (all pages). Raises McpFailure. Seldom enough not to wait for the pause
-        after an earlier failure to connect."""
+        """List all tools, without the pause after a failure to connect."""
         record = self._admit(server)
         record.hurry()
         deadline = asyncio.get_running_loop().time() + timeout_s
-        catalog = await self._talk(record, scope, deadline, lambda session: self._list(server, session, deadline))
+        catalog = await self._request(record, scope, deadline, lambda session: self._list(server, session, deadline))
         record.listed(len(catalog.tools))
         return catalog
 
     async def release(self, scope: ConnectionScope) -> None:
-        """The run or gateway session of `scope` is over, or the thread if it names neither: its own connections begin to
-        close.
+        """End the connections of the scope's run or gateway session, or of its thread if it names
+        neither.
 
-        Returns at once: a server may take seconds to go, and the next run need not wait for that.
+        Returns at once: a server may take seconds to end, and the next run need not wait for it.
         """
         of_run = scope.run_id or scope.gateway_session_id
         isolation, scope_id = (Isolation.RUN, of_run) if of_run is not None else (Isolation.THREAD, scope.thread_id)
@@ -203,19 +206,20 @@ class SdkMcpConnections:
         return ServerStatus(state=ServerState.DISCONNECTED, since=server.updated_at)
 
     def logs(self, server: McpServer) -> str:
-        """The bounded tail of the error output of a started server, and of how calls of any server failed."""
+        """The bounded tail of a started server's error output, and of call failures."""
         log = self._logs.get((server.organization_id, server.id))
         return self._known_secrets.redact(server.id, log.text()) if log else ""
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """Crashes and failures to connect so far count no more."""
+        """Reset crashes and connection failures."""
         self._crashes.forgive(organization_id, server_id)
         for record in self._records.values():
             if (record.server.organization_id, record.server.id) == (organization_id, server_id):
                 record.forgive()
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """The server was changed or removed: its connections end once their calls are done, without being waited for."""
+        """The server was changed or removed: its connections end once their calls end; does not
+        wait for them."""
         for connection, life in list(self._live.items()):
             if (life.record.server.organization_id, life.record.server.id) == (organization_id, server_id):
                 self._drop(connection)
@@ -238,21 +242,21 @@ class SdkMcpConnections:
             record = self._records[key] = ServerRecord(server, self._clock, on_lost, self._on_status)
         return record
 
-    async def _talk(
+    async def _request(
         self,
         record: ServerRecord,
         scope: ConnectionScope,
         deadline: float,
-        say: Callable[[ServerSession], Awaitable[_Answer]],
+        send: Callable[[ServerSession], Awaitable[_Answer]],
     ) -> _Answer:
-        """Talk to the server on a connection for `scope`; on a second one if the first turned out to be of no use before
-        the server did anything."""
+        """Use a connection of `scope`; use a second one if the first proved unusable before the
+        server executed anything."""
         key = connection_key(record.server, scope)
         for is_last in (False, True):
             connection = self._pooled(key) or await self._opened(record, key, deadline)
             connection.enter()
             try:
-                return await say(connection.open_session or await connection.session(deadline))
+                return await send(connection.open_session or await connection.session(deadline))
             except UnusableConnectionError as exc:
                 self._drop(connection)
                 if is_last or not exc.not_executed or exc.needs_auth:
@@ -263,29 +267,33 @@ class SdkMcpConnections:
         raise AssertionError("the second attempt returns or raises")
 
     async def _opened(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> McpConnection:
-        """A connection where there is none yet, to be entered at once, and `_left` after. Raises McpFailure."""
+        """Open a connection for immediate use; release it with `_left`. Raises McpFailure."""
         await self._wait_to_open(record, key, deadline)
         return self._pooled(key) or self._open(record, key)  # another call may have opened it meanwhile
 
     def _left(self, connection: McpConnection, key: ConnectionKey | None) -> None:
-        """A use has ended; a connection that nobody else may use ends with it."""
+        """End a use, and the connection if no other use shares it."""
         connection.leave()
         if key is None:
             connection.stop()
-        self._room.made()
+        self._processes.freed()
 
     async def _wait_to_open(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> None:
-        """Returns without yielding once a connection may be opened, or another call has opened it. Raises McpFailure
-        NOT_CONNECTED for a server that is left alone, BUSY if there is no room for another process by `deadline`."""
-        left_alone_s = self._crashes.pause_left_s(key, self._clock.monotonic())
-        if left_alone_s > 0:
-            detail = "The server ended by itself too often and is left alone for a while."
-            raise McpFailure(McpFailureKind.NOT_CONNECTED, detail, retry_after_s=left_alone_s)
+        """Wait until a connection may be opened, or another call has opened it; returns without
+        yielding then.
+
+        Raises: McpFailure NOT_CONNECTED during the cool-down after crashes, BUSY if the process
+        limit is still reached at `deadline`.
+        """
+        cool_down_s = self._crashes.pause_left_s(key, self._clock.monotonic())
+        if cool_down_s > 0:
+            detail = "The server crashed too often and is in a cool-down."
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, detail, retry_after_s=cool_down_s)
         loop = asyncio.get_running_loop()
         if (pause_s := record.pause_s) > 0:
             await asyncio.sleep(min(pause_s, max(0.0, deadline - loop.time())))
         if not record.server.config.kind.is_remote:
-            await self._room.wait(record.server.organization_id, lambda: self._pooled(key) is None, deadline)
+            await self._processes.wait(record.server.organization_id, lambda: self._pooled(key) is None, deadline)
 
     def _pooled(self, key: ConnectionKey | None) -> McpConnection | None:
         connection = self._pool.get(key) if key is not None else None
@@ -296,8 +304,8 @@ class SdkMcpConnections:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
         server = record.server
         life = ConnectionLife(record, key, self._clock, self._lost, self._ended)
-        is_kept = server.config.isolation is not Isolation.RUN
-        if self._on_tools_changed is not None and is_kept:
+        outlives_runs = server.config.isolation is not Isolation.RUN
+        if self._on_tools_changed is not None and outlives_runs:
             life.changes = ToolChanges(server, self._on_tools_changed)
         connection = McpConnection(
             transport=self._transports(server, self._log_of(record)),
@@ -308,7 +316,7 @@ class SdkMcpConnections:
             idle_timeout_s=server.config.idle_timeout_s,
             asks=server.config.asks,
             is_private=server.config.isolation is not Isolation.SHARED,
-            keep_alive_s=self._keep_alive_s if is_kept else None,
+            keep_alive_s=self._keep_alive_s if outlives_runs else None,
             on_tools_changed=life.changes.announce if life.changes else None,
             on_listed=None if self._on_listed is None or key is None else partial(self._on_listed, *key.named),
         )
@@ -320,7 +328,7 @@ class SdkMcpConnections:
         return connection
 
     def _log_of(self, record: ServerRecord) -> StderrLog:
-        """The server's log; one that nobody will read for a server that was forgotten meanwhile."""
+        """The server's log; a detached one for a server that was forgotten meanwhile."""
         if not self._is_known(record):
             return StderrLog()
         return self._logs.setdefault((record.server.organization_id, record.server.id), StderrLog())
@@ -330,32 +338,32 @@ class SdkMcpConnections:
         return self._records.get((server.organization_id, server.id, server.version)) is record
 
     def _drop(self, connection: McpConnection) -> None:
-        """No new uses of it."""
+        """Accept no new uses."""
         life = self._live.get(connection)
         if life is not None and life.key is not None and self._pool.get(life.key) is connection:
             del self._pool[life.key]
         connection.retire()
 
     def _lost(self, life: ConnectionLife, lived_s: float) -> None:
-        """A connection ended by itself: if it was a process, it crashed."""
+        """Record a crash if the lost connection was to a started process."""
         record, key = life.record, life.key
         if key is None or record.server.config.kind.is_remote:
             return
         if not self._is_known(record):
-            return  # forgotten meanwhile: nobody would ever ask for what is remembered of it
-        left_alone_s = self._crashes.crashed(key, lived_s=lived_s, now=self._clock.monotonic())
-        if left_alone_s > 0:
-            minutes = max(1, round(left_alone_s / 60))
+            return  # forgotten meanwhile: the crash history is not needed
+        cool_down_s = self._crashes.crashed(key, lived_s=lived_s, now=self._clock.monotonic())
+        if cool_down_s > 0:
+            minutes = max(1, round(cool_down_s / 60))
             record.given_up(
-                f"{record.status.last_error} It ended by itself too often and is left alone for {minutes} min; "
-                "connecting, refreshing or testing it tries it again."
+                f"{record.status.last_error} It crashed too often and is not started again for {minutes} min; "
+                "connecting, refreshing or testing it starts it at once."
             )
 
     def _ended(self, connection: McpConnection) -> None:
         life = self._live.pop(connection, None)
         if life is not None and life.key is not None and self._pool.get(life.key) is connection:
             del self._pool[life.key]
-        self._room.made()
+        self._processes.freed()
 
     async def _list(self, server: McpServer, session: ServerSession, deadline: float) -> McpCatalog:
         listing = await with_usable_schemas(await session.list_tools(deadline))

@@ -1,5 +1,6 @@
-"""Watches resources on one open connection, in the way of the server's generation (MCP 2025-11-25, server/resources; MCP
-2026-07-28, basic/utilities/subscriptions). Above: `resource_watches.py`."""
+"""Watches resources on one open connection, by the rules of the server's generation (MCP
+2025-11-25, server/resources; MCP 2026-07-28, basic/utilities/subscriptions). Above:
+`resource_watches.py`."""
 
 import asyncio
 import logging
@@ -21,20 +22,21 @@ _COURTESY_TIMEOUT_S = 2.0
 
 
 async def follow_resources(connection: McpConnection, session: ServerSession, wanted: WantedResources) -> None:
-    """Until nothing is wanted, or the connection is over. Raises McpFailure."""
+    """Watch until nothing is wanted or the connection is over. Raises McpFailure."""
     try:
         if session.is_modern:
             await _listened(connection, session.client, wanted)
         else:
             await _subscribed(connection, session, wanted)
     except (MCPError, ListenNotSupportedError, SubscriptionLost) as exc:
-        raise McpFailure(McpFailureKind.CONNECTION_LOST, "The server does not tell of its resources now.") from exc
+        raise McpFailure(McpFailureKind.CONNECTION_LOST, "The server sends no resource updates now.") from exc
     except UnusableConnectionError as exc:
         raise exc.failure from exc
 
 
 async def _listened(connection: McpConnection, client: ClientSession, wanted: WantedResources) -> None:
-    """One stream for all that is wanted; when that changes another one is open before the first is left."""
+    """One stream for all wanted resources. When they change, another stream opens before the first
+    is closed."""
     present: asyncio.Task[None] | None = None
     try:
         while uris := wanted.take():
@@ -66,7 +68,8 @@ async def _listen(client: ClientSession, uris: frozenset[str], wanted: WantedRes
 
 
 async def _subscribed(connection: McpConnection, session: ServerSession, wanted: WantedResources) -> None:
-    """A subscription for each; what the server refuses is not asked for again on this connection."""
+    """One subscription per resource. A subscription that the server rejects is not repeated on this
+    connection."""
     present: set[str] = set()
     connection.resource_listeners.add(wanted.updated)
     try:
@@ -98,7 +101,10 @@ async def _ask(session: ServerSession, method: ContentMethod, uri: str, timeout_
     except McpFailure as failure:
         if failure.kind is not McpFailureKind.SERVER_ERROR:
             raise
-        logger.info("a server refuses a subscription", extra={"method": method.value, "rpc_code": failure.rpc_code})
+        logger.info(
+            "an MCP server rejected a resource subscription",
+            extra={"method": method.value, "rpc_code": failure.rpc_code},
+        )
 
 
 async def _first_of(*these: asyncio.Event | asyncio.Task[None]) -> None:

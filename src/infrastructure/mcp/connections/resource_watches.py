@@ -1,4 +1,4 @@
-"""Resources of servers that are watched for changes, each asked for once however many watch it: the `McpResourceNews` port.
+"""The `McpResourceNews` port: watches resources of servers, each once for all its watchers.
 
 Above: streams of the gateway. Below: `resource_following.py`, on the connections that calls use.
 """
@@ -22,7 +22,8 @@ _PAUSES = Backoff(first_s=1.0, longest_s=60.0)
 
 
 class WantedResources:
-    """Which resources of one connection are watched, and by whom. `changed` is set when they are others."""
+    """Watched resources of one connection, with their watchers. `changed` is set when the resources
+    change."""
 
     def __init__(self) -> None:
         self._telling: dict[str, dict[object, Tell]] = {}
@@ -31,16 +32,15 @@ class WantedResources:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody watches anything."""
         return not self._telling
 
     def take(self) -> frozenset[str]:
-        """The servers' names for them, now."""
+        """The URIs now, as the server has them."""
         self.changed.clear()
         return frozenset(self._telling)
 
     def add(self, uri: str, tell: Tell) -> Release:
-        """One more watches."""
+        """Add a watcher."""
         mark = object()
         if uri not in self._telling:
             self.changed.set()
@@ -55,7 +55,8 @@ class WantedResources:
         return release
 
     def opened(self) -> None:
-        """The server tells of changes from here on; after it had done so before, something may have been missed."""
+        """Watching has begun. After an interruption every watcher is notified, since updates may
+        have been missed."""
         if self._was_open:
             for uri, telling in list(self._telling.items()):
                 for tell in list(telling.values()):
@@ -63,7 +64,7 @@ class WantedResources:
         self._was_open = True
 
     def updated(self, uri: str) -> None:
-        """The server said so: of one that is watched, or of one below it."""
+        """Notify the watchers of the resource and of its parents."""
         for watched, telling in list(self._telling.items()):
             if uri == watched or uri.startswith(watched.rstrip("/") + "/"):
                 for tell in list(telling.values()):
@@ -71,17 +72,20 @@ class WantedResources:
 
 
 class FollowingConnections(Protocol):
-    """Connections that resources can be watched on."""
+    """Connections on which resources can be watched."""
 
     async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
-        """Watch what is wanted on the connection of `scope`, which is kept open meanwhile: until nothing is, or the connection
-        is over. Raises McpFailure."""
+        """Watch the wanted resources on the connection of `scope`, which stays open, until none is
+        wanted or the connection is over.
+
+        Raises: McpFailure.
+        """
         ...
 
 
 class ResourceWatches:
-    """One task for each connection on which something is watched. What a server does not tell, or is lost, is asked for again
-    after a pause, with full jitter, up to a minute."""
+    """One task per connection with watched resources. After a failure or loss it retries with full
+    jitter, up to a minute apart."""
 
     def __init__(self, connections: FollowingConnections, *, fraction: Callable[[], float] = random.random) -> None:
         self._connections = connections
@@ -91,11 +95,10 @@ class ResourceWatches:
 
     @property
     def count(self) -> int:
-        """How many connections something is watched on."""
+        """Number of connections with watched resources."""
         return len(self._wanted)
 
     def watch(self, server: McpServer, scope: ConnectionScope, uri: str, tell: Tell) -> Release:
-        """As the port has it."""
         key = connection_key(server, scope) or object()
         wanted = self._wanted.get(key)
         if wanted is not None:
@@ -108,7 +111,6 @@ class ResourceWatches:
         return release
 
     async def close(self) -> None:
-        """Watches nothing any more."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -125,9 +127,12 @@ class ResourceWatches:
                 try:
                     await self._connections.follow_resources(server, scope, wanted)
                 except McpFailure as failure:
-                    logger.info("resources are not watched", extra={**ids, "failure": failure.kind.value})
+                    logger.info(
+                        "watching resources of an MCP server failed; retrying",
+                        extra={**ids, "failure": failure.kind.value},
+                    )
                 except Exception:
-                    logger.exception("watching resources failed unexpectedly", extra=ids)
+                    logger.exception("watching resources failed unexpectedly; retrying", extra=ids)
                 if asyncio.get_running_loop().time() - began > _PAUSES.longest_s:
                     attempt = 0
                 await self._pause(wanted, _PAUSES.bound_s(attempt) * self._fraction())
@@ -136,7 +141,7 @@ class ResourceWatches:
             del self._wanted[key]
 
     async def _pause(self, wanted: WantedResources, pause_s: float) -> None:
-        """Until it is time to try again, or nobody wants anything any more."""
+        """Wait for the retry, or until nothing is wanted."""
         ends = asyncio.get_running_loop().time() + pause_s
         while not wanted.is_empty and (left_s := ends - asyncio.get_running_loop().time()) > 0:
             wanted.changed.clear()

@@ -1,4 +1,5 @@
-"""What this process remembers of a server between its connections: state, errors, the pause after a failure."""
+"""State of a server in this process, across its connections: status, errors, the pause after a
+failure."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -11,7 +12,7 @@ _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _LOST = frozenset({ServerState.UNHEALTHY, ServerState.ERROR})
 
-NOTED = frozenset(
+LOGGED_FAILURES = frozenset(
     {
         McpFailureKind.TIMEOUT,
         McpFailureKind.NOT_CONNECTED,
@@ -21,15 +22,16 @@ NOTED = frozenset(
         McpFailureKind.NEEDS_AUTH,
     }
 )
-"""Failures whose reason the server's log has, since models are told less and the caller may be far from our own log."""
+"""Failures noted in the server's log, because the model reads less and users may not see the log of
+the process."""
 
 StatusChanged = Callable[[McpServer, ServerStatus], None]
-"""Told how a server stands in this process, when that changes."""
+"""Called when the status of a server in this process changes."""
 
 
 class ServerRecord:
-    """One version of one server. `on_lost` is called when the last of its connections is lost, or cannot be opened
-    again after that."""
+    """The record of one version of a server. `on_lost` is called when its last connection is lost,
+    or cannot be reopened."""
 
     def __init__(
         self,
@@ -58,7 +60,7 @@ class ServerRecord:
 
     @property
     def status(self) -> ServerStatus:
-        """The state now; `protocol_version` only while connected."""
+        """The current status; `protocol_version` only while connected."""
         is_connected = self._state is ServerState.CONNECTED
         return ServerStatus(
             state=self._state,
@@ -70,37 +72,35 @@ class ServerRecord:
 
     @property
     def pause_s(self) -> float:
-        """How long to wait before the next attempt to connect, so that a broken server is not started over and over."""
+        """Seconds until the next attempt to connect, so that a broken server is not started over
+        and over."""
         return max(0.0, self._not_before - self._clock.monotonic())
 
     def hurry(self) -> None:
-        """The next attempt to connect is made without a pause."""
+        """Drop the pause before the next attempt to connect."""
         self._not_before = 0.0
 
     def listed(self, tool_count: int) -> None:
-        """Its tools were listed."""
         self._tool_count = tool_count
         self._tell()
 
     def forgotten(self) -> None:
-        """Nobody asks it any more, and what becomes of its connections is told to nobody."""
+        """Report the server as disconnected, and report no further changes."""
         on_status, self._on_status = self._on_status, None
         if on_status is not None:
             on_status(self.server, ServerStatus(state=ServerState.DISCONNECTED, since=self._clock.now()))
 
     def forgive(self) -> None:
-        """What it did so far does not count any more."""
+        """Drop the failures so far."""
         self.hurry()
         self._given_up = None
         self._settle()
 
     def connecting(self) -> None:
-        """A connection is being opened."""
         self._connecting += 1
         self._settle()
 
     def connected(self, protocol_version: str) -> None:
-        """A connection was opened."""
         self._connecting -= 1
         self._connected += 1
         self._protocol_version = protocol_version
@@ -110,7 +110,6 @@ class ServerRecord:
         self._settle()
 
     def failed(self, failure: McpFailure, *, needs_auth: bool) -> None:
-        """A connection could not be opened."""
         self._connecting -= 1
         self._trouble = ServerState.NEEDS_AUTH if needs_auth else ServerState.ERROR
         self._last_error = failure.detail
@@ -125,26 +124,26 @@ class ServerRecord:
         self._settle()
 
     def disconnected(self, trouble: str | None = None, *, needs_auth: bool = False) -> None:
-        """An open connection ended; `trouble` says why if nobody asked it to."""
+        """An open connection ended; `trouble` is the reason if it was not requested."""
         self._connected -= 1
         if trouble is not None:
             self.troubled(trouble, needs_auth=needs_auth)
         self._settle()
 
     def troubled(self, detail: str, *, needs_auth: bool) -> None:
-        """An open connection turned out to be of no use; the next one that opens makes it good."""
+        """An open connection proved unusable; the next one that opens resets the state."""
         self._trouble = ServerState.NEEDS_AUTH if needs_auth else ServerState.UNHEALTHY
         self._last_error = detail
         self._settle()
 
     def given_up(self, detail: str) -> None:
-        """It is not started again for a while, however often it is asked for."""
+        """The server is not started again until the cool-down ends."""
         self._given_up = detail
         self._settle()
 
     def _settle(self) -> None:
         if self._connected and self._trouble is ServerState.NEEDS_AUTH:
-            state = ServerState.NEEDS_AUTH  # what is connected is refused; it ends as soon as its calls do
+            state = ServerState.NEEDS_AUTH  # requests on the open connection are refused; it ends with its calls
         elif self._connected:
             state = ServerState.CONNECTED
         elif self._connecting:

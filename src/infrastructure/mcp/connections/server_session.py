@@ -1,7 +1,7 @@
-"""Requests to a server on an open connection: tool calls and listings, with their deadlines and cancellation.
+"""Requests on an open connection: tool calls and listings, with deadlines and cancellation.
 
-They go past the SDK's session, which checks every result against an output schema and lists tools behind a call's back
-to have it. Below: `exchanges.py`; replies are read in `content.py` and `catalog.py`.
+They bypass the SDK's session, which validates every result and lists tools for that.
+Below: `exchanges.py`; replies are parsed in `content.py` and `catalog.py`.
 """
 
 import asyncio
@@ -63,9 +63,9 @@ from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWrit
 
 _MAX_INSTRUCTIONS = 16 * 1024
 _MAX_NAME = 128
-_COURTESY_TIMEOUT_S = 5.0
-REQUESTS_AT_A_TIME = 16
-"""Of a server to us, on one connection."""
+_CANCEL_TIMEOUT_S = 5.0
+MAX_SERVER_REQUESTS = 16
+"""Concurrent requests of a server to the client, per connection."""
 _ELICITATION: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
 
 _header_value = lru_cache(maxsize=1_000)(encode_header_value)
@@ -73,12 +73,12 @@ _NAMED_BY = {ContentMethod.READ_RESOURCE: "uri", ContentMethod.GET_PROMPT: "name
 
 
 class ObservedDispatcher(JSONRPCDispatcher):
-    """The SDK's dispatcher, whose end can be seen, with `exchanges` of ours beside it on the same streams. `is_private`: the
-    connection has one user. Of the server's own requests a few are under way at a time; the others wait unread."""
+    """The SDK's dispatcher with an `ended` event, and our `exchanges` on the same streams.
+    `is_private`: the connection has one user. Of the server's requests, those beyond `MAX_SERVER_REQUESTS` wait unread."""
 
     def __init__(self, reader: MessageReader, writer: MessageSink | MessageWriter, *, is_private: bool = False) -> None:
         super().__init__(reader, AnswerWriter(writer, reader.answered))
-        reader.requests_at_a_time = REQUESTS_AT_A_TIME
+        reader.requests_at_a_time = MAX_SERVER_REQUESTS
         self.ended = asyncio.Event()
         self.exchanges = Exchanges(writer, is_private=is_private)
         reader.tap = self.exchanges.take
@@ -92,7 +92,7 @@ class ObservedDispatcher(JSONRPCDispatcher):
         *,
         task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
-        """As the SDK's; `ended` is set when the connection is of no more use, however it ended."""
+        """Run the SDK's dispatcher; `ended` is set when it ends for any reason."""
         try:
             await super().run(on_request, on_notify, on_notify_intercept, task_status=task_status)
         finally:
@@ -101,8 +101,10 @@ class ObservedDispatcher(JSONRPCDispatcher):
 
 
 class UnusableConnectionError(Exception):
-    """The call failed, and the connection serves no other. `failure` is for the caller; the call may be sent again on a
-    new connection if `not_executed`."""
+    """The call failed, and the connection is unusable.
+
+    `failure` is for the caller. If `not_executed`, the call may be sent again on a new connection.
+    """
 
     def __init__(self, failure: McpFailure, *, not_executed: bool, needs_auth: bool) -> None:
         super().__init__(failure.detail)
@@ -113,7 +115,7 @@ class UnusableConnectionError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """What a server says about itself, cleaned."""
+    """Properties that a server reports about itself, cleaned."""
 
     protocol_version: str
     name: str
@@ -123,7 +125,7 @@ class ServerFacts:
 
 
 class ServerSession:
-    """A negotiated connection. Several calls may run at once; each is cancelled for itself."""
+    """A negotiated connection. Calls run concurrently; each is cancelled separately."""
 
     def __init__(
         self,
@@ -148,24 +150,24 @@ class ServerSession:
                 CLIENT_INFO_META_KEY: client.model_dump(by_alias=True, mode="json", exclude_none=True),
                 CLIENT_CAPABILITIES_META_KEY: {},
             }
-        # What the client can do is said with each request (MCP 2026-07-28, basic/lifecycle).
+        # Capabilities of the client are sent with each request (MCP 2026-07-28, basic/lifecycle).
         self._asking_meta = {**self._meta, CLIENT_CAPABILITIES_META_KEY: _ELICITATION} if self._is_modern else {}
         self._header_maps: Mapping[str, HeaderMap] | None = None
         self._definitions: Mapping[str, McpToolDefinition] | None = None
         self._generation = 0
         self._listing = asyncio.Lock()
         self._exchanges = dispatcher.exchanges
-        self._courtesies: set[asyncio.Task[None]] = set()
+        self._cancellations: set[asyncio.Task[None]] = set()
         self._asked_calls = asked_calls
         self._log_level: LogLevel | None = None
 
     @property
     def is_over(self) -> bool:
-        """Whether the connection has ended."""
         return self._dispatcher.ended.is_set()
 
     async def call_tool(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> McpReply:
-        """One call, answered by `deadline` (event loop time). Raises McpFailure, UnusableConnectionError."""
+        """Execute a call by `deadline` (event loop time). Raises McpFailure,
+        UnusableConnectionError."""
         if call.definition is not None:
             self._check_definition(call, self._definitions or await self._listed_definitions(deadline))
         try:
@@ -173,12 +175,13 @@ class ServerSession:
         except McpFailure as exc:
             if exc.rpc_code != HEADER_MISMATCH or not self._is_modern or self._header_maps is not None:
                 raise
-        # The server wants arguments in headers and did not run the call: its list of tools says which ones.
+        # The server requires arguments in headers and did not execute the call: its list of tools
+        # names them.
         await self.list_tools(deadline)
         return await self._reply(call, deadline, on_progress)
 
     async def ask(self, request: ContentRequest, deadline: float) -> dict[str, Any]:
-        """A request for what the server has besides tools. Raises McpFailure, UnusableConnectionError."""
+        """Send a content request. Raises McpFailure, UnusableConnectionError."""
         named_by = _NAMED_BY.get(request.method)
         headers: dict[str, str] = {}
         if self._is_modern and named_by is not None:
@@ -187,7 +190,7 @@ class ServerSession:
         return await self._request(request.method, {**request.params}, deadline, headers=headers, meta=meta)
 
     async def list_tools(self, deadline: float) -> ToolListing:
-        """All tools, by `deadline`. A server that has no such method has no tools. Raises McpFailure,
+        """List all tools by `deadline`; none if the server lacks the method. Raises McpFailure,
         UnusableConnectionError."""
 
         async def list_page(cursor: str | None) -> Mapping[str, Any]:
@@ -207,22 +210,23 @@ class ServerSession:
         return listing
 
     def definitions_changed(self) -> None:
-        """The server said that its tools changed: what it listed before does not hold any more."""
+        """Discard the definitions after the server reported changed tools."""
         self._generation += 1
         self._definitions = None
 
     @staticmethod
     def _check_definition(call: McpCall, definitions: Mapping[str, McpToolDefinition]) -> None:
-        """Nothing is sent to a server that describes the tool otherwise than the caller knows it. One that does not list it
-        answers for itself. A connection is asked once, and again after it has announced a change."""
+        """Reject a call whose tool definition differs from the server's. Unlisted tools pass; the
+        server rejects them itself.
+
+        A connection lists its tools once, and again after a reported change.
+        """
         found = definitions.get(call.tool_name)
         if call.definition is not None and found is not None and found.digest != call.definition.digest:
-            raise McpFailure(
-                McpFailureKind.DEFINITION_CHANGED, "The server describes the tool in another way than it did."
-            )
+            raise McpFailure(McpFailureKind.DEFINITION_CHANGED, "The server has changed the definition of the tool.")
 
     async def _listed_definitions(self, deadline: float) -> Mapping[str, McpToolDefinition]:
-        """What the server lists on this connection; calls that begin together ask once."""
+        """The tools listed on this connection; concurrent calls share one listing."""
         try:
             async with asyncio.timeout_at(deadline), self._listing:
                 if self._definitions is not None:
@@ -232,7 +236,7 @@ class ServerSession:
             raise McpFailure(McpFailureKind.TIMEOUT, "The server did not list its tools in time.") from exc
 
     async def ping(self, deadline: float) -> TransportFault | None:
-        """Whether the server still answers by `deadline`, whatever it says; if not, why the connection is of no use."""
+        """None if the server answers by `deadline`, else the reason why the connection is unusable."""
         try:
             await self._request("ping", {}, deadline)
         except UnusableConnectionError as exc:
@@ -242,15 +246,15 @@ class ServerSession:
         return None
 
     async def drain(self, timeout_s: float) -> None:
-        """Waits until the cancellations on their way are sent, as long as allowed."""
-        if self._courtesies:
-            await asyncio.wait(self._courtesies, timeout=timeout_s)
-        for task in self._courtesies:
+        """Wait until pending cancellations are sent, at most `timeout_s`."""
+        if self._cancellations:
+            await asyncio.wait(self._cancellations, timeout=timeout_s)
+        for task in self._cancellations:
             task.cancel()
 
     async def _set_log_level(self, level: LogLevel, deadline: float) -> None:
-        """A server of the older generations is told once for all calls: the least severe level that any of them wants; each
-        is told only what it asked for."""
+        """Set the log level of a legacy server to the least severe that any call wants; the call's
+        own filter applies later."""
         if self._is_modern or not self.facts.has_log_levels:
             return
         if self._log_level is not None and self._log_level.covers(level):
@@ -266,7 +270,7 @@ class ServerSession:
     async def _reply(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> McpReply:
         if call.logs is not None:
             await self._set_log_level(call.logs.level, deadline)
-        if self._is_modern:  # whose servers ask for nothing beside their answers
+        if self._is_modern:  # modern servers send no requests during calls
             return read_reply(await self._call(call, deadline, on_progress, None))
         with self._asked_calls.during(call) as asked:
             try:
@@ -356,16 +360,16 @@ class ServerSession:
         return UnusableConnectionError(failure, not_executed=fault.not_executed, needs_auth=fault.needs_auth)
 
     def _abandon(self, request_id: str, reason: str) -> None:
-        """Tells the server, without waiting for it, that nobody waits for it (MCP utilities/cancellation)."""
+        """Cancel the request at the server, without waiting (MCP utilities/cancellation)."""
         if self.is_over or (self._is_modern and self._transport.disconnect_cancels):
             return
         task = asyncio.create_task(self._send_cancelled(request_id, reason), name="mcp-cancel")
-        self._courtesies.add(task)
-        task.add_done_callback(self._courtesies.discard)
+        self._cancellations.add(task)
+        task.add_done_callback(self._cancellations.discard)
 
     async def _send_cancelled(self, request_id: str, reason: str) -> None:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_COURTESY_TIMEOUT_S):
+            async with asyncio.timeout(_CANCEL_TIMEOUT_S):
                 params: dict[str, Any] = {"requestId": request_id, "reason": reason}
                 if self._is_modern:
                     params["_meta"] = self._meta
@@ -373,7 +377,7 @@ class ServerSession:
 
 
 def _announced(capabilities: ServerCapabilities | None) -> frozenset[ListKind]:
-    """Of which lists the server says that they changed."""
+    """The lists for which the server reports changes."""
     if capabilities is None:
         return frozenset()
     of_kinds = {

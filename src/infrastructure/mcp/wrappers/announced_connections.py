@@ -1,4 +1,4 @@
-"""Connections that belong to several processes: what ends them in one of them ends them in all."""
+"""Announces releases and removals of MCP connections to all processes, and applies theirs."""
 
 import asyncio
 import logging
@@ -18,20 +18,18 @@ class Announcements(Protocol):
     """Topics between processes."""
 
     def wake(self, *topics: str) -> None:
-        """Tell the other processes."""
+        """Send topics to the other processes."""
         ...
 
     def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
-        """Call `hear` with each topic of another process that is `word` and more, divided by a colon."""
+        """Call `hear` with each topic from another process that begins with `word` and a colon."""
         ...
 
 
 class AnnouncedConnections(WrappedConnections):
-    """For whoever changes servers and secrets, and ends what other processes may hold connections for. Executing runs
-    needs no announcement: who executes a run holds its connections.
-
-    `connections` are this process's. An announcement that is missed, since the database was away, is made good by the idle
-    timeout.
+    """Wraps the connections of this process for use cases that change servers, secrets or sessions.
+    - Executing a run needs no announcement: its connections are in the process that executes it.
+    - The idle timeout ends connections whose announcement was lost with the database connection.
     """
 
     def __init__(self, connections: McpConnections, *, announcements: Announcements) -> None:
@@ -42,18 +40,16 @@ class AnnouncedConnections(WrappedConnections):
         announcements.hear_of(RELEASE, self._release)
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """As the port says, in every process."""
         await self._connections.forget(organization_id, server_id)
         self._announcements.wake(f"{FORGET}:{organization_id}:{server_id}")
 
     async def release(self, scope: ConnectionScope) -> None:
-        """As the port says, in every process."""
         await self._connections.release(scope)
         parts = (scope.organization_id, scope.thread_id, scope.run_id, scope.gateway_session_id)
         self._announcements.wake(":".join((RELEASE, *(part or "" for part in parts))))
 
     async def close(self) -> None:
-        """Hears nothing more."""
+        """Cancel the announcements in progress."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""What servers say of their lists on any connection, told to this process's followers and to those of all others."""
+"""List changes reported by servers, for the followers in this process and in all others."""
 
 from application.mcp.news import Listed, ListKind
 from domain.ids import McpServerId, OrganizationId
@@ -8,7 +8,8 @@ LISTED = "mcp-listed"
 
 
 class AnnouncedNews:
-    """An announcement that is missed, since the database was away, is made good when a follower looks for itself."""
+    """Forwards list changes. A lost announcement is made up for when a follower reads the list
+    again."""
 
     def __init__(self, tell: Listed, *, announcements: Announcements) -> None:
         self._tell = tell
@@ -18,7 +19,7 @@ class AnnouncedNews:
     def listed(
         self, organization_id: OrganizationId, server_id: McpServerId, scope_id: str | None, kind: ListKind
     ) -> None:
-        """A server said so to this process."""
+        """Forward a change that a server reported to this process."""
         self._tell(organization_id, server_id, scope_id, kind)
         self._announcements.wake(":".join((LISTED, organization_id, server_id, scope_id or "", kind.value)))
 

@@ -1,6 +1,6 @@
-"""Bulkheads: how many calls are under way at one time, for each server and for each organization; more wait their turn.
+"""Bulkheads: limit the concurrent calls of each server and of each organization.
 
-A queue is bounded too, so that a server that is slow for everyone fills neither memory nor everybody's time.
+Further calls wait in a bounded queue, so that a slow server exhausts neither memory nor time.
 """
 
 import asyncio
@@ -25,75 +25,77 @@ MAX_WAITING = 256
 MAX_ORGANIZATION_CALLS = 256
 
 
-class Places:
-    """`size` places for each key, in order of arrival; a key that nobody uses takes no memory."""
+class Bulkheads:
+    """A bulkhead of `size` places for each key, in order of arrival. Unused keys take no memory."""
 
     def __init__(self, max_waiting: int) -> None:
         self._max_waiting = max_waiting
-        self._rooms: dict[Hashable, Room] = {}
+        self._bulkheads: dict[Hashable, Bulkhead] = {}
 
     @property
     def in_use(self) -> int:
-        """For how many keys somebody has a place, or waits for one."""
-        return len(self._rooms)
+        """Number of keys with calls inside or waiting."""
+        return len(self._bulkheads)
 
-    async def take(self, key: Hashable, size: int, wait_s: float, busy: str) -> "Room":
-        """A place, waited for as long as `wait_s`; to be given back. Raises McpFailure BUSY with the sentence `busy` if there
-        is none by then, or too many wait already."""
-        room = self.take_free(key, size)
-        if room is not None:
-            return room
-        room = self._rooms[key]
-        if room.users >= size + self._max_waiting:
+    async def acquire(self, key: Hashable, size: int, wait_s: float, busy: str) -> "Bulkhead":
+        """Acquire a place within `wait_s`; release it with `release`.
+
+        Raises: McpFailure BUSY with the text `busy` on timeout, or when too many calls wait
+        already.
+        """
+        bulkhead = self.try_acquire(key, size)
+        if bulkhead is not None:
+            return bulkhead
+        bulkhead = self._bulkheads[key]
+        if bulkhead.users >= size + self._max_waiting:
             raise McpFailure(McpFailureKind.BUSY, busy)
-        room.users += 1
+        bulkhead.users += 1
         try:
-            await room.enter(wait_s, busy)
+            await bulkhead.enter(wait_s, busy)
         except BaseException:
-            self._left(key, room)
+            self._left(key, bulkhead)
             raise
-        return room
+        return bulkhead
 
-    def take_free(self, key: Hashable, size: int) -> "Room | None":
-        """A place that is free now, to be given back; None if there is none."""
-        room = self._rooms.get(key)
-        if room is None:
-            room = self._rooms[key] = Room(size)
-        if not room.take_free():
+    def try_acquire(self, key: Hashable, size: int) -> "Bulkhead | None":
+        """Acquire a place without waiting; None if there is none."""
+        bulkhead = self._bulkheads.get(key)
+        if bulkhead is None:
+            bulkhead = self._bulkheads[key] = Bulkhead(size)
+        if not bulkhead.try_acquire():
             return None
-        room.users += 1
-        return room
+        bulkhead.users += 1
+        return bulkhead
 
     @asynccontextmanager
-    async def taken(self, key: Hashable, size: int, wait_s: float, busy: str) -> AsyncIterator[None]:
-        """The same for a block."""
-        room = await self.take(key, size, wait_s, busy)
+    async def held(self, key: Hashable, size: int, wait_s: float, busy: str) -> AsyncIterator[None]:
+        """Hold a place for a block."""
+        bulkhead = await self.acquire(key, size, wait_s, busy)
         try:
             yield
         finally:
-            self.give_back(key, room)
+            self.release(key, bulkhead)
 
-    def give_back(self, key: Hashable, room: "Room") -> None:
-        """A place that was taken."""
-        room.leave()
-        self._left(key, room)
+    def release(self, key: Hashable, bulkhead: "Bulkhead") -> None:
+        bulkhead.leave()
+        self._left(key, bulkhead)
 
-    def _left(self, key: Hashable, room: "Room") -> None:
-        room.users -= 1
-        if not room.users and self._rooms.get(key) is room:
-            del self._rooms[key]
+    def _left(self, key: Hashable, bulkhead: "Bulkhead") -> None:
+        bulkhead.users -= 1
+        if not bulkhead.users and self._bulkheads.get(key) is bulkhead:
+            del self._bulkheads[key]
 
 
-class Room:
-    """The places for one key; `users` are those inside and those waiting."""
+class Bulkhead:
+    """The places of one key; `users` are the calls inside and those waiting."""
 
     def __init__(self, size: int) -> None:
         self._free = size
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.users = 0
 
-    def take_free(self) -> bool:
-        """Take a place, if one is free that nobody waits for."""
+    def try_acquire(self) -> bool:
+        """Take a place if one is free and no call waits for it."""
         if self._free <= 0 or self._waiting:
             return False
         self._free -= 1
@@ -101,7 +103,7 @@ class Room:
 
     async def enter(self, wait_s: float, busy: str) -> None:
         """Take a place, in order of arrival. Raises McpFailure BUSY."""
-        if self.take_free():
+        if self.try_acquire():
             return
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(place)
@@ -110,7 +112,7 @@ class Room:
                 await place
         except BaseException as exc:
             if place.done() and not place.cancelled():
-                self.leave()  # it came, and so did the end of the wait
+                self.leave()  # the place arrived together with the end of the wait
             elif place in self._waiting:
                 self._waiting.remove(place)
             if isinstance(exc, TimeoutError):
@@ -118,7 +120,7 @@ class Room:
             raise
 
     def leave(self) -> None:
-        """Hand the place to whoever has waited longest."""
+        """Pass the place to the call that has waited longest."""
         while self._waiting:
             place = self._waiting.popleft()
             if not place.done():
@@ -128,36 +130,36 @@ class Room:
 
 
 class ServerBoundConnections(WrappedConnections):
-    """At most `max_concurrency` calls of a server at one time, as its configuration says."""
+    """At most `max_concurrency` concurrent calls per server (a setting of the server)."""
 
     def __init__(self, connections: McpConnections, *, max_waiting: int = MAX_WAITING) -> None:
         super().__init__(connections)
-        self._places = Places(max_waiting)
+        self._places = Bulkheads(max_waiting)
 
     @property
     def places_in_use(self) -> int:
-        """For how many servers somebody has a place, or waits for one."""
+        """Number of servers with calls inside or waiting."""
         return self._places.in_use
 
     async def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
-        """As the port says. Raises McpFailure BUSY."""
+        """Raises: McpFailure BUSY, besides those of the port."""
         key = (server.id, server.version)
-        room = self._places.take_free(key, server.config.max_concurrency)
-        if room is None:
+        bulkhead = self._places.try_acquire(key, server.config.max_concurrency)
+        if bulkhead is None:
             began = _now()
             busy = "The MCP server is busy: too many calls to it are under way. Nothing was sent."
-            room = await self._places.take(key, server.config.max_concurrency, call.timeout_s, busy)
+            bulkhead = await self._places.acquire(key, server.config.max_concurrency, call.timeout_s, busy)
             call = _with_less_time(call, began)
         try:
             return await self._connections.call_tool(server, scope, call, on_progress)
         finally:
-            self._places.give_back(key, room)
+            self._places.release(key, bulkhead)
 
 
 class OrganizationBoundConnections(WrappedConnections):
-    """At most `max_calls` MCP calls of an organization at one time, over all its servers."""
+    """At most `max_calls` concurrent MCP calls per organization, over all its servers."""
 
     def __init__(
         self,
@@ -168,28 +170,28 @@ class OrganizationBoundConnections(WrappedConnections):
     ) -> None:
         super().__init__(connections)
         self._max_calls = max_calls
-        self._places = Places(max_waiting)
+        self._places = Bulkheads(max_waiting)
 
     @property
     def places_in_use(self) -> int:
-        """For how many organizations somebody has a place, or waits for one."""
+        """Number of organizations with calls inside or waiting."""
         return self._places.in_use
 
     async def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
-        """As the port says. Raises McpFailure BUSY."""
+        """Raises: McpFailure BUSY, besides those of the port."""
         key = server.organization_id
-        room = self._places.take_free(key, self._max_calls)
-        if room is None:
+        bulkhead = self._places.try_acquire(key, self._max_calls)
+        if bulkhead is None:
             began = _now()
             busy = "The organization has too many MCP calls under way. Nothing was sent."
-            room = await self._places.take(key, self._max_calls, call.timeout_s, busy)
+            bulkhead = await self._places.acquire(key, self._max_calls, call.timeout_s, busy)
             call = _with_less_time(call, began)
         try:
             return await self._connections.call_tool(server, scope, call, on_progress)
         finally:
-            self._places.give_back(key, room)
+            self._places.release(key, bulkhead)
 
 
 def _now() -> float:
@@ -197,6 +199,6 @@ def _now() -> float:
 
 
 def _with_less_time(call: McpCall, began: float) -> McpCall:
-    """The call, after the wait for its place was taken off its time, if there was one worth the name."""
+    """Subtract the time spent waiting for a place from the call's timeout."""
     waited_s = _now() - began
     return call if waited_s < 0.001 else replace(call, timeout_s=max(0.0, call.timeout_s - waited_s))

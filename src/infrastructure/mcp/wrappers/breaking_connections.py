@@ -1,4 +1,4 @@
-"""A circuit breaker for each server: one that fails call after call is left alone for a while, and calls fail at once."""
+"""Circuit breaker for each server: opens after consecutive failures; calls then fail at once."""
 
 import logging
 import math
@@ -30,19 +30,22 @@ _OUTCOMES = {
     McpFailureKind.CONNECTION_LOST: CallOutcome.FAILED,
     McpFailureKind.NOT_CONNECTED: CallOutcome.FAILED,
     McpFailureKind.INVALID_REPLY: CallOutcome.FAILED,
-    # A refusal in the protocol's own words, and a reply of any size, come from a server that works.
+    # A protocol error, or a reply that is too large, comes from a server that works.
     McpFailureKind.SERVER_ERROR: CallOutcome.ANSWERED,
     McpFailureKind.TOO_LARGE: CallOutcome.ANSWERED,
 }
 _COVERED_STATES = frozenset({ServerState.CONNECTED, ServerState.CONNECTING, ServerState.DISCONNECTED})
 
 BreakerChanged = Callable[[McpServerId, BreakerState], None]
-"""Told of the state of a server's breaker, when that changes."""
+"""Called with the new state when a server's breaker changes."""
 
 
 class CircuitBreakingConnections(WrappedConnections):
-    """Calls go to the server until `settings` says that it fails; then one now and again, until it answers. Listings are
-    never refused, and one that succeeds ends the pause."""
+    """Rules:
+    - The breaker opens after the failures that `settings` allow, and half-opens after a cool-down.
+    - In the half-open state single calls probe the server; one success closes the breaker.
+    - Listings always pass; a successful one ends the cool-down.
+    """
 
     def __init__(
         self,
@@ -61,8 +64,8 @@ class CircuitBreakingConnections(WrappedConnections):
     async def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
-        """As the port says. Raises McpFailure NOT_CONNECTED at once, with `retry_after_s`, while the server is left
-        alone."""
+        """Raises: McpFailure NOT_CONNECTED at once, with `retry_after_s`, while the breaker is
+        open."""
         epoch = self._admit(server)
         outcome = CallOutcome.NEITHER
         try:
@@ -76,29 +79,27 @@ class CircuitBreakingConnections(WrappedConnections):
             self._settle(server, epoch, outcome)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
-        """As the port says; a server that lists its tools is called again at the next opportunity."""
+        """List the tools; success ends the cool-down of the breaker."""
         catalog = await self._connections.discover(server, scope, timeout_s=timeout_s)
         if (breaker := self._breakers.get(server.id)) is not None:
             self._breakers[server.id] = breaker.hastened(self._clock.monotonic())
         return catalog
 
     def status(self, server: McpServer) -> ServerStatus:
-        """As the port says; a server that is left alone is unhealthy, however its connection stands."""
+        """The status, with state UNHEALTHY while the breaker is open."""
         status = self._connections.status(server)
         breaker = self._breakers.get(server.id, self._closed)
         if breaker.refused_for_s(self._clock.monotonic()) is None or status.state not in _COVERED_STATES:
             return status
-        return replace(status, state=ServerState.UNHEALTHY, last_error=status.last_error or _left_alone(breaker))
+        return replace(status, state=ServerState.UNHEALTHY, last_error=status.last_error or _open_breaker(breaker))
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """As the port says."""
         if (breaker := self._breakers.get(server_id)) is not None:
             self._breakers[server_id] = breaker.reset()
             self._tell(server_id, BreakerState.CLOSED)
         self._connections.forgive(organization_id, server_id)
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """As the port says."""
         self._breakers.pop(server_id, None)
         self._tell(server_id, BreakerState.CLOSED)
         await self._connections.forget(organization_id, server_id)
@@ -108,7 +109,7 @@ class CircuitBreakingConnections(WrappedConnections):
         now = self._clock.monotonic()
         refused_for_s = breaker.refused_for_s(now)
         if refused_for_s is not None:
-            detail = f"{_left_alone(breaker)} It is tried again in {max(1, math.ceil(refused_for_s))} s."
+            detail = f"{_open_breaker(breaker)} It is tried again in {max(1, math.ceil(refused_for_s))} s."
             raise McpFailure(McpFailureKind.NOT_CONNECTED, detail, retry_after_s=refused_for_s)
         admitted = breaker.admitted(now)
         if admitted is not breaker:
@@ -140,5 +141,5 @@ class CircuitBreakingConnections(WrappedConnections):
             self._on_change(server_id, state)
 
 
-def _left_alone(breaker: CircuitBreaker) -> str:
-    return f"The server failed {breaker.settings.failures} calls in a row and is left alone for a while."
+def _open_breaker(breaker: CircuitBreaker) -> str:
+    return f"The server failed {breaker.settings.failures} consecutive calls; its circuit breaker is open."

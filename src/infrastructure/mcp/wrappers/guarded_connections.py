@@ -1,4 +1,4 @@
-"""The order in which a call passes the limits of its server and organization before it reaches the connection."""
+"""Order in which a call passes the limits of its server and organization."""
 
 from dataclasses import dataclass
 
@@ -18,8 +18,8 @@ from infrastructure.mcp.wrappers.paced_connections import PacedConnections
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallLimits:
-    """What holds for every server alike, and for every organization; concurrency and rate of each server are its own
-    settings."""
+    """Limits for every server and every organization. Concurrency and rate per server are settings
+    of the server."""
 
     breaker: BreakerSettings = BreakerSettings()
     waiting_per_server: int = MAX_WAITING
@@ -30,9 +30,14 @@ class CallLimits:
 def guarded(
     connections: McpConnections, *, clock: Clock, limits: CallLimits, on_breaker: BreakerChanged | None = None
 ) -> McpConnections:
-    """`connections` behind their limits, outermost first: a place at the server; its breaker, so that calls that waited
-    for that place do not run into a server found broken meanwhile; its rate and the organization's; a place of the organization, last, so that
-    a server which makes calls wait takes none from the others. `on_breaker` is told when a breaker changes."""
+    """Wrap `connections` in their limits, outermost first:
+    - a place at the server;
+    - the server's breaker, so that calls that waited do not reach a server that failed meanwhile;
+    - the rates of the server and of the organization;
+    - a place of the organization, last: calls that wait for a server occupy no such place.
+
+    `on_breaker` is called when a breaker changes.
+    """
     connections = OrganizationBoundConnections(connections, max_calls=limits.calls_per_organization)
     connections = PacedConnections(connections, clock=clock, every_organization=limits.organization_rate)
     connections = CircuitBreakingConnections(connections, clock=clock, settings=limits.breaker, on_change=on_breaker)

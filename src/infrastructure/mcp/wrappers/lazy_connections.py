@@ -1,5 +1,5 @@
-"""The MCP connections, loaded when first needed or warmed beside the event loop: importing the SDK takes most of a second
-that neither a start nor a run without MCP tools should wait for."""
+"""MCP connections loaded on first use or warmed beside the event loop: importing the SDK takes most
+of a second."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -22,7 +22,7 @@ from infrastructure.mcp.connections.resource_watches import FollowingConnections
 
 
 class ClosableConnections(McpConnections, McpContents, FollowingConnections, Protocol):
-    """Connections with an end."""
+    """Connections that can be closed."""
 
     async def close(self) -> None:
         """End every connection, in bounded time. Never raises."""
@@ -30,7 +30,7 @@ class ClosableConnections(McpConnections, McpContents, FollowingConnections, Pro
 
 
 class LazyMcpConnections(LazyClosable[ClosableConnections]):
-    """`McpConnections` and `McpContents` that are loaded by the first use of a server."""
+    """`McpConnections` and `McpContents`, loaded on first use."""
 
     async def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
@@ -48,27 +48,23 @@ class LazyMcpConnections(LazyClosable[ClosableConnections]):
         return await (await self.warm()).discover(server, scope, timeout_s=timeout_s)
 
     async def release(self, scope: ConnectionScope) -> None:
-        """Release what was opened; nothing before the first use."""
         if self.loaded is not None:
             await self.loaded.release(scope)
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """Forgive crashes; there are none before the first use."""
         if self.loaded is not None:
             self.loaded.forgive(organization_id, server_id)
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """Close the server's connections; there are none before the first use."""
         if self.loaded is not None:
             await self.loaded.forget(organization_id, server_id)
 
     def status(self, server: McpServer) -> ServerStatus:
-        """The server's state: not connected before the first use."""
+        """DISCONNECTED before the first use."""
         if self.loaded is not None:
             return self.loaded.status(server)
         state = ServerState.DISCONNECTED if server.config.enabled else ServerState.DISABLED
         return ServerStatus(state=state, since=server.updated_at)
 
     def logs(self, server: McpServer) -> str:
-        """What the server printed: nothing before the first use."""
         return "" if self.loaded is None else self.loaded.logs(server)

@@ -1,5 +1,5 @@
-"""Rate limits: of each server that has one, and of each organization over all its servers. Calls beyond them wait for their
-turn, or fail if that is too far away."""
+"""Rate limits per server and per organization. Calls wait for their turn, or fail if it is too
+late."""
 
 import asyncio
 import math
@@ -26,9 +26,12 @@ Key = TypeVar("Key", McpServerId, OrganizationId)
 
 
 class PacedConnections(WrappedConnections):
-    """`every_organization` is how often each may call, if there is a limit. A call takes the turn of its organization after
-    that of its server, so that a server which makes calls wait takes none from the others. A turn that was given to a call
-    which is then given up is lost, so that the limits hold whatever callers do."""
+    """Rules:
+    - `every_organization` is the rate of each organization; None sets no limit.
+    - A call takes a turn of its server first, then one of its organization: calls that wait for a
+      server take no turn of the organization.
+    - A cancelled call does not return its turn, so that the limits always hold.
+    """
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class PacedConnections(WrappedConnections):
     async def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
-        """As the port says. Raises McpFailure BUSY, with `retry_after_s`, when the call's turn comes too late for it."""
+        """Raises: McpFailure BUSY with `retry_after_s` if the call's turn is after its timeout."""
         if (of_server := server.config.rate_limit) is not None:
             wait_s = self._turn(self._servers, server.id, of_server, call, "The MCP server")
             if wait_s > 0:
@@ -61,12 +64,12 @@ class PacedConnections(WrappedConnections):
         return await self._connections.call_tool(server, scope, call, on_progress)
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """As the port says."""
         self._servers.pop(server_id, None)
         await self._connections.forget(organization_id, server_id)
 
     def _turn(self, schedules: dict[Key, CallSchedule], key: Key, limit: RateLimit, call: McpCall, who: str) -> float:
-        """In how many seconds it is the call's turn, which is taken. Raises McpFailure BUSY if that is too late for it."""
+        """Take the next turn; returns the seconds until then. Raises McpFailure BUSY if that is
+        after the timeout."""
         schedule = schedules.get(key)
         if schedule is None or schedule.limit != limit:
             schedule = CallSchedule(limit=limit)
@@ -82,6 +85,6 @@ class PacedConnections(WrappedConnections):
         return wait_s
 
     async def _waited(self, call: McpCall, wait_s: float) -> McpCall:
-        """The call at its turn, with less time by what it waited."""
+        """Wait for the turn; returns the call with its timeout reduced by the wait."""
         await self._sleep(wait_s)
         return replace(call, timeout_s=call.timeout_s - wait_s)

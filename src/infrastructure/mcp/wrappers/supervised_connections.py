@@ -1,6 +1,4 @@
-"""Brings back what was lost, and keeps catalogs true: servers whose shared connection was lost are connected again, and a
-server whose tools changed is listed anew.
-"""
+"""Reconnects servers whose shared connection was lost, and lists changed tools again."""
 
 import asyncio
 import logging
@@ -20,11 +18,11 @@ from infrastructure.mcp.wrappers.wrapped_connections import WrappedConnections
 logger = logging.getLogger(__name__)
 
 STABLE_S = 60.0
-"""How long a connection must hold before the next loss starts with the shortest pause again."""
+"""A connection that lasts this long resets the backoff."""
 
 
 class OwnedConnections(Protocol):
-    """What the connections at the bottom need besides the port."""
+    """Needs of supervision from the innermost connections, besides the port."""
 
     async def warm(self) -> object:
         """Load what the first call needs."""
@@ -40,10 +38,12 @@ class OwnedConnections(Protocol):
 
 
 class SupervisedConnections(WrappedConnections):
-    """One attempt at a time for each server, each after a pause with full jitter, until it is back, changed or removed.
+    """Reconnects one attempt at a time per server, with backoff and full jitter, until the server
+    is back, changed or removed.
 
-    `connections` are those that everybody uses, with their limits; `owned` is what is below those and ends with this;
-    `relist` connects to a server, lists its tools and keeps them. It raises McpFailure.
+    - `connections` are the shared connections with their limits.
+    - `owned` are the innermost connections; `close` ends them.
+    - `relist` connects to a server, lists its tools and stores them. It raises McpFailure.
     """
 
     def __init__(
@@ -70,16 +70,15 @@ class SupervisedConnections(WrappedConnections):
         self._returns: dict[McpServerId, tuple[int, float]] = {}
 
     @property
-    def servers_awaited(self) -> int:
-        """How many servers are lost and tried again."""
+    def servers_reconnecting(self) -> int:
+        """Number of lost servers with reconnection in progress."""
         return len(self._tasks)
 
     async def warm(self) -> None:
-        """Load what the first call needs."""
         await self._owned.warm()
 
     async def close(self) -> None:
-        """No more attempts; ends every connection."""
+        """Stop reconnecting and end every connection."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -87,37 +86,34 @@ class SupervisedConnections(WrappedConnections):
         await self._owned.close()
 
     async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
-        """As `McpContents` has it; without any, no server is connected."""
         if self._contents is None:
-            raise McpFailure(McpFailureKind.NOT_CONNECTED, "Contents of servers are not asked for here.")
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, "No server is connected for contents.")
         return await self._contents.ask(server, scope, request)
 
     async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
-        """As `FollowingConnections` has it."""
         await self._owned.follow_resources(server, scope, wanted)
 
     async def tools_changed(self, server: McpServer) -> None:
-        """The server said that its tools changed. Raises McpFailure."""
+        """List the tools of the server again. Raises McpFailure."""
         await self._relist(server)
 
     def lost(self, server: McpServer) -> None:
-        """The connection that the server's organization shares is lost."""
+        """Reconnect after the shared connection of the server was lost."""
         if server.id in self._tasks:
             return
-        task = self._tasks[server.id] = asyncio.create_task(self._bring_back(server), name="mcp-reconnect")
+        task = self._tasks[server.id] = asyncio.create_task(self._reconnect(server), name="mcp-reconnect")
         task.add_done_callback(lambda done: self._over(server.id, done))
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """As the port says."""
         self._returns.pop(server_id, None)
         if (task := self._tasks.pop(server_id, None)) is not None:
             task.cancel()
         await self._connections.forget(organization_id, server_id)
 
-    async def _bring_back(self, server: McpServer) -> None:
+    async def _reconnect(self, server: McpServer) -> None:
         attempt = self._first_attempt(server.id)
         ids = {"organization_id": server.organization_id, "server_id": server.id, "server": server.config.slug}
-        logger.warning("an MCP server was lost", extra=ids)
+        logger.warning("MCP server lost; reconnecting", extra=ids)
         least_pause_s = 0.0
         while True:
             await self._sleep(max(self._backoff.pause_s(attempt, self._fraction()), least_pause_s))
@@ -126,16 +122,20 @@ class SupervisedConnections(WrappedConnections):
                 await self._relist(server)
             except McpFailure as failure:
                 least_pause_s = failure.retry_after_s or 0.0
-                logger.info("an MCP server is still lost", extra={**ids, "attempt": attempt, "detail": failure.detail})
+                logger.info(
+                    "MCP server not reconnected; retrying", extra={**ids, "attempt": attempt, "detail": failure.detail}
+                )
             except Exception:
-                logger.exception("a lost MCP server was not brought back", extra={**ids, "attempt": attempt})
+                logger.exception(
+                    "reconnecting an MCP server failed unexpectedly; retrying", extra={**ids, "attempt": attempt}
+                )
             else:
                 self._returns[server.id] = (attempt, self._clock.monotonic())
-                logger.info("an MCP server is back", extra={**ids, "attempt": attempt})
+                logger.info("MCP server reconnected", extra={**ids, "attempt": attempt})
                 return
 
     def _first_attempt(self, server_id: McpServerId) -> int:
-        """Where the pauses go on: a server that is back only to be lost again has not earned a short one."""
+        """The backoff continues for a server that was lost again soon after its return."""
         attempts, returned_at = self._returns.pop(server_id, (0, 0.0))
         return attempts if self._clock.monotonic() - returned_at < STABLE_S else 0
 

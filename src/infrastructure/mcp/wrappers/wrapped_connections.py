@@ -1,4 +1,4 @@
-"""What every wrapper around MCP connections is made of: all of the port, handed on as it comes."""
+"""Base of the wrappers around MCP connections."""
 
 from collections.abc import Coroutine
 
@@ -16,7 +16,7 @@ from domain.mcp.server import McpServer
 
 
 class WrappedConnections:
-    """`McpConnections` that are others, but for what a subclass changes."""
+    """`McpConnections` that delegate every method; subclasses override some."""
 
     def __init__(self, connections: McpConnections) -> None:
         self._connections = connections
@@ -24,29 +24,23 @@ class WrappedConnections:
     def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> Coroutine[None, None, McpReply]:
-        """As the port says. Not a coroutine of its own: a call passes many of these."""
+        """Returns the inner coroutine instead of awaiting it: a call passes many wrappers."""
         return self._connections.call_tool(server, scope, call, on_progress)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
-        """As the port says."""
         return await self._connections.discover(server, scope, timeout_s=timeout_s)
 
     async def release(self, scope: ConnectionScope) -> None:
-        """As the port says."""
         await self._connections.release(scope)
 
     def status(self, server: McpServer) -> ServerStatus:
-        """As the port says."""
         return self._connections.status(server)
 
     def logs(self, server: McpServer) -> str:
-        """As the port says."""
         return self._connections.logs(server)
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """As the port says."""
         self._connections.forgive(organization_id, server_id)
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """As the port says."""
         await self._connections.forget(organization_id, server_id)

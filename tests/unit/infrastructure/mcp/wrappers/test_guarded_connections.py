@@ -106,7 +106,7 @@ async def test_a_server_that_fails_call_after_call_is_left_alone_and_calls_fail_
     assert tool.calls == 3
     status = breaking.status(server())
     assert status.state is ServerState.UNHEALTHY
-    assert status.last_error == "The server failed 3 calls in a row and is left alone for a while."
+    assert status.last_error == "The server failed 3 consecutive calls; its circuit breaker is open."
 
 
 @pytest.mark.requirement("B10")

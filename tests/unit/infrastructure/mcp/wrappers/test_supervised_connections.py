@@ -67,7 +67,7 @@ class House:
 
     async def is_settled(self) -> None:
         async with asyncio.timeout(5):
-            while self.supervised.servers_awaited:  # noqa: ASYNC110 (tasks that end set no events)
+            while self.supervised.servers_reconnecting:  # noqa: ASYNC110 (tasks that end set no events)
                 await asyncio.sleep(0)
 
 
@@ -132,7 +132,7 @@ async def test_a_server_that_is_changed_or_no_longer_needed_is_not_tried_any_mor
         await house.supervised.close()
         assert house.is_closed
     await asyncio.sleep(0)
-    assert (house.supervised.servers_awaited, house.attempts) == (0, [])
+    assert (house.supervised.servers_reconnecting, house.attempts) == (0, [])
 
 
 @pytest.mark.requirement("B15")
@@ -143,7 +143,7 @@ async def test_forgetting_one_server_leaves_the_others_awaited(house: House) -> 
     house.supervised.lost(others)
     await house.supervised.forget(ORG, SERVER)
     await asyncio.sleep(0)
-    assert house.supervised.servers_awaited == 1
+    assert house.supervised.servers_reconnecting == 1
 
 
 @pytest.mark.requirement("B7")

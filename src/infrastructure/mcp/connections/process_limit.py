@@ -1,4 +1,4 @@
-"""How many MCP servers an organization has started, and who waits for room for one more."""
+"""Limits the MCP servers that an organization has started."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -9,9 +9,9 @@ from infrastructure.mcp.connections.connection import McpConnection
 from infrastructure.mcp.connections.connection_life import ConnectionLife
 
 
-class ProcessRoom:
-    """At most `max_processes` of the connections in `live` are to servers that one organization has started. `end` lets one
-    go that is idle."""
+class ProcessLimit:
+    """At most `max_processes` of the connections in `live` are to servers started by one
+    organization. `end` ends an idle connection."""
 
     def __init__(
         self,
@@ -23,11 +23,14 @@ class ProcessRoom:
         self._max_processes = max_processes
         self._live = live
         self._end = end
-        self._made, self._is_awaited = asyncio.Event(), False
+        self._freed, self._is_awaited = asyncio.Event(), False
 
     async def wait(self, organization_id: OrganizationId, is_needed: Callable[[], bool], deadline: float) -> None:
-        """Returns without yielding once there is room for another process, which the one idle for longest makes, or none
-        `is_needed` any more. Raises McpFailure BUSY if that is not so by `deadline`, of the event loop's clock."""
+        """Wait until another process may start, or none `is_needed`; returns without yielding then.
+        Ends the connection idle for longest.
+
+        Raises: McpFailure BUSY at `deadline` (event loop time).
+        """
         while is_needed() and len(started := self._started_by(organization_id)) >= self._max_processes:
             idle = [connection for connection in started if connection.is_idle]
             if idle:
@@ -35,17 +38,17 @@ class ProcessRoom:
             self._is_awaited = True
             try:
                 async with asyncio.timeout_at(deadline):
-                    await self._made.wait()
+                    await self._freed.wait()
             except TimeoutError as exc:
-                detail = f"The organization has {self._max_processes} MCP servers started, which is all it may have."
+                detail = f"The organization has {self._max_processes} MCP servers started, which is its limit."
                 raise McpFailure(McpFailureKind.BUSY, f"{detail} Nothing was sent.") from exc
 
-    def made(self) -> None:
-        """A connection has ended or become idle: those who wait to start a server look again."""
+    def freed(self) -> None:
+        """A connection has ended or become idle: waiting starts check again."""
         if self._is_awaited:
             self._is_awaited = False
-            self._made.set()
-            self._made = asyncio.Event()
+            self._freed.set()
+            self._freed = asyncio.Event()
 
     def _started_by(self, organization_id: OrganizationId) -> list[McpConnection]:
         return [
