@@ -6,7 +6,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.policy.rules import MAX_PATTERN_LENGTH
 from interfaces.console.form_values import FormValues, text
 from interfaces.console.pages import pretty
-from interfaces.http.tool_policies import ToolRuleView
+from interfaces.http.tool_policy_views import ToolRuleView
 
 PREFIX = "rule"
 WHOLE = ("max_calls", "max_results", "max_result_bytes")

@@ -10,7 +10,7 @@ from domain.mcp.auth import secrets_of
 from domain.mcp.server import McpServerConfig, McpServerKind
 from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretRef, SecretValue
-from interfaces.http.mcp_servers.auth import auth_view
+from interfaces.http.mcp_servers.auth_views import auth_view
 
 KINDS: Mapping[McpServerKind, str] = {
     McpServerKind.NPM: "npm package",

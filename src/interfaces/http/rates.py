@@ -1,6 +1,6 @@
-"""Rate limits in bodies and answers."""
+"""Rate limits in bodies."""
 
-from typing import ClassVar, TypedDict
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -20,15 +20,3 @@ class RateLimitBody(Body):
     def to_domain(self) -> RateLimit:
         """The limit."""
         return RateLimit(**self.values())
-
-
-class RateLimitView(TypedDict):
-    """`calls` per `per_s` seconds."""
-
-    calls: int
-    per_s: float
-
-
-def rate_limit_view(limit: RateLimit | None) -> RateLimitView | None:
-    """A limit as JSON."""
-    return None if limit is None else {"calls": limit.calls, "per_s": limit.per_s}

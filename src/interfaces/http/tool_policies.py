@@ -1,11 +1,10 @@
-"""Tool policies in bodies and answers; agents and organizations share them."""
+"""Tool policies in bodies; agents and organizations share them."""
 
-from typing import Annotated, TypedDict, cast
+from typing import Annotated
 
 from pydantic import Field
 
 from domain.errors import ServiceError, Violation, invalid
-from domain.policy.rule_json import policies_to_json
 from domain.policy.rules import (
     MAX_APPROVAL_TTL_S,
     MAX_COUNT,
@@ -56,25 +55,6 @@ PoliciesBody = Annotated[dict[str, ToolRuleBody], Field(max_length=MAX_RULES)]
 """Rules by tool name or glob."""
 
 
-class ToolRuleView(TypedDict, total=False):
-    """What a rule states."""
-
-    decision: str
-    on_block: str
-    allowed_params: list[str]
-    denied_params: list[str]
-    arguments_schema: dict[str, object]
-    max_results: int
-    max_calls: int
-    max_result_bytes: int
-    idempotent: bool
-    on_unknown_outcome: str
-    timeout_s: float
-    approval_ttl_s: float
-    allow_self_approval: bool
-    overridable: bool
-
-
 def policies_of(bodies: dict[str, ToolRuleBody]) -> ToolPolicies:
     """The policies. Raises INVALID `tool_policy_invalid` with everything that is wrong, by path in the body."""
     rules: list[tuple[str, ToolRule]] = []
@@ -91,11 +71,6 @@ def policies_of(bodies: dict[str, ToolRuleBody]) -> ToolPolicies:
     if wrong:
         raise invalid("tool_policy_invalid", "The tool policies are not valid.", *wrong)
     return policies
-
-
-def policies_view(policies: ToolPolicies) -> dict[str, ToolRuleView]:
-    """Policies as JSON."""
-    return cast("dict[str, ToolRuleView]", policies_to_json(policies))
 
 
 def _under(path: str, error: ServiceError) -> list[Violation]:

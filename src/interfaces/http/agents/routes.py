@@ -13,7 +13,8 @@ from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.tools.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
 from interfaces.http.agents.schemas import CreateAgentBody, UpdateAgentBody
 from interfaces.http.agents.views import AgentPage, AgentView, SavedAgentView, agent_view
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import AgentPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented

@@ -5,7 +5,7 @@ from typing import TypedDict
 from domain.agents.agent import Agent
 from domain.runs.limits import LimitSettings
 from domain.threads.message_json import timestamp
-from interfaces.http.tool_policies import ToolRuleView, policies_view
+from interfaces.http.tool_policy_views import ToolRuleView, policies_view
 
 
 class LimitsView(TypedDict):

@@ -12,7 +12,8 @@ from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.ids import ApiKeyId
 from interfaces.http.api_keys.schemas import CreateApiKeyBody
 from interfaces.http.api_keys.views import ApiKeyPage, CreatedApiKeyView, api_key_view, created_api_key_view
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import KeyPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest

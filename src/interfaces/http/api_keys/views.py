@@ -6,7 +6,7 @@ from typing import TypedDict
 from application.identity.create_api_key import CreatedApiKey
 from domain.identity.api_key import ApiKey
 from domain.threads.message_json import timestamp
-from interfaces.http.rates import RateLimitView, rate_limit_view
+from interfaces.http.rate_views import RateLimitView, rate_limit_view
 
 
 class ApiKeyView(TypedDict):

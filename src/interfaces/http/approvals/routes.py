@@ -15,7 +15,8 @@ from domain.approvals.approval import ApprovalState
 from domain.ids import ApprovalId, RunId
 from interfaces.http.approvals.schemas import DecisionBody
 from interfaces.http.approvals.views import ApprovalPage, ApprovalView, approval_view
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import ApprovalPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest

@@ -23,7 +23,8 @@ from interfaces.http.audit.views import (
     chain_report_view,
     exported_lines,
 )
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 

@@ -17,7 +17,8 @@ from interfaces.http.gateway_sessions.views import (
     gateway_session_view,
     opened_gateway_session_view,
 )
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import GatewaySessionPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest

@@ -1,21 +1,15 @@
-"""The `auth` of an MCP server in bodies and views. Its secrets are write-only, or given by the name of a secret."""
+"""The `auth` of an MCP server in bodies. Its secrets are write-only, or given by the name of a secret."""
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal, TypedDict, assert_never
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from application.mcp.authorization import AuthorizationRequest
 from domain.json_value import JsonObject
-from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
-from domain.threads.message_json import timestamp
+from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth
 from interfaces.http.bodies import Body, Strings
-from interfaces.http.secrets.references import (
-    HIDDEN,
-    WriteOnly,
-    WriteOnlyView,
-    write_only_view,
-)
+from interfaces.http.secrets.reference_views import HIDDEN
+from interfaces.http.secrets.references import WriteOnly
 
 _ISSUER = "The authorization server; by default the one that the MCP server names."
 _TYPE = frozenset({"type"})
@@ -97,54 +91,6 @@ AuthBody = Annotated[
 ]
 
 
-class AuthView(TypedDict, total=False):
-    """How Dragoman makes itself known to a server: `type`, and the fields of that type without secret values."""
-
-    type: str
-    header: str
-    token: WriteOnlyView
-    value: WriteOnlyView
-    client_id: str | None
-    client_secret: WriteOnlyView | None
-    scopes: list[str]
-    issuer: str | None
-
-
-class AuthorizationView(TypedDict):
-    """Where to send a person, until when."""
-
-    authorization_url: str
-    expires_at: str
-
-
-def authorization_view(request: AuthorizationRequest) -> AuthorizationView:
-    """It as JSON."""
-    return {"authorization_url": request.url, "expires_at": timestamp(request.expires_at)}
-
-
 def hidden_in(body: AuthBody) -> Iterator[str]:
     """The fields that hold what is only shown in place of a value."""
     return (f"auth.{name}" for name in ("token", "value", "client_secret") if getattr(body, name, None) == HIDDEN)
-
-
-def auth_view(auth: ServerAuth | None) -> AuthView | None:
-    """It as JSON."""
-    match auth:
-        case None:
-            return None
-        case BearerAuth():
-            return {"type": "bearer", "token": write_only_view(auth.token)}
-        case ApiKeyAuth():
-            return {"type": "api_key", "header": auth.header, "value": write_only_view(auth.value)}
-        case ClientCredentialsAuth() | AuthorizationCodeAuth():
-            is_code = isinstance(auth, AuthorizationCodeAuth)
-            secret = auth.client_secret
-            return {
-                "type": "oauth_authorization_code" if is_code else "oauth_client_credentials",
-                "client_id": auth.client_id,
-                "client_secret": None if secret is None else write_only_view(secret),
-                "scopes": [*auth.scopes],
-                "issuer": auth.issuer,
-            }
-        case _ as unreachable:
-            assert_never(unreachable)

@@ -24,7 +24,7 @@ from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpSe
 from application.mcp.uninstall_mcp_server import UninstallMcpServer, UninstallMcpServerCommand
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
-from interfaces.http.mcp_servers.auth import AuthorizationView, authorization_view
+from interfaces.http.mcp_servers.auth_views import AuthorizationView, authorization_view
 from interfaces.http.mcp_servers.schemas import (
     ApproveDefinitionBody,
     ImportBody,
@@ -48,7 +48,8 @@ from interfaces.http.mcp_servers.views import (
     status_view,
     tools_view,
 )
-from interfaces.http.paging import PageCursor, PageLimit, WholeLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit, WholeLimit
 from interfaces.http.paths import ServerPath, ToolPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented

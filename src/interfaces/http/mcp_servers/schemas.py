@@ -21,7 +21,8 @@ from domain.secrets.secret import SecretValue
 from interfaces.http.bodies import Body, Patch, Strings
 from interfaces.http.mcp_servers.auth import AuthBody, hidden_in
 from interfaces.http.rates import RateLimitBody
-from interfaces.http.secrets.references import HIDDEN, WriteOnly, secret_value
+from interfaces.http.secrets.reference_views import HIDDEN
+from interfaces.http.secrets.references import WriteOnly, secret_value
 
 _EXAMPLE: JsonObject = {"slug": "git", "kind": "custom", "command": "mcp-server-git", "args": ["--repository", "."]}
 _REMOTE_EXAMPLE: JsonObject = {

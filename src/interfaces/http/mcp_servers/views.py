@@ -12,10 +12,10 @@ from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
 from domain.mcp.server import McpServer
 from domain.threads.message_json import timestamp
 from domain.tools.names import model_facing_name
-from interfaces.http.mcp_servers.auth import AuthView, auth_view
-from interfaces.http.paging import cut
-from interfaces.http.rates import RateLimitView, rate_limit_view
-from interfaces.http.secrets.references import WriteOnlyView, write_only_view
+from interfaces.http.mcp_servers.auth_views import AuthView, auth_view
+from interfaces.http.page_views import cut
+from interfaces.http.rate_views import RateLimitView, rate_limit_view
+from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_view
 
 
 class McpServerView(TypedDict):

@@ -12,7 +12,8 @@ from application.model_providers.update_model_provider import UpdateModelProvide
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.model_providers.schemas import ModelProviderBody, UpdateModelProviderBody
 from interfaces.http.model_providers.views import ModelProviderPage, ModelProviderView, model_provider_view
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import ProviderPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented

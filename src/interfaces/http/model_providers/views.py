@@ -4,7 +4,7 @@ from typing import TypedDict
 
 from domain.model_providers.provider import ModelProvider
 from domain.threads.message_json import timestamp
-from interfaces.http.secrets.references import WriteOnlyView, write_only_view
+from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_view
 
 
 class ModelProviderView(TypedDict):

@@ -7,7 +7,7 @@ from domain.identity.organization import Organization
 from domain.threads.message_json import timestamp
 from interfaces.http.agents.views import LimitsView, limits_view
 from interfaces.http.api_keys.views import CreatedApiKeyView, created_api_key_view
-from interfaces.http.tool_policies import ToolRuleView, policies_view
+from interfaces.http.tool_policy_views import ToolRuleView, policies_view
 
 
 class OrganizationView(TypedDict):

@@ -22,7 +22,8 @@ from interfaces.http.organization.views import (
     created_organization_view,
     organization_view,
 )
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import OrganizationPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented

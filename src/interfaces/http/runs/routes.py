@@ -16,7 +16,8 @@ from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.errors import Violation, invalid
 from domain.ids import AgentId, RunId, ThreadId
 from domain.runs.run import RunStatus
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import RunPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest

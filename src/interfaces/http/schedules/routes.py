@@ -10,7 +10,8 @@ from application.schedules.delete_schedule import DeleteSchedule, DeleteSchedule
 from application.schedules.queries import GetSchedule, ListSchedules
 from application.schedules.update_schedule import UpdateSchedule
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import SchedulePath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented

@@ -1,15 +1,12 @@
-"""`{"secret": NAME}`: how a body says that a value is the one of a named secret, and how such a value is shown."""
+"""`{"secret": NAME}`: how a body says that a value is the one of a named secret."""
 
-from typing import Annotated, ClassVar, TypedDict
+from typing import Annotated, ClassVar
 
 from pydantic import Discriminator, Field, Tag
 
 from domain.json_value import JsonObject
 from domain.secrets.secret import SecretRef, SecretValue
 from interfaces.http.bodies import Body
-
-HIDDEN = "[hidden]"
-"""What is shown in place of a stored secret."""
 
 
 class SecretReference(Body):
@@ -36,20 +33,6 @@ WriteOnly = Annotated[
 """A value that is never shown again, or the name of one."""
 
 
-class SecretReferenceView(TypedDict):
-    """The value of a named secret."""
-
-    secret: str
-
-
-WriteOnlyView = str | SecretReferenceView
-
-
 def secret_value(given: str | SecretReference) -> SecretValue:
     """The value, or what stands for it."""
     return given.to_domain() if isinstance(given, SecretReference) else given
-
-
-def write_only_view(value: SecretValue) -> WriteOnlyView:
-    """The name of a secret is shown, a value never."""
-    return {"secret": value.name} if isinstance(value, SecretRef) else HIDDEN

@@ -10,7 +10,8 @@ from application.secrets.queries import ListSecrets
 from application.secrets.rotate_secret_key import RotateSecretKey, RotateSecretKeyCommand
 from application.secrets.set_secret import SetSecret, SetSecretCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import SecretPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest

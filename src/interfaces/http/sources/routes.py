@@ -19,7 +19,8 @@ from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.identity.role import Role
 from domain.ids import SourceId, ThreadId
 from domain.sources.source import Source, SourceKind
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import SourcePath, ThreadPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest

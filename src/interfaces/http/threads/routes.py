@@ -12,7 +12,8 @@ from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
 from application.threads.queries import GetThread, ListMessages, ListThreads
 from application.threads.release_thread import ReleaseThread, ReleaseThreadCommand
 from domain.ids import ThreadId
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import ThreadPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest

@@ -9,7 +9,8 @@ from litestar.params import QueryParameter
 
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand
 from application.tools.list_tools import ListTools, ListToolsCommand
-from interfaces.http.paging import PageCursor, WholeLimit, cut
+from interfaces.http.page_views import cut
+from interfaces.http.paging import PageCursor, WholeLimit
 from interfaces.http.paths import ToolNamePath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest

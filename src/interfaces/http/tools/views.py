@@ -8,7 +8,7 @@ from application.tools.list_tools import ToolListing
 from domain.policy.layers import Source, ToolPolicy
 from domain.policy.rule_json import rule_to_json
 from domain.threads.message_json import timestamp
-from interfaces.http.tool_policies import ToolRuleView
+from interfaces.http.tool_policy_views import ToolRuleView
 
 
 class ToolView(TypedDict):

@@ -13,7 +13,8 @@ from application.usage.ports import UsageFilter
 from application.usage.queries import GetUsage
 from domain.ids import AgentId
 from domain.usage.daily_usage import UsageKey
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.usage.views import UsagePage, usage_view

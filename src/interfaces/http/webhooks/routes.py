@@ -9,7 +9,8 @@ from application.webhooks.create_webhook_key import CreateWebhookKey, CreateWebh
 from application.webhooks.queries import ListWebhookDeliveries
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery, RetryWebhookDeliveryCommand
 from domain.ids import RunId, WebhookDeliveryId
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import RunPath, WebhookDeliveryPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest

@@ -15,7 +15,8 @@ from application.workflows.stop_workflow_run import StopWorkflowRun, StopWorkflo
 from domain.ids import WorkflowId, WorkflowRunId
 from domain.workflows.diagram import mermaid
 from domain.workflows.run import WorkflowRunStatus
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import WorkflowPath, WorkflowRunPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest

@@ -12,7 +12,8 @@ from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkfl
 from application.workflows.update_workflow import UpdateWorkflow, UpdateWorkflowCommand
 from application.workflows.validate_workflow import ValidateWorkflow, ValidateWorkflowCommand
 from domain.workflows.diagram import mermaid
-from interfaces.http.paging import PageCursor, PageLimit, page_view
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import WorkflowPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
