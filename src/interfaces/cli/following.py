@@ -7,10 +7,11 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 
 from domain.json_value import JsonObject
+from interfaces.cli.answers import parsed_as, read_as
 from interfaces.cli.api import ServerEvent, ServiceApi, path_to
 from interfaces.cli.failures import FAILED, REQUIRES_ACTION, CommandFailure, ConnectionLost, ServiceUnreachable
-from interfaces.cli.run_view import RunView
-from interfaces.cli.shapes import EventFields, Run, WaitedRun, parsed_as, read_as
+from interfaces.cli.run_display import EventFields, RunDisplay
+from interfaces.http.runs.views import RunView, RunWithMessagesView
 
 RECONNECTS = 5
 RECONNECT_PAUSE_S = 0.5
@@ -60,12 +61,12 @@ class Ending:
     """Where a run came to rest: `{run, messages}` as the service gave it, and the exit code that says so."""
 
     document: JsonObject
-    run: Run
+    run: RunView
     exit_code: int
 
 
 async def follow_to_rest(
-    api: ServiceApi, run_id: str, *, view: RunView, interruption: Interruption, after: str | None = None
+    api: ServiceApi, run_id: str, *, view: RunDisplay, interruption: Interruption, after: str | None = None
 ) -> Ending:
     """Show the run's events after `after` until it has ended or waits. A wish to stop cancels the run first."""
     following = asyncio.create_task(_show_events(api, run_id, view=view, after=after))
@@ -83,8 +84,8 @@ async def follow_to_rest(
             task.cancel()
         await asyncio.wait({following, asked})
     document = await api.get(path_to("runs", run_id, "wait"))
-    run = read_as(WaitedRun, document).run
-    return Ending(document=document, run=run, exit_code=exit_code_of(run.status, interruption.signal))
+    run = read_as(RunWithMessagesView, document)["run"]
+    return Ending(document=document, run=run, exit_code=exit_code_of(run["status"], interruption.signal))
 
 
 def exit_code_of(status: str, interrupted_by: signal.Signals | None) -> int:
@@ -123,12 +124,12 @@ async def events_of_run(api: ServiceApi, run_id: str, *, after: str | None) -> A
         await asyncio.sleep(RECONNECT_PAUSE_S * failures)
 
 
-async def _show_events(api: ServiceApi, run_id: str, *, view: RunView, after: str | None) -> None:
+async def _show_events(api: ServiceApi, run_id: str, *, view: RunDisplay, after: str | None) -> None:
     async with aclosing(events_of_run(api, run_id, after=after)) as events:
         async for event in events:
             view.show(event.type, parsed_as(EventFields, event.data))
 
 
-async def _cancel(api: ServiceApi, run_id: str, *, view: RunView) -> None:
+async def _cancel(api: ServiceApi, run_id: str, *, view: RunDisplay) -> None:
     view.remark(f"Cancelling {run_id} … (again to leave at once)")
     await api.post(path_to("runs", run_id, "cancel"))

@@ -3,8 +3,8 @@
 from types import TracebackType
 from typing import Self
 
-from interfaces.cli.shapes import InstallProgress
 from interfaces.cli.terminal import Terminal
+from interfaces.http.mcp_servers.views import InstallProgressView
 
 
 class InstallView:
@@ -16,13 +16,13 @@ class InstallView:
         self._step = ""
         self._bar = terminal.progress_bar(f"Installing {slug}") if terminal.is_interactive else None
 
-    def show(self, progress: InstallProgress) -> None:
+    def show(self, progress: InstallProgressView) -> None:
         """What is being done, and how much is done."""
         if self._bar is not None:
-            self._bar.update(progress.step, progress.percent)
-        elif progress.step != self._step:
-            self._terminal.note(f"{self._slug}: {progress.step}")
-        self._step = progress.step
+            self._bar.update(progress["step"], progress["percent"])
+        elif progress["step"] != self._step:
+            self._terminal.note(f"{self._slug}: {progress['step']}")
+        self._step = progress["step"]
 
     def __enter__(self) -> Self:
         if self._bar is not None:

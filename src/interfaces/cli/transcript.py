@@ -1,21 +1,59 @@
 """Messages and runs as text for people."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from domain.runs.limits import IncompleteReason
-from interfaces.cli.shapes import Elicitation, Message, Part, Run
+from interfaces.cli.answers import read_as
 from interfaces.cli.terminal import Terminal, one_line, short_json
+from interfaces.http.runs.views import RunView
+from interfaces.http.threads.views import MessageView
 
 _RESULT_LIMIT = 2000
 _INDENT = "  "
 
 
-def show_messages(terminal: Terminal, messages: list[Message]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elicitation:
+    """What a call's server asks: a form (`schema`), or a page to visit."""
+
+    message: str
+    schema: dict[str, object] | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of a message, of any kind: text, image, tool_use (perhaps with a question, or waiting for an approval) or
+    tool_result."""
+
+    type: str
+    text: str = ""
+    id: str = ""
+    name: str = ""
+    params: dict[str, object] = field(default_factory=dict)
+    malformed: str | None = None
+    elicitation: Elicitation | None = None
+    approval_id: str | None = None
+    expires_at: str = ""
+    reason: str = ""
+    tool_id: str = ""
+    tool_name: str = ""
+    result: str = ""
+    is_error: bool = False
+    media_type: str = ""
+
+
+def parts_of(message: MessageView) -> list[Part]:
+    """The parts of a message. Raises UnexpectedAnswer."""
+    return read_as(list[Part], message["content"])
+
+
+def show_messages(terminal: Terminal, messages: list[MessageView]) -> None:
     """A transcript: who spoke, what they said, which tools were called and what they answered."""
     for message in messages:
-        heading = f"{message.role}  {message.created_at}".rstrip()
-        terminal.styled(f"{heading}  {message.run_id}" if message.run_id else heading, style="bold")
-        for part in message.content:
+        heading = f"{message['role']}  {message['created_at']}".rstrip()
+        terminal.styled(f"{heading}  {message['run_id']}" if message["run_id"] else heading, style="bold")
+        for part in parts_of(message):
             for line in part_lines(part):
                 terminal.line(f"{_INDENT}{line}".rstrip())
         terminal.line()
@@ -45,51 +83,53 @@ def call_text(call: Part) -> str:
     return f"{call.name} {short_json(call.params) if call.malformed is None else one_line(call.malformed, 80)}"
 
 
-def incomplete_text(run: Run) -> str:
-    """Why the run is incomplete, the reason's name and words; no words for a reason that only a newer service knows."""
-    reason = run.incomplete_reason or ""
-    return f"{reason}: {IncompleteReason(reason).explanation}" if reason in set(IncompleteReason) else reason
+def incomplete_text(run: RunView) -> str:
+    """Why the run is incomplete, the reason's name and words."""
+    reason = run["incomplete_reason"]
+    return "" if reason is None else f"{reason}: {reason.explanation}"
 
 
-def provider_words(run: Run) -> str:
+def provider_words(run: RunView) -> str:
     """What the model provider said when it failed the run, on one line; empty if nothing is known."""
-    said = None if run.error is None else run.error.provider_error
-    return "" if said is None else one_line(str(said.get("message", "")), _RESULT_LIMIT)
+    said = None if run["error"] is None else run["error"].get("provider_error")
+    return "" if said is None else one_line(said["message"], _RESULT_LIMIT)
 
 
-def show_run(terminal: Terminal, run: Run) -> None:
+def show_run(terminal: Terminal, run: RunView) -> None:
     """A run's fields."""
-    usage = run.usage
+    usage = run["usage"]
+    cost = f", ${usage['cost_usd']:.4f}" if usage["cost_usd"] else ""
     terminal.fields(
         {
-            "run": run.id,
-            "status": run.status,
+            "run": run["id"],
+            "status": run["status"],
             "reason": incomplete_text(run),
-            "error": f"{run.error.code}: {one_line(run.error.detail)}" if run.error else "",
+            "error": f"{run['error']['code']}: {one_line(run['error']['detail'])}" if run["error"] else "",
             "provider said": provider_words(run),
-            "thread": run.thread_id,
-            "agent": f"{run.agent_id} version {run.agent_version}",
-            "created": run.created_at,
-            "started": run.started_at or "",
-            "finished": run.finished_at or "",
-            "attempts": str(run.attempt) if run.attempt > 1 else "",
-            "usage": f"{usage.turns} turns, {usage.tool_calls} tool calls, {usage.input_tokens} input and "
-            f"{usage.output_tokens} output tokens{f', ${usage.cost_usd:.4f}' if usage.cost_usd else ''}",
+            "thread": run["thread_id"],
+            "agent": f"{run['agent_id']} version {run['agent_version']}",
+            "created": run["created_at"],
+            "started": run["started_at"] or "",
+            "finished": run["finished_at"] or "",
+            "attempts": str(run["attempt"]) if run["attempt"] > 1 else "",
+            "usage": f"{usage['turns']} turns, {usage['tool_calls']} tool calls, {usage['input_tokens']} input and "
+            f"{usage['output_tokens']} output tokens{cost}",
         }
     )
 
 
-def show_pending(terminal: Terminal, run: Run) -> None:
+def show_pending(terminal: Terminal, run: RunView) -> None:
     """What a waiting run waits for, and the command that settles it. On stderr."""
-    terminal.note(f"The run {run.id} waits for:")
-    for call in run.pending:
+    terminal.note(f"The run {run['id']} waits for:")
+    pending = read_as(list[Part], run["pending"])
+    for call in pending:
         terminal.note(f"{_INDENT}{call_text(call)}  [{call.id}]")
         if call.elicitation is not None:
             terminal.note(f"{_INDENT}{_INDENT}{_question(call.elicitation)}")
         if call.approval_id is not None:
             terminal.note(f"{_INDENT}{_INDENT}needs an approval until {call.expires_at}: {one_line(call.reason, 300)}")
             terminal.note(f"{_INDENT}{_INDENT}dragoman approval decide {call.approval_id} --approve (or --deny)")
-    terminal.note(f"Go on with: dragoman run-resume {run.id} {' '.join(map(_settling, run.pending))}")
+    terminal.note(f"Go on with: dragoman run-resume {run['id']} {' '.join(map(_settling, pending))}")
 
 
 def _settling(call: Part) -> str:

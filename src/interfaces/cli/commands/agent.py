@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from interfaces.cli.agent_file import apply_agent, load_agent_file
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import Agent, entries_of, read_as
 from interfaces.cli.terminal import Terminal, short_json
+from interfaces.http.agents.views import AgentView, SavedAgentView
 
 agent_app = typer.Typer(help="Manage agents.", no_args_is_help=True, epilog="Example: dragoman agent apply guide.yaml")
 
@@ -26,9 +27,9 @@ def apply(
 
     async def applied(api: ServiceApi) -> None:
         result = await apply_agent(api, wanted)
-        agent = read_as(Agent, result.agent)
-        session.terminal.note(f"{agent.name} ({agent.id}): {_said(result.done, agent.version)}.")
-        for warning in agent.warnings:
+        agent = read_as(SavedAgentView, result.agent)
+        session.terminal.note(f"{agent['name']} ({agent['id']}): {_said(result.done, agent['version'])}.")
+        for warning in agent["warnings"]:
             session.terminal.note(f"Warning: {warning}{'' if warning.endswith('?') else '.'}")
         if as_json:
             session.terminal.json(result.agent)
@@ -58,15 +59,15 @@ def list_agents(context: typer.Context, as_json: JsonFlag = False) -> None:
             ("name", "id", "version", "model", "tools", "servers", "enabled"),
             [
                 (
-                    agent.name,
-                    agent.id,
-                    str(agent.version),
-                    agent.model,
-                    ", ".join(agent.tools),
-                    ", ".join(agent.mcp_servers),
-                    "yes" if agent.enabled else "no",
+                    agent["name"],
+                    agent["id"],
+                    str(agent["version"]),
+                    agent["model"],
+                    ", ".join(agent["tools"]),
+                    ", ".join(agent["mcp_servers"]),
+                    "yes" if agent["enabled"] else "no",
                 )
-                for agent in entries_of(Agent, page)
+                for agent in entries_of(AgentView, page)
             ],
             empty="There are no agents. Make one with `dragoman agent apply FILE`.",
         )
@@ -88,33 +89,33 @@ def show_agent(
         if as_json:
             session.terminal.json(document)
             return
-        _show(session.terminal, read_as(Agent, document))
+        _show(session.terminal, read_as(AgentView, document))
 
     session.perform(show)
 
 
-def _show(terminal: Terminal, agent: Agent) -> None:
-    limits = {name: value for name, value in agent.limits.items() if value is not None}
-    allowlist = agent.tool_allowlist
+def _show(terminal: Terminal, agent: AgentView) -> None:
+    limits = {name: value for name, value in agent["limits"].items() if value is not None}
+    allowlist = agent["tool_allowlist"]
     terminal.fields(
         {
-            "name": agent.name,
-            "id": agent.id,
-            "version": f"{agent.version}, of {agent.updated_at}",
-            "enabled": "yes" if agent.enabled else "no",
-            "model": agent.model,
-            "fallbacks": ", ".join(agent.fallback_models),
-            "tools": ", ".join(agent.tools),
-            "servers": ", ".join(agent.mcp_servers),
-            "agents": ", ".join(agent.agents),
-            "description": agent.description,
-            "canaries": ", ".join(token.id for token in agent.canary_tokens),
+            "name": agent["name"],
+            "id": agent["id"],
+            "version": f"{agent['version']}, of {agent['updated_at']}",
+            "enabled": "yes" if agent["enabled"] else "no",
+            "model": agent["model"],
+            "fallbacks": ", ".join(agent["fallback_models"]),
+            "tools": ", ".join(agent["tools"]),
+            "servers": ", ".join(agent["mcp_servers"]),
+            "agents": ", ".join(agent["agents"]),
+            "description": agent["description"],
+            "canaries": ", ".join(token["id"] for token in agent["canary_tokens"]),
             "allowlist": "" if allowlist is None else ", ".join(allowlist) or "nothing",
-            "policies": short_json(dict(agent.tool_policies), 1_000) if agent.tool_policies else "",
+            "policies": short_json(dict(agent["tool_policies"]), 1_000) if agent["tool_policies"] else "",
             "limits": short_json(limits, 200) if limits else "",
         }
     )
-    if agent.instructions:
+    if agent["instructions"]:
         terminal.line("instructions")
-        for line in agent.instructions.splitlines():
+        for line in agent["instructions"].splitlines():
             terminal.line(f"  {line}")

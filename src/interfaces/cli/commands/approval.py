@@ -1,17 +1,18 @@
 """`dragoman approval`: tool calls that wait for a person."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from domain.json_value import JsonObject
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import entries_of, read_as
 from interfaces.cli.terminal import short_json
+from interfaces.http.approvals.views import ApprovalView
 
 approval_app = typer.Typer(
     help="Approve or deny tool calls that wait for it.",
@@ -21,24 +22,6 @@ approval_app = typer.Typer(
 
 _ARGUMENTS_LIMIT = 100
 _STATES = ("pending", "approved", "denied", "expired", "stale", "cancelled")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
-    """A tool call that waits, or waited, for a person's word."""
-
-    id: str
-    state: str
-    tool: str
-    arguments: dict[str, object]
-    expires_at: str
-    edited_arguments: dict[str, object] | None = None
-    run_id: str | None = None
-
-    @property
-    def sent(self) -> dict[str, object]:
-        """The arguments that are sent if it is approved."""
-        return self.arguments if self.edited_arguments is None else self.edited_arguments
 
 
 @approval_app.command("list", epilog="Example: dragoman approval list --state pending --json")
@@ -67,14 +50,14 @@ def list_approvals(
             ("id", "state", "tool", "arguments", "run", "expires"),
             [
                 (
-                    entry.id,
-                    entry.state,
-                    entry.tool,
-                    short_json(entry.sent, _ARGUMENTS_LIMIT),
-                    entry.run_id or "",
-                    entry.expires_at,
+                    entry["id"],
+                    entry["state"],
+                    entry["tool"],
+                    short_json(_sent(entry), _ARGUMENTS_LIMIT),
+                    entry["run_id"] or "",
+                    entry["expires_at"],
                 )
-                for entry in entries_of(Approval, page)
+                for entry in entries_of(ApprovalView, page)
             ],
             empty="There are no such approvals." if wanted else "There are no approvals.",
         )
@@ -115,14 +98,22 @@ def decide_approval(
 
     async def decide(api: ServiceApi) -> None:
         document = await api.post(path_to("approvals", approval_id), body)
-        approval = read_as(Approval, document)
-        session.terminal.note(f"{approval.id} is {approval.state}: {approval.tool} {short_json(approval.sent)}")
-        if approval.run_id:
-            session.terminal.note(f"See how its run goes on with: dragoman run-show {approval.run_id}")
+        approval = read_as(ApprovalView, document)
+        session.terminal.note(
+            f"{approval['id']} is {approval['state']}: {approval['tool']} {short_json(_sent(approval))}"
+        )
+        if approval["run_id"]:
+            session.terminal.note(f"See how its run goes on with: dragoman run-show {approval['run_id']}")
         if as_json:
             session.terminal.json(document)
 
     session.perform(decide)
+
+
+def _sent(approval: ApprovalView) -> Mapping[str, object]:
+    """The arguments that are sent if it is approved."""
+    edited = approval["edited_arguments"]
+    return approval["arguments"] if edited is None else edited
 
 
 def _object(text: str) -> JsonObject:

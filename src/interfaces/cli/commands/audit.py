@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import Query, ServiceApi, listed, path_to
-from interfaces.cli.audit_shapes import BrokenLink, ChainReport
 from interfaces.cli.failures import FAILED, BadUsage
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import AuditEvent, Created, entries_of, read_as
 from interfaces.cli.terminal import duration
+from interfaces.http.audit.views import AuditEventView, BrokenLinkView, ChainReportView
+from interfaces.http.mcp_servers.views import McpServerView
 
 audit_app = typer.Typer(
     help="Read, export and verify the audit trail.",
@@ -68,7 +69,7 @@ class _Conditions:
         now = datetime.now(UTC)
         server_id = self.server
         if server_id is not None and not server_id.startswith("mcp_"):
-            server_id = read_as(Created, await api.get(path_to("mcp-servers", server_id))).id
+            server_id = read_as(McpServerView, await api.get(path_to("mcp-servers", server_id)))["id"]
         given = {
             "actor": self.actor,
             "resource": self.resource,
@@ -114,15 +115,15 @@ def list_events(
             ("time", "action", "actor", "resource", "run", "tool", "took"),
             [
                 (
-                    event.at,
-                    event.action,
-                    event.actor,
-                    event.resource,
-                    event.run_id or "",
-                    event.tool or "",
-                    "" if event.duration_ms is None else duration(event.duration_ms),
+                    event["at"],
+                    event["action"],
+                    event["actor"],
+                    event["resource"],
+                    event["run_id"] or "",
+                    event["tool"] or "",
+                    "" if event["duration_ms"] is None else duration(event["duration_ms"]),
                 )
-                for event in entries_of(AuditEvent, page)
+                for event in entries_of(AuditEventView, page)
             ],
             empty="There are no such audit events.",
         )
@@ -196,37 +197,37 @@ def verify_trail(context: typer.Context, as_json: JsonFlag = False) -> None:
 
     async def verify(api: ServiceApi) -> int:
         document = await api.get(path_to("audit-events", "verify"))
-        report = read_as(ChainReport, document)
+        report = read_as(ChainReportView, document)
         if as_json:
             session.terminal.json(document)
-            return 0 if report.ok else FAILED
+            return 0 if report["ok"] else FAILED
         session.terminal.fields(
             {
-                "checked": f"{report.checked} events, through number {report.sealed_through}",
-                "pruned": f"through number {report.pruned_through}" if report.pruned_through else "",
-                "unsealed": f"{report.unsealed} events" if report.unsealed else "",
-                "sealed late": f"{report.sealed_late} events" if report.sealed_late else "",
+                "checked": f"{report['checked']} events, through number {report['sealed_through']}",
+                "pruned": f"through number {report['pruned_through']}" if report["pruned_through"] else "",
+                "unsealed": f"{report['unsealed']} events" if report["unsealed"] else "",
+                "sealed late": f"{report['sealed_late']} events" if report["sealed_late"] else "",
             }
         )
-        if report.first_broken is not None:
-            session.terminal.line(f"The audit trail is broken: {_in_words(report.first_broken)}.")
-        for unknown in report.unknown_keys:
+        if report["first_broken"] is not None:
+            session.terminal.line(f"The audit trail is broken: {_in_words(report['first_broken'])}.")
+        for unknown in report["unknown_keys"]:
             session.terminal.line(
-                f"{unknown.links} events were sealed with the key {unknown.key_id}, which is not known: give the secret key"
+                f"{unknown['links']} events were sealed with the key {unknown['key_id']}, which is not known: give the secret key"
                 " of that time as well (DRAGOMAN_SECRET_KEY, after a comma), and verify again."
             )
-        if report.ok:
+        if report["ok"]:
             session.terminal.line("The audit trail is as it was written.")
-        return 0 if report.ok else FAILED
+        return 0 if report["ok"] else FAILED
 
     session.perform(verify)
 
 
-def _in_words(broken: BrokenLink) -> str:
+def _in_words(broken: BrokenLinkView) -> str:
     """`number 7 (aud_…) was edited`."""
-    number = "" if broken.number is None else f"number {broken.number}"
-    named = f"{number} ({broken.event_id})" if number and broken.event_id else number or broken.event_id or ""
-    return _PROBLEMS.get(broken.problem, "{} is wrong").format(named)
+    number = "" if broken["number"] is None else f"number {broken['number']}"
+    named = f"{number} ({broken['event_id']})" if number and broken["event_id"] else number or broken["event_id"] or ""
+    return _PROBLEMS.get(broken["problem"], "{} is wrong").format(named)
 
 
 _PROBLEMS = {
@@ -250,8 +251,8 @@ async def _events(api: ServiceApi, query: Query, actions: list[str], limit: int)
     for action in actions:
         page = await listed(api, path, {**query, "action": action}, limit=limit)
         more = page["next_cursor"] or more
-        for event, document in zip(entries_of(AuditEvent, page), _documents(page), strict=True):
-            found[event.id] = (event.at, document)
+        for event, document in zip(entries_of(AuditEventView, page), _documents(page), strict=True):
+            found[event["id"]] = (event["at"], document)
     newest = sorted(found.values(), key=lambda entry: entry[0], reverse=True)
     data: list[JsonValue] = [document for _, document in newest[:limit]]
     return {"data": data, "next_cursor": more if len(newest) <= limit else "more"}

@@ -1,38 +1,21 @@
 """`dragoman gateway`: sessions that open the tools of an agent, a run, or nodes of a workflow run to MCP clients outside."""
 
-from dataclasses import dataclass, field
 from typing import Annotated
 
 import typer
 
 from domain.json_value import JsonObject
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import entries_of, read_as
+from interfaces.http.gateway_sessions.views import GatewaySessionView, OpenedGatewaySessionView
 
 gateway_app = typer.Typer(
     help="Open an agent's tools to MCP clients.",
     no_args_is_help=True,
     epilog="Example: dragoman gateway open --agent researcher",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GatewaySession:
-    """A session; `token` and `url` are there once, when it was just opened."""
-
-    id: str
-    agent_id: str
-    run_id: str | None = None
-    workflow_run_id: str | None = None
-    node_ids: list[str] | None = None
-    names: str = ""
-    created_at: str = ""
-    expires_at: str = ""
-    revoked_at: str | None = None
-    url: str | None = None
-    token: str = field(default="", repr=False)
 
 
 @gateway_app.command("open", epilog="Example: dragoman gateway open --agent researcher --ttl 86400")
@@ -85,12 +68,12 @@ def open_session(
         if as_json:
             session.terminal.json(document)
             return
-        new = read_as(GatewaySession, document)
-        where = f" at {new.url}" if new.url is not None else " (run `dragoman serve` for its address)"
+        new = read_as(OpenedGatewaySessionView, document)
+        where = f" at {new['url']}" if new["url"] is not None else " (run `dragoman serve` for its address)"
         session.terminal.note(
-            f"Opened the session {new.id}{where} until {new.expires_at}. Its token is shown this once:"
+            f"Opened the session {new['id']}{where} until {new['expires_at']}. Its token is shown this once:"
         )
-        session.terminal.line(new.token)
+        session.terminal.line(new["token"])
 
     session.perform(opened)
 
@@ -109,14 +92,14 @@ def list_sessions(context: typer.Context, as_json: JsonFlag = False) -> None:
             ("id", "agent", "run", "names", "opened", "ends"),
             [
                 (
-                    one.id,
-                    one.agent_id,
-                    one.run_id or one.workflow_run_id or "",
-                    one.names,
-                    one.created_at,
-                    f"revoked {one.revoked_at}" if one.revoked_at else one.expires_at,
+                    one["id"],
+                    one["agent_id"],
+                    one["run_id"] or one["workflow_run_id"] or "",
+                    one["names"],
+                    one["created_at"],
+                    f"revoked {one['revoked_at']}" if one["revoked_at"] else one["expires_at"],
                 )
-                for one in entries_of(GatewaySession, page)
+                for one in entries_of(GatewaySessionView, page)
             ],
             empty="There are no gateway sessions.",
         )

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.failures import BadUsage
-from interfaces.cli.identity_shapes import ApiKey
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import entries_of, read_as
+from interfaces.http.api_keys.views import ApiKeyView, CreatedApiKeyView
 
 key_app = typer.Typer(
     help="Manage API keys.", no_args_is_help=True, epilog="Example: dragoman key create ci --role runner"
@@ -51,9 +51,9 @@ def create_key(
         if as_json:
             session.terminal.json(document)
             return
-        key = read_as(ApiKey, document)
-        session.terminal.note(f"Created the key {key.id} with the role {key.role}. Its token is shown this once:")
-        session.terminal.line(key.token)
+        key = read_as(CreatedApiKeyView, document)
+        session.terminal.note(f"Created the key {key['id']} with the role {key['role']}. Its token is shown this once:")
+        session.terminal.line(key["token"])
 
     session.perform(create)
 
@@ -72,14 +72,14 @@ def list_keys(context: typer.Context, as_json: JsonFlag = False) -> None:
             ("id", "name", "role", "created", "last used", "ends"),
             [
                 (
-                    key.id,
-                    key.name,
-                    f"{key.role}, platform" if key.platform else key.role,
-                    key.created_at,
-                    key.last_used_at or "never",
-                    f"revoked {key.revoked_at}" if key.revoked_at else key.expires_at or "",
+                    key["id"],
+                    key["name"],
+                    f"{key['role']}, platform" if key["platform"] else key["role"],
+                    key["created_at"],
+                    key["last_used_at"] or "never",
+                    f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"] or "",
                 )
-                for key in entries_of(ApiKey, page)
+                for key in entries_of(ApiKeyView, page)
             ],
             empty="There are no keys.",
         )

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, values_and_secrets
 from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
@@ -17,9 +18,14 @@ from interfaces.cli.commands.mcp_install import (
     uninstall_server,
 )
 from interfaces.cli.failures import FAILED, BadUsage
-from interfaces.cli.mcp_view import show_difference, show_outcome, show_server, show_tools
+from interfaces.cli.mcp_view import is_quarantined, reached_by, show_difference, show_outcome, show_server, show_tools
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import McpServer, McpStatus, McpTestOutcome, McpTools, entries_of, read_as
+from interfaces.http.mcp_servers.views import (
+    McpServerToolsView,
+    McpServerView,
+    ServerStatusView,
+    TestResultView,
+)
 
 mcp_app = typer.Typer(
     help="Manage MCP servers.", no_args_is_help=True, epilog="Example: dragoman mcp add time -- mcp-server-time"
@@ -171,10 +177,10 @@ def add_server(
 
     async def add(api: ServiceApi) -> None:
         document = await api.post(path_to("mcp-servers"), body)
-        server = read_as(McpServer, document)
+        server = read_as(McpServerView, document)
         is_installed = package is not None or path is not None
         following = "Install it: dragoman mcp install" if is_installed else "See whether it works: dragoman mcp test"
-        session.terminal.note(f"Registered {server.slug} ({server.id}). {following} {server.slug}")
+        session.terminal.note(f"Registered {server['slug']} ({server['id']}). {following} {server['slug']}")
         if as_json:
             session.terminal.json(document)
 
@@ -223,15 +229,15 @@ def list_servers(context: typer.Context, as_json: JsonFlag = False) -> None:
             ("slug", "id", "kind", "reached by", "isolation", "trusted", "enabled"),
             [
                 (
-                    server.slug,
-                    server.id,
-                    server.kind,
-                    server.reached_by,
-                    server.isolation,
-                    "yes" if server.trusted else "no",
-                    "yes" if server.enabled else "no",
+                    server["slug"],
+                    server["id"],
+                    server["kind"],
+                    reached_by(server),
+                    server["isolation"],
+                    "yes" if server["trusted"] else "no",
+                    "yes" if server["enabled"] else "no",
                 )
-                for server in entries_of(McpServer, page)
+                for server in entries_of(McpServerView, page)
             ],
             empty="There are no MCP servers. Register one with `dragoman mcp add`.",
         )
@@ -250,7 +256,7 @@ def show_one(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> N
         if as_json:
             session.terminal.json({**document, "status": status})
             return
-        show_server(session.terminal, read_as(McpServer, document), read_as(McpStatus, status))
+        show_server(session.terminal, read_as(McpServerView, document), read_as(ServerStatusView, status))
 
     session.perform(show)
 
@@ -273,7 +279,7 @@ def list_tools(
         if as_json:
             session.terminal.json(document)
             return
-        show_tools(session.terminal, slug, read_as(McpTools, document))
+        show_tools(session.terminal, slug, read_as(McpServerToolsView, document))
 
     session.perform(show)
 
@@ -302,22 +308,22 @@ def approve_tools(
         raise BadUsage("--digest belongs to one TOOL.")
 
     async def approve(api: ServiceApi) -> None:
-        found = read_as(McpTools, await api.get(path_to("mcp-servers", slug, "tools"))).data
-        named = [entry for entry in found if entry.name == tool]
+        found = read_as(McpServerToolsView, await api.get(path_to("mcp-servers", slug, "tools")))["data"]
+        named = [entry for entry in found if entry["name"] == tool]
         if tool is not None and not named:
             raise BadUsage(f"{slug} lists no tool {tool!r}.")
-        meant = [entry for entry in (named or found) if entry.is_quarantined]
+        meant = [entry for entry in (named or found) if is_quarantined(entry)]
         answers: list[JsonValue] = []
         for entry in meant:
             if not as_json:
                 show_difference(session.terminal, entry)
             if tool is not None or everything:
-                path = path_to("mcp-servers", slug, "tools", entry.name, "approve")
+                path = path_to("mcp-servers", slug, "tools", entry["name"], "approve")
                 # What was shown is what is approved.
-                answers.append(await api.post(path, {"digest": digest or entry.digest}))
-                session.terminal.note(f"Approved {entry.name}.")
+                answers.append(await api.post(path, {"digest": digest or entry["digest"]}))
+                session.terminal.note(f"Approved {entry['name']}.")
             else:
-                answers.append({"name": entry.name, "digest": entry.digest, "diff": entry.diff})
+                answers.append({"name": entry["name"], "digest": entry["digest"], "diff": entry.get("diff", "")})
         if as_json:
             session.terminal.json({"data": answers})
         elif not meant:
@@ -333,12 +339,12 @@ def run_test(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> N
 
     async def test(api: ServiceApi) -> int:
         document = await api.post(path_to("mcp-servers", slug, "test"))
-        outcome = read_as(McpTestOutcome, document)
+        outcome = read_as(TestResultView, document)
         if as_json:
             session.terminal.json(document)
         else:
             show_outcome(session.terminal, slug, outcome)
-        return 0 if outcome.ok else FAILED
+        return 0 if outcome["ok"] else FAILED
 
     session.perform(test)
 

@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject
+from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import Authorization, read_as
+from interfaces.http.mcp_servers.auth_views import AuthorizationView
 
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.")]
 
@@ -23,9 +24,9 @@ def authorize_server(context: typer.Context, slug: Slug, as_json: JsonFlag = Fal
         if as_json:
             session.terminal.json(document)
             return
-        authorization = read_as(Authorization, document)
-        session.terminal.note(f"Open this in a browser before {authorization.expires_at}:")
-        session.terminal.line(authorization.authorization_url)
+        authorization = read_as(AuthorizationView, document)
+        session.terminal.note(f"Open this in a browser before {authorization['expires_at']}:")
+        session.terminal.line(authorization["authorization_url"])
 
     session.perform(authorize)
 

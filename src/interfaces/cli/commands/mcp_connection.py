@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
+from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.mcp_view import show_tools
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import McpStatus, McpTools, read_as
+from interfaces.http.mcp_servers.views import McpServerToolsView, ServerStatusView
 
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.")]
 
@@ -19,9 +20,9 @@ def connect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False
 
     async def connect(api: ServiceApi) -> None:
         document = await api.post(path_to("mcp-servers", slug, "connect"))
-        status = read_as(McpStatus, document)
-        tools = "" if status.tool_count is None else f" with {status.tool_count} tools"
-        session.terminal.note(f"{slug} is {status.state}{tools}.")
+        status = read_as(ServerStatusView, document)
+        tools = "" if status["tool_count"] is None else f" with {status['tool_count']} tools"
+        session.terminal.note(f"{slug} is {status['state']}{tools}.")
         if as_json:
             session.terminal.json(document)
 
@@ -34,7 +35,7 @@ def disconnect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = Fa
 
     async def disconnect(api: ServiceApi) -> None:
         document = await api.post(path_to("mcp-servers", slug, "disconnect"))
-        session.terminal.note(f"{slug} is {read_as(McpStatus, document).state}.")
+        session.terminal.note(f"{slug} is {read_as(ServerStatusView, document)['state']}.")
         if as_json:
             session.terminal.json(document)
 
@@ -50,6 +51,6 @@ def refresh_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False
         if as_json:
             session.terminal.json(document)
             return
-        show_tools(session.terminal, slug, read_as(McpTools, document))
+        show_tools(session.terminal, slug, read_as(McpServerToolsView, document))
 
     session.perform(refresh)

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.failures import FAILED, BadUsage, CommandFailure
 from interfaces.cli.install_view import InstallView
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import ImportedEntry, McpStatus, entries_of, read_as
+from interfaces.http.mcp_servers.views import ImportedEntryView, ServerStatusView
 
 Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.")]
 
@@ -27,18 +28,18 @@ def install_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False
     async def install(api: ServiceApi) -> None:
         document = await api.post(path_to("mcp-servers", slug, "install"))
         with InstallView(session.terminal, slug) as view:
-            while (status := read_as(McpStatus, document)).state == "installing":
-                if status.install is not None:
-                    view.show(status.install)
+            while (status := read_as(ServerStatusView, document))["state"] == "installing":
+                if status["install"] is not None:
+                    view.show(status["install"])
                 await asyncio.sleep(POLL_S)
                 document = await api.get(path_to("mcp-servers", slug, "status"))
-        if status.installed_version is None:
+        if status["installed_version"] is None:
             raise CommandFailure(
-                f"{slug} was not installed: {status.last_error or 'the installation was stopped.'} "
+                f"{slug} was not installed: {status['last_error'] or 'the installation was stopped.'} "
                 f"`dragoman mcp logs {slug}` shows what was printed."
             )
         session.terminal.note(
-            f"Installed {slug} {status.installed_version}. See whether it works: dragoman mcp test {slug}"
+            f"Installed {slug} {status['installed_version']}. See whether it works: dragoman mcp test {slug}"
         )
         if as_json:
             session.terminal.json(document)
@@ -91,22 +92,22 @@ def import_servers(
 
     async def import_all(api: ServiceApi) -> int:
         document = await api.post(path_to("mcp-servers", "import"), body)
-        entries = entries_of(ImportedEntry, document)
+        entries = entries_of(ImportedEntryView, document)
         if as_json:
             session.terminal.json(document)
         else:
             session.terminal.table(
                 ("name", "slug", "outcome", "kind", "remarks"),
                 [
-                    (entry.name, entry.slug, entry.outcome, entry.kind or "", "; ".join(entry.remarks))
+                    (entry["name"], entry["slug"], entry["outcome"], entry["kind"] or "", "; ".join(entry["remarks"]))
                     for entry in entries
                 ],
                 empty=f"There are no servers in {file}.",
             )
         for entry in entries:
-            if entry.needs_install:
-                session.terminal.note(f"{entry.slug} has to be installed: dragoman mcp install {entry.slug}")
-        return FAILED if entries and all(entry.outcome == "skipped" for entry in entries) else 0
+            if entry["needs_install"]:
+                session.terminal.note(f"{entry['slug']} has to be installed: dragoman mcp install {entry['slug']}")
+        return FAILED if entries and all(entry["outcome"] == "skipped" for entry in entries) else 0
 
     session.perform(import_all)
 

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.failures import BadUsage
-from interfaces.cli.identity_shapes import ApiKey, Organization
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import entries_of, read_as
+from interfaces.http.api_keys.views import CreatedApiKeyView
+from interfaces.http.organization.views import CreatedOrganizationView, OrganizationView
 
 org_app = typer.Typer(
     help="Manage organizations (needs a platform key) and the settings of one's own.",
@@ -33,11 +34,11 @@ def create_organization(
         if as_json:
             session.terminal.json(document)
             return
-        organization = read_as(Organization, document)
+        organization = read_as(CreatedOrganizationView, document)
         session.terminal.note(
-            f"Created {organization.name} ({organization.id}). The token of its admin is shown this once:"
+            f"Created {organization['name']} ({organization['id']}). The token of its admin is shown this once:"
         )
-        session.terminal.line("" if organization.admin_key is None else organization.admin_key.token)
+        session.terminal.line(organization["admin_key"]["token"])
 
     session.perform(create)
 
@@ -56,12 +57,12 @@ def list_organizations(context: typer.Context, as_json: JsonFlag = False) -> Non
             ("id", "name", "MCP", "created"),
             [
                 (
-                    organization.id,
-                    organization.name,
-                    "on" if organization.mcp_enabled else "off",
-                    organization.created_at,
+                    organization["id"],
+                    organization["name"],
+                    "on" if organization["mcp_enabled"] else "off",
+                    organization["created_at"],
                 )
-                for organization in entries_of(Organization, page)
+                for organization in entries_of(OrganizationView, page)
             ],
             empty="There are no organizations.",
         )
@@ -93,8 +94,8 @@ def set_organization(
         if as_json:
             session.terminal.json(document)
             return
-        organization = read_as(Organization, document)
-        session.terminal.note(f"{organization.name} ({organization.id}) is at version {organization.version}.")
+        organization = read_as(OrganizationView, document)
+        session.terminal.note(f"{organization['name']} ({organization['id']}) is at version {organization['version']}.")
 
     session.perform(change)
 
@@ -114,9 +115,9 @@ def create_organization_key(
         if as_json:
             session.terminal.json(document)
             return
-        key = read_as(ApiKey, document)
-        session.terminal.note(f"Created the admin key {key.id} of {org}. Its token is shown this once:")
-        session.terminal.line(key.token)
+        key = read_as(CreatedApiKeyView, document)
+        session.terminal.note(f"Created the admin key {key['id']} of {org}. Its token is shown this once:")
+        session.terminal.line(key["token"])
 
     session.perform(create)
 

@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.failures import BadUsage
-from interfaces.cli.identity_shapes import ModelProvider
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import entries_of, read_as
+from interfaces.http.model_providers.views import ModelProviderView
 
 provider_app = typer.Typer(
     help="Manage the organization's model providers.",
@@ -59,9 +59,9 @@ def add_provider(
         if as_json:
             session.terminal.json(document)
             return
-        provider = read_as(ModelProvider, document)
+        provider = read_as(ModelProviderView, document)
         session.terminal.note(
-            f"Added {provider.name} at {provider.base_url}. Its models are named {provider.name}:MODEL."
+            f"Added {provider['name']} at {provider['base_url']}. Its models are named {provider['name']}:MODEL."
         )
 
     session.perform(add)
@@ -80,8 +80,8 @@ def list_providers(context: typer.Context, as_json: JsonFlag = False) -> None:
         session.terminal.table(
             ("name", "kind", "base URL", "key", "created"),
             [
-                (provider.name, provider.kind, provider.base_url, _key(provider), provider.created_at)
-                for provider in entries_of(ModelProvider, page)
+                (provider["name"], provider["kind"], provider["base_url"], _key(provider), provider["created_at"])
+                for provider in entries_of(ModelProviderView, page)
             ],
             empty="There are no model providers of the organization's own. Add one with `dragoman provider add NAME`.",
         )
@@ -101,11 +101,11 @@ def delete_provider(context: typer.Context, name: Name) -> None:
     session.perform(delete)
 
 
-def _key(provider: ModelProvider) -> str:
-    match provider.api_key:
+def _key(provider: ModelProviderView) -> str:
+    match provider["api_key"]:
         case None:
             return "none"
         case str():
             return "stored"
         case reference:
-            return f"secret {reference.get('secret', '')}"
+            return f"secret {reference['secret']}"

@@ -8,12 +8,14 @@ import typer
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.agent_file import AppliedAgent, apply_agent, change_agent, is_agent_file, load_agent_file
+from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.failures import ApiProblem, BadUsage
-from interfaces.cli.run_view import LiveRunView, PlainRunView, RunView
+from interfaces.cli.run_display import LiveRunDisplay, PlainRunDisplay, RunDisplay
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import Agent, Created, read_as
 from interfaces.cli.terminal import Terminal
+from interfaces.http.agents.views import AgentView
+from interfaces.http.runs.views import RunView
 
 DEFAULT_AGENT = "cli"
 _INSTRUCTIONS = "Answer the user. Use your tools where they help."
@@ -71,8 +73,9 @@ def run(
         with stopped_by_signals() as interruption:
             path = path_to("runs") if thread_id is None else path_to("threads", thread_id, "runs")
             created = await api.post(path, body, headers={"Idempotency-Key": uuid4().hex})
-            run_id = read_as(Created, created).id
-            view.remark(f"{run_id} on {created.get('thread_id')}")
+            run = read_as(RunView, created)
+            run_id = run["id"]
+            view.remark(f"{run_id} on {run['thread_id']}")
             ending = await follow_to_rest(api, run_id, view=view, interruption=interruption)
         view.finish(ending.run)
         if as_json:
@@ -82,11 +85,11 @@ def run(
     session.perform(perform, worker=True)
 
 
-def view_for(terminal: Terminal, *, as_json: bool) -> RunView:
+def view_for(terminal: Terminal, *, as_json: bool) -> RunDisplay:
     """Live for a person who watches, else plain; with --json, stdout is kept for the document."""
     if terminal.is_interactive and not as_json:
-        return LiveRunView(terminal)
-    return PlainRunView(terminal, answer=not as_json)
+        return LiveRunDisplay(terminal)
+    return PlainRunDisplay(terminal, answer=not as_json)
 
 
 async def _default_agent(api: ServiceApi, model: str | None, servers: list[str]) -> AppliedAgent:
@@ -108,7 +111,9 @@ async def _default_agent(api: ServiceApi, model: str | None, servers: list[str])
 
 
 def _say_applied(terminal: Terminal, applied: AppliedAgent) -> str:
-    agent = read_as(Agent, applied.agent)
-    servers = ", ".join(agent.mcp_servers) or "none"
-    terminal.note(f"Agent {agent.name} {applied.done}: version {agent.version}, {agent.model}, MCP servers: {servers}")
-    return agent.id
+    agent = read_as(AgentView, applied.agent)
+    servers = ", ".join(agent["mcp_servers"]) or "none"
+    terminal.note(
+        f"Agent {agent['name']} {applied.done}: version {agent['version']}, {agent['model']}, MCP servers: {servers}"
+    )
+    return agent["id"]

@@ -6,14 +6,15 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.commands.run import view_for
 from interfaces.cli.failures import BadUsage
-from interfaces.cli.identity_shapes import CancelledRuns
+from interfaces.cli.run_display import EventFields
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import EventNumber, Run, WaitedRun, entries_of, read_as
 from interfaces.cli.terminal import short_json
 from interfaces.cli.transcript import show_messages, show_pending, show_run
+from interfaces.http.runs.views import CancelledRunsView, RunView, RunWithMessagesView
 
 RunId = Annotated[str, typer.Argument(metavar="ID", help="The run's id, run_….")]
 
@@ -36,16 +37,16 @@ def run_show(
         if as_json:
             session.terminal.json(document if log is None else {**document, "events": log["data"]})
             return
-        waited = read_as(WaitedRun, document)
-        show_run(session.terminal, waited.run)
+        waited = read_as(RunWithMessagesView, document)
+        show_run(session.terminal, waited["run"])
         session.terminal.line()
-        show_messages(session.terminal, waited.messages)
+        show_messages(session.terminal, waited["messages"])
         if log is not None:
             session.terminal.table(
                 ("seq", "time", "event", "data"), [_event_row(event) for event in _objects(log)], empty="No events."
             )
-        if waited.run.status == "requires_action":
-            show_pending(session.terminal, waited.run)
+        if waited["run"]["status"] == "requires_action":
+            show_pending(session.terminal, waited["run"])
 
     session.perform(show)
 
@@ -97,8 +98,8 @@ def _cancel_many(context: typer.Context, target: JsonObject, *, as_json: bool) -
         if as_json:
             session.terminal.json(document)
             return
-        done = read_as(CancelledRuns, document)
-        session.terminal.note(f"Cancelled {done.cancelled} runs; {done.stopping} more are stopping.")
+        done = read_as(CancelledRunsView, document)
+        session.terminal.note(f"Cancelled {done['cancelled']} runs; {done['stopping']} more are stopping.")
 
     session.perform(cancel, worker=True)
 
@@ -107,12 +108,12 @@ def _cancel_one(context: typer.Context, run_id: str, *, as_json: bool) -> None:
     session = session_of(context)
 
     async def cancel(api: ServiceApi) -> None:
-        before = read_as(Run, await api.get(path_to("runs", run_id)))
+        before = read_as(RunView, await api.get(path_to("runs", run_id)))
         await api.post(path_to("runs", run_id, "cancel"))
         document = await api.get(path_to("runs", run_id, "wait"), {"timeout_s": 15})
-        run = read_as(WaitedRun, document).run
-        had_ended = before.status == run.status != "cancelled"
-        session.terminal.note(f"{run.id} {'had already ended' if had_ended else 'is'}: {run.status}")
+        run = read_as(RunWithMessagesView, document)["run"]
+        had_ended = before["status"] == run["status"] != "cancelled"
+        session.terminal.note(f"{run['id']} {'had already ended' if had_ended else 'is'}: {run['status']}")
         if as_json:
             session.terminal.json(document)
 
@@ -164,7 +165,7 @@ def run_resume(
         from interfaces.cli.following import follow_to_rest, stopped_by_signals
 
         view = view_for(session.terminal, as_json=as_json)
-        so_far = entries_of(EventNumber, await listed(api, path_to("runs", run_id, "events")))
+        so_far = entries_of(EventFields, await listed(api, path_to("runs", run_id, "events")))
         with stopped_by_signals() as interruption:
             await api.post(path_to("runs", run_id, "resume"), body)
             after = str(so_far[-1].seq) if so_far else None

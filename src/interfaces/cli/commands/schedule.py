@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.failures import BadUsage
-from interfaces.cli.schedule_shapes import Schedule
 from interfaces.cli.session import JsonFlag, Session, session_of
-from interfaces.cli.shapes import entries_of, read_as
+from interfaces.http.schedules.views import ScheduleView
 
 _EXAMPLE = (
     'dragoman schedule add morning --cron "0 7 * * MON-FRI" --timezone Europe/Lisbon --agent guide'
@@ -101,14 +101,14 @@ def list_schedules(context: typer.Context, as_json: JsonFlag = False) -> None:
             ("name", "cron", "zone", "next", "last run", "trouble"),
             [
                 (
-                    schedule.name,
-                    schedule.cron,
-                    schedule.timezone,
+                    schedule["name"],
+                    schedule["cron"],
+                    schedule["timezone"],
                     _next(schedule),
-                    schedule.last_run_id or "",
-                    "" if schedule.last_error is None else schedule.last_error.code,
+                    schedule["last_run_id"] or "",
+                    "" if schedule["last_error"] is None else schedule["last_error"]["code"],
                 )
-                for schedule in entries_of(Schedule, page)
+                for schedule in entries_of(ScheduleView, page)
             ],
             empty="There are no schedules. Add one with `dragoman schedule add NAME`.",
         )
@@ -126,25 +126,25 @@ def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = F
         if as_json:
             session.terminal.json(document)
             return
-        found = read_as(Schedule, document)
-        error = found.last_error
+        found = read_as(ScheduleView, document)
+        error = found["last_error"]
         session.terminal.fields(
             {
-                "id": found.id,
-                "name": found.name,
-                "cron": found.cron,
-                "time zone": found.timezone,
-                "agent": found.agent_id,
-                "thread": found.thread_id or "a new one each time",
-                "model": found.model or "",
-                "busy thread": found.multitask_strategy,
-                "missed fires": found.missed,
+                "id": found["id"],
+                "name": found["name"],
+                "cron": found["cron"],
+                "time zone": found["timezone"],
+                "agent": found["agent_id"],
+                "thread": found["thread_id"] or "a new one each time",
+                "model": found["model"] or "",
+                "busy thread": found["multitask_strategy"],
+                "missed fires": found["missed"],
                 "next": _next(found),
-                "last fired": found.last_fired_at or "",
-                "last run": found.last_run_id or "",
-                "trouble": "" if error is None else f"{error.at} {error.code}: {error.detail}",
-                "version": str(found.version),
-                "created": found.created_at,
+                "last fired": found["last_fired_at"] or "",
+                "last run": found["last_run_id"] or "",
+                "trouble": "" if error is None else f"{error['at']} {error['code']}: {error['detail']}",
+                "version": str(found["version"]),
+                "created": found["created_at"],
             }
         )
 
@@ -203,12 +203,12 @@ def _say(session: Session, document: JsonObject, done: str, *, as_json: bool) ->
     if as_json:
         session.terminal.json(document)
         return
-    schedule = read_as(Schedule, document)
-    session.terminal.note(f"{done} {schedule.name} ({schedule.id}). Next: {_next(schedule)}.")
+    schedule = read_as(ScheduleView, document)
+    session.terminal.note(f"{done} {schedule['name']} ({schedule['id']}). Next: {_next(schedule)}.")
 
 
-def _next(schedule: Schedule) -> str:
-    return schedule.next_fire_at or ("never" if schedule.enabled else "paused")
+def _next(schedule: ScheduleView) -> str:
+    return schedule["next_fire_at"] or ("never" if schedule["enabled"] else "paused")
 
 
 def _field(entry: str) -> tuple[str, JsonValue]:

@@ -1,14 +1,14 @@
 """`dragoman secret`: named secrets, and the key they are encrypted with."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.failures import BadUsage, CommandFailure
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import entries_of, read_as
+from interfaces.http.secrets.views import RotationView, SecretView
 
 secret_app = typer.Typer(
     help="Manage named secrets.",
@@ -17,23 +17,6 @@ secret_app = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help='The secret\'s name; {"secret": NAME} refers to it.')]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Secret:
-    """A named secret without its value."""
-
-    name: str
-    created_at: str = ""
-    updated_at: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rotation:
-    """A step of a key rotation."""
-
-    reencrypted: int
-    remaining: int
 
 
 @secret_app.command(
@@ -49,7 +32,7 @@ def set_secret(context: typer.Context, name: Name, as_json: JsonFlag = False) ->
 
     async def put(api: ServiceApi) -> None:
         document = await api.post(path_to("secrets"), {"name": name, "value": value})
-        session.terminal.note(f"Set {read_as(Secret, document).name}.")
+        session.terminal.note(f"Set {read_as(SecretView, document)['name']}.")
         if as_json:
             session.terminal.json(document)
 
@@ -68,7 +51,7 @@ def list_secrets(context: typer.Context, as_json: JsonFlag = False) -> None:
             return
         session.terminal.table(
             ("name", "created", "changed"),
-            [(secret.name, secret.created_at, secret.updated_at) for secret in entries_of(Secret, page)],
+            [(secret["name"], secret["created_at"], secret["updated_at"]) for secret in entries_of(SecretView, page)],
             empty="There are no secrets. Store one with `dragoman secret set NAME`.",
         )
 
@@ -96,13 +79,13 @@ def rotate(context: typer.Context, as_json: JsonFlag = False) -> None:
     async def step_by_step(api: ServiceApi) -> None:
         total = 0
         while True:
-            done = read_as(Rotation, await api.post(path_to("secrets", "rotate")))
-            total += done.reencrypted
-            if done.remaining == 0:
+            done = read_as(RotationView, await api.post(path_to("secrets", "rotate")))
+            total += done["reencrypted"]
+            if done["remaining"] == 0:
                 break
-            if done.reencrypted == 0:
-                raise CommandFailure(f"{done.remaining} values could not be encrypted anew. Try again.")
-            session.terminal.note(f"Encrypted {total} values anew, {done.remaining} remain.")
+            if done["reencrypted"] == 0:
+                raise CommandFailure(f"{done['remaining']} values could not be encrypted anew. Try again.")
+            session.terminal.note(f"Encrypted {total} values anew, {done['remaining']} remain.")
         if as_json:
             session.terminal.json({"reencrypted": total})
         else:

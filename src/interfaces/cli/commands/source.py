@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from domain.sources.source import MAX_SOURCE_BYTES
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import Source, entries_of, read_as
+from interfaces.http.sources.views import SourceView
 
 source_app = typer.Typer(
     help="Give threads files to search and to compute with.",
@@ -37,8 +38,8 @@ def add_source(
         if as_json:
             session.terminal.json(document)
             return
-        source = read_as(Source, document)
-        session.terminal.note(f"Added {source.name} as {source.id}: {source.kind}, {_searchable(source)}.")
+        source = read_as(SourceView, document)
+        session.terminal.note(f"Added {source['name']} as {source['id']}: {source['kind']}, {_searchable(source)}.")
 
     session.perform(add)
 
@@ -56,8 +57,15 @@ def list_sources(context: typer.Context, thread_id: Thread, as_json: JsonFlag = 
         session.terminal.table(
             ("id", "name", "kind", "bytes", "search", "added"),
             [
-                (source.id, source.name, source.kind, str(source.size), _searchable(source), source.created_at)
-                for source in entries_of(Source, page)
+                (
+                    source["id"],
+                    source["name"],
+                    source["kind"],
+                    str(source["size"]),
+                    _searchable(source),
+                    source["created_at"],
+                )
+                for source in entries_of(SourceView, page)
             ],
             empty=f"The thread {thread_id} has no files.",
         )
@@ -88,7 +96,7 @@ def _content_of(file: Path) -> bytes:
         raise BadUsage(f"{file} cannot be read: {exc.strerror}.") from exc
 
 
-def _searchable(source: Source) -> str:
-    if source.problem is not None:
-        return source.problem.rstrip(".")
-    return "searchable" if source.searchable else "not searchable"
+def _searchable(source: SourceView) -> str:
+    if source["problem"] is not None:
+        return source["problem"].rstrip(".")
+    return "searchable" if source["searchable"] else "not searchable"

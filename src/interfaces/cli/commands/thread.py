@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import Message, Thread, entries_of, read_as
 from interfaces.cli.transcript import show_messages
+from interfaces.http.threads.views import MessageView, ThreadView
 
 thread_app = typer.Typer(
     help="Read threads, and release them.", no_args_is_help=True, epilog="Example: dragoman thread show thr_0123"
@@ -34,13 +35,13 @@ def show_thread(
         if as_json:
             session.terminal.json({**thread, "messages": page["data"]})
             return
-        quarantine = read_as(Thread, thread).quarantine
+        quarantine = read_as(ThreadView, thread)["quarantine"]
         if quarantine is not None:
             session.terminal.note(
-                f"In quarantine since {quarantine.at}: run {quarantine.run_id} was halted by the canary token "
-                f"{quarantine.canary_id}. Release it with `dragoman thread release {thread_id}`."
+                f"In quarantine since {quarantine['at']}: run {quarantine['run_id']} was halted by the canary token "
+                f"{quarantine['canary_id']}. Release it with `dragoman thread release {thread_id}`."
             )
-        messages = entries_of(Message, page)
+        messages = entries_of(MessageView, page)
         show_messages(session.terminal, messages)
         if not messages:
             session.terminal.note(f"The thread {thread_id} has no messages.")

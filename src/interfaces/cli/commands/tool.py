@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import ListedTool, entries_of, read_as
 from interfaces.cli.terminal import Terminal, one_line, short_json
-from interfaces.cli.tool_shapes import ExplainedLayer, ExplainedTool
+from interfaces.http.tools.views import ExplanationView, LayerView, ToolView
 
 _DESCRIPTION_LIMIT = 80
 _RULE_LIMIT = 200
@@ -43,13 +43,13 @@ def list_tools(
             ("name", "type", "server", "health", "description"),
             [
                 (
-                    tool.name,
-                    tool.type,
-                    tool.server or "",
-                    tool.health or "",
-                    one_line(tool.description, _DESCRIPTION_LIMIT),
+                    tool["name"],
+                    tool["type"],
+                    tool["server"] or "",
+                    tool["health"] or "",
+                    one_line(tool["description"], _DESCRIPTION_LIMIT),
                 )
-                for tool in entries_of(ListedTool, page)
+                for tool in entries_of(ToolView, page)
             ],
             empty="There are no tools. Register an MCP server with `dragoman mcp add`.",
         )
@@ -72,23 +72,25 @@ def explain_tool(
         if as_json:
             session.terminal.json(document)
             return
-        _show(session.terminal, read_as(ExplainedTool, document))
+        _show(session.terminal, read_as(ExplanationView, document))
 
     session.perform(show)
 
 
-def _show(terminal: Terminal, tool: ExplainedTool) -> None:
-    terminal.line(f"{tool.name}, for {tool.agent} (version {tool.agent_version}): {tool.standing.replace('_', ' ')}")
-    for reason in tool.reasons:
+def _show(terminal: Terminal, tool: ExplanationView) -> None:
+    terminal.line(
+        f"{tool['name']}, for {tool['agent']} (version {tool['agent_version']}): {tool['standing'].replace('_', ' ')}"
+    )
+    for reason in tool["reasons"]:
         terminal.line(f"  {reason}")
     terminal.table(
         ("layer", "allowlist", "rule", "says"),
-        [row for layer in tool.layers for row in _rows(layer)],
+        [row for layer in tool["layers"] for row in _rows(layer)],
         empty="No layer says anything.",
     )
 
 
-def _rows(layer: ExplainedLayer) -> list[tuple[str, str, str, str]]:
-    allowlist = {None: "none", True: "has it", False: "lacks it"}[layer.in_allowlist]
-    rules = [(pattern, short_json(rule, _RULE_LIMIT)) for pattern, rule in layer.rules.items()] or [("none", "")]
-    return [(layer.layer, allowlist, pattern, said) for pattern, said in rules]
+def _rows(layer: LayerView) -> list[tuple[str, str, str, str]]:
+    allowlist = {None: "none", True: "has it", False: "lacks it"}[layer["in_allowlist"]]
+    rules = [(pattern, short_json(rule, _RULE_LIMIT)) for pattern, rule in layer["rules"].items()] or [("none", "")]
+    return [(layer["layer"], allowlist, pattern, said) for pattern, said in rules]

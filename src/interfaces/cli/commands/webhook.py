@@ -1,49 +1,19 @@
 """`dragoman webhook`: announcements of runs on their way, and the key that signs them."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import entries_of, read_as
+from interfaces.http.webhooks.views import CreatedWebhookKeyView, WebhookDeliveryView
 
 webhook_app = typer.Typer(
     help="See and repeat announcements of runs; sign them with a new key.",
     no_args_is_help=True,
     epilog="Example: dragoman webhook list run_0123",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """One event of a run on its way to a receiver."""
-
-    id: str
-    event: str
-    receiver: str
-    state: str
-    attempts: int
-    last_error: str | None = None
-    next_attempt_at: str | None = None
-    delivered_at: str | None = None
-
-    @property
-    def outlook(self) -> str:
-        """What happens next, or what has."""
-        if self.delivered_at:
-            return f"delivered {self.delivered_at}"
-        next_one = f"next attempt {self.next_attempt_at}" if self.next_attempt_at else ""
-        return "; ".join(part for part in (self.last_error, next_one) if part)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SigningKey:
-    """A new signing key; its secret is shown this once."""
-
-    secret: str
-    former_signs_until: str | None = None
 
 
 @webhook_app.command("list", epilog="Example: dragoman webhook list run_0123 --json")
@@ -63,8 +33,15 @@ def list_deliveries(
         session.terminal.table(
             ("id", "event", "receiver", "state", "attempts", ""),
             [
-                (entry.id, entry.event, entry.receiver, entry.state, str(entry.attempts), entry.outlook)
-                for entry in entries_of(Delivery, page)
+                (
+                    entry["id"],
+                    entry["event"],
+                    entry["receiver"],
+                    entry["state"],
+                    str(entry["attempts"]),
+                    _outlook(entry),
+                )
+                for entry in entries_of(WebhookDeliveryView, page)
             ],
             empty="Nothing was announced of this run: it has no webhook, or has neither ended nor waited yet.",
         )
@@ -83,8 +60,8 @@ def retry(
 
     async def send(api: ServiceApi) -> None:
         document = await api.post(path_to("webhook-deliveries", delivery_id, "retry"))
-        delivery = read_as(Delivery, document)
-        session.terminal.note(f"{delivery.id} is sent again: {delivery.event} to {delivery.receiver}.")
+        delivery = read_as(WebhookDeliveryView, document)
+        session.terminal.note(f"{delivery['id']} is sent again: {delivery['event']} to {delivery['receiver']}.")
         if as_json:
             session.terminal.json(document)
 
@@ -98,13 +75,21 @@ def make_key(context: typer.Context, as_json: JsonFlag = False) -> None:
 
     async def make(api: ServiceApi) -> None:
         document = await api.post(path_to("organization", "webhook-key"))
-        key = read_as(SigningKey, document)
+        key = read_as(CreatedWebhookKeyView, document)
         session.terminal.note("A new key signs webhooks from now on. It is shown this once:")
         if as_json:
             session.terminal.json(document)
         else:
-            session.terminal.line(key.secret)
-        if key.former_signs_until:
-            session.terminal.note(f"The key before it signs as well until {key.former_signs_until}.")
+            session.terminal.line(key["secret"])
+        if key["former_signs_until"]:
+            session.terminal.note(f"The key before it signs as well until {key['former_signs_until']}.")
 
     session.perform(make)
+
+
+def _outlook(delivery: WebhookDeliveryView) -> str:
+    """What happens next, or what has."""
+    if delivery["delivered_at"]:
+        return f"delivered {delivery['delivered_at']}"
+    next_one = f"next attempt {delivery['next_attempt_at']}" if delivery["next_attempt_at"] else ""
+    return "; ".join(part for part in (delivery["last_error"], next_one) if part)

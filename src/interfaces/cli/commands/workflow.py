@@ -1,6 +1,5 @@
 """`dragoman workflow`: graphs of agents, tools and steps."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -8,13 +7,14 @@ import typer
 
 from domain.json_value import JsonObject
 from domain.workflows.definition_json import NAME_KEYS
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.commands.workflow_runs import answer_node, cancel_run, list_runs, run_workflow, show_run
 from interfaces.cli.definition_file import load_definition
 from interfaces.cli.failures import FAILED, ApiProblem, UnexpectedAnswer
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import entries_of, read_as
 from interfaces.cli.terminal import Terminal
+from interfaces.http.workflows.views import PlannedNodeView, SavedWorkflowView, ValidationView, WorkflowView
 
 workflow_app = typer.Typer(
     help="Manage and run workflows.", no_args_is_help=True, epilog="Example: dragoman workflow apply answers.yaml"
@@ -34,50 +34,6 @@ FileArgument = Annotated[
 WorkflowArgument = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name or id.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """What is wrong, or odd, and where."""
-
-    message: str
-    path: str = ""
-    code: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedNode:
-    """A node as it is executed."""
-
-    id: str
-    kind: str
-    mode: str = "normal"
-    after: list[str] = field(default_factory=list)
-    connected_tool_node_ids: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workflow:
-    """A workflow at one version."""
-
-    id: str
-    name: str
-    version: int = 1
-    updated_at: str = ""
-    nodes: list[dict[str, object]] = field(default_factory=list)
-    edges: list[dict[str, object]] = field(default_factory=list)
-    plan: list[PlannedNode] | None = None
-    warnings: list[Fault] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
-    """What saving a workflow would say."""
-
-    valid: bool
-    errors: list[Fault] = field(default_factory=list)
-    warnings: list[Fault] = field(default_factory=list)
-    plan: list[PlannedNode] | None = None
-
-
 @workflow_app.command("apply", epilog="Example: dragoman workflow apply answers.yaml")
 def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False) -> None:
     """Create the workflow of a file, or make it what the file says, as a new version."""
@@ -86,10 +42,10 @@ def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False)
 
     async def applied(api: ServiceApi) -> None:
         document, done = await _applied(api, wanted)
-        workflow = read_as(Workflow, document)
-        session.terminal.note(f"{workflow.name} ({workflow.id}): {done}, version {workflow.version}.")
-        for warning in workflow.warnings:
-            session.terminal.note(f"Warning: {warning.message}")
+        workflow = read_as(SavedWorkflowView, document)
+        session.terminal.note(f"{workflow['name']} ({workflow['id']}): {done}, version {workflow['version']}.")
+        for warning in workflow["warnings"]:
+            session.terminal.note(f"Warning: {warning['message']}")
         if as_json:
             session.terminal.json(document)
 
@@ -104,20 +60,20 @@ def validate(context: typer.Context, file: FileArgument, as_json: JsonFlag = Fal
 
     async def told(api: ServiceApi) -> int:
         document = await api.post(path_to("workflows", "validate"), wanted)
-        validation = read_as(Validation, document)
+        validation = read_as(ValidationView, document)
         if as_json:
             session.terminal.json(document)
         else:
-            for fault in validation.errors:
-                session.terminal.line(f"{fault.path}: {fault.message}")
-            for warning in validation.warnings:
-                session.terminal.note(f"Warning: {warning.message}")
-            if validation.valid:
-                _show_plan(session.terminal, validation.plan)
-        count = len(validation.errors)
+            for fault in validation["errors"]:
+                session.terminal.line(f"{fault['path']}: {fault['message']}")
+            for warning in validation["warnings"]:
+                session.terminal.note(f"Warning: {warning['message']}")
+            if validation["valid"]:
+                _show_plan(session.terminal, validation["plan"])
+        count = len(validation["errors"])
         faults = "1 error." if count == 1 else f"{count} errors."
-        session.terminal.note("The workflow is valid." if validation.valid else faults)
-        return 0 if validation.valid else FAILED
+        session.terminal.note("The workflow is valid." if validation["valid"] else faults)
+        return 0 if validation["valid"] else FAILED
 
     session.perform(told)
 
@@ -136,14 +92,14 @@ def list_workflows(context: typer.Context, as_json: JsonFlag = False) -> None:
             ("name", "id", "version", "nodes", "edges", "changed"),
             [
                 (
-                    workflow.name,
-                    workflow.id,
-                    str(workflow.version),
-                    str(len(workflow.nodes)),
-                    str(len(workflow.edges)),
-                    workflow.updated_at,
+                    workflow["name"],
+                    workflow["id"],
+                    str(workflow["version"]),
+                    str(len(workflow["nodes"])),
+                    str(len(workflow["edges"])),
+                    workflow["updated_at"],
                 )
-                for workflow in entries_of(Workflow, page)
+                for workflow in entries_of(WorkflowView, page)
             ],
             empty="There are no workflows. Make one with `dragoman workflow apply FILE`.",
         )
@@ -172,11 +128,11 @@ def show_workflow(
         if as_json:
             session.terminal.json(document)
             return
-        found = read_as(Workflow, document)
+        found = read_as(WorkflowView, document)
         session.terminal.fields(
-            {"name": found.name, "id": found.id, "version": f"{found.version}, of {found.updated_at}"}
+            {"name": found["name"], "id": found["id"], "version": f"{found['version']}, of {found['updated_at']}"}
         )
-        _show_plan(session.terminal, found.plan)
+        _show_plan(session.terminal, found["plan"])
 
     session.perform(show)
 
@@ -212,16 +168,16 @@ async def _applied(api: ServiceApi, wanted: JsonObject) -> tuple[JsonObject, str
     return changed, "unchanged" if changed.get("version") == version else "updated"
 
 
-def _show_plan(terminal: Terminal, plan: list[PlannedNode] | None) -> None:
+def _show_plan(terminal: Terminal, plan: list[PlannedNodeView] | None) -> None:
     terminal.table(
         ("node", "kind", "mode", "after", "tools"),
         [
             (
-                node.id,
-                node.kind,
-                node.mode,
-                ", ".join(node.after),
-                (", ".join(node.connected_tool_node_ids) or "none") if node.kind == "agent" else "",
+                node["id"],
+                node["kind"],
+                node["mode"],
+                ", ".join(node["after"]),
+                (", ".join(node["connected_tool_node_ids"]) or "none") if node["kind"] == "agent" else "",
             )
             for node in plan or []
         ],

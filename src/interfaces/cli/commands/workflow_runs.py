@@ -7,27 +7,15 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServerEvent, ServiceApi, listed, path_to
 from interfaces.cli.failures import FAILED, REQUIRES_ACTION, BadUsage, UnexpectedAnswer
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.shapes import Failure, entries_of, read_as
 from interfaces.cli.terminal import Terminal, short_json
+from interfaces.http.workflow_runs.views import PendingView, WorkflowRunOutlineView, WorkflowRunView
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a workflow run.")]
 _SHOWN = 300
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRun:
-    """A node of a run."""
-
-    node_id: str
-    status: str
-    attempt: int = 0
-    output: object = None
-    error: Failure | None = None
-    run_id: str | None = None
-    started_at: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,31 +37,6 @@ class Asked:
     calls: list[Call] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
-    """A node that waits: for a person, or because its agent's run does."""
-
-    node_id: str
-    run_id: str | None = None
-    asked: Asked = field(default_factory=Asked)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkflowRun:
-    """A run of a workflow."""
-
-    id: str
-    workflow_id: str
-    workflow_version: int
-    status: str
-    output: object = None
-    error: Failure | None = None
-    failed_node: str | None = None
-    pending: list[Pending] = field(default_factory=list)
-    nodes: list[NodeRun] = field(default_factory=list)
-    created_at: str = ""
-
-
 def run_workflow(
     context: typer.Context,
     workflow: Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name or id.")],
@@ -87,9 +50,9 @@ def run_workflow(
     body: JsonObject = {} if given is None else {"input": _json_or_text(given)}
 
     async def followed(api: ServiceApi) -> int:
-        started = read_as(WorkflowRun, await api.post(path_to("workflows", workflow, "runs"), body))
-        session.terminal.note(f"Workflow run {started.id}.")
-        return await _follow(api, session.terminal, started.id, as_json=as_json)
+        started = read_as(WorkflowRunView, await api.post(path_to("workflows", workflow, "runs"), body))
+        session.terminal.note(f"Workflow run {started['id']}.")
+        return await _follow(api, session.terminal, started["id"], as_json=as_json)
 
     session.perform(followed, worker=True)
 
@@ -118,8 +81,8 @@ def cancel_run(context: typer.Context, run: RunArgument) -> None:
     session = session_of(context)
 
     async def cancel(api: ServiceApi) -> None:
-        stopped = read_as(WorkflowRun, await api.post(path_to("workflow-runs", run, "cancel")))
-        session.terminal.note(f"Workflow run {run}: {stopped.status}.")
+        stopped = read_as(WorkflowRunView, await api.post(path_to("workflow-runs", run, "cancel")))
+        session.terminal.note(f"Workflow run {run}: {stopped['status']}.")
 
     session.perform(cancel)
 
@@ -136,8 +99,8 @@ def list_runs(context: typer.Context, as_json: JsonFlag = False) -> None:
         session.terminal.table(
             ("run", "workflow", "version", "status", "created"),
             [
-                (run.id, run.workflow_id, str(run.workflow_version), run.status, run.created_at)
-                for run in entries_of(WorkflowRun, page)
+                (run["id"], run["workflow_id"], str(run["workflow_version"]), run["status"], run["created_at"])
+                for run in entries_of(WorkflowRunOutlineView, page)
             ],
             empty="No workflow has been run. Run one with `dragoman workflow run NAME`.",
         )
@@ -165,7 +128,7 @@ def show_run(
         if as_json:
             session.terminal.json(document)
             return
-        _show(session.terminal, read_as(WorkflowRun, document))
+        _show(session.terminal, read_as(WorkflowRunView, document))
 
     session.perform(show)
 
@@ -175,12 +138,12 @@ async def _follow(api: ServiceApi, terminal: Terminal, run_id: str, *, as_json: 
         if event.type != "end":
             _tell(terminal, event)
     document = await api.get(path_to("workflow-runs", run_id))
-    run = read_as(WorkflowRun, document)
+    run = read_as(WorkflowRunView, document)
     if as_json:
         terminal.json(document)
     else:
         _show_end(terminal, run)
-    return {"completed": 0, "requires_action": REQUIRES_ACTION}.get(run.status, FAILED)
+    return {"completed": 0, "requires_action": REQUIRES_ACTION}.get(run["status"], FAILED)
 
 
 async def _last_seq(api: ServiceApi, run_id: str) -> str | None:
@@ -201,57 +164,60 @@ def _tell(terminal: Terminal, event: ServerEvent) -> None:
     terminal.note(f"{event.type}{said}{reason}")
 
 
-def _show_end(terminal: Terminal, run: WorkflowRun) -> None:
-    if run.status == "completed":
-        terminal.line(run.output if isinstance(run.output, str) else json.dumps(run.output, ensure_ascii=False))
+def _show_end(terminal: Terminal, run: WorkflowRunView) -> None:
+    if run["status"] == "completed":
+        terminal.line(
+            run["output"] if isinstance(run["output"], str) else json.dumps(run["output"], ensure_ascii=False)
+        )
         return
-    for pending in run.pending:
-        _tell_pending(terminal, run.id, pending)
-    if run.error is not None:
-        terminal.note(f"The workflow run failed at {run.failed_node or 'its start'}: {run.error.detail}")
+    for pending in run["pending"]:
+        _tell_pending(terminal, run["id"], pending)
+    if run["error"] is not None:
+        terminal.note(f"The workflow run failed at {run['failed_node'] or 'its start'}: {run['error']['detail']}")
 
 
-def _tell_pending(terminal: Terminal, run_id: str, pending: Pending) -> None:
-    if pending.run_id is None:
-        schema = "" if pending.asked.schema is None else f" {_short(pending.asked.schema)}"
-        terminal.note(f"{pending.node_id} asks: {_short(pending.asked.prompt)}{schema}")
-        terminal.note(f"Answer with `dragoman workflow answer {run_id} {pending.node_id} ANSWER`.")
-    for call in pending.asked.calls:
+def _tell_pending(terminal: Terminal, run_id: str, pending: PendingView) -> None:
+    asked = read_as(Asked, pending["asked"])
+    if pending["run_id"] is None:
+        schema = "" if asked.schema is None else f" {_short(asked.schema)}"
+        terminal.note(f"{pending['node_id']} asks: {_short(asked.prompt)}{schema}")
+        terminal.note(f"Answer with `dragoman workflow answer {run_id} {pending['node_id']} ANSWER`.")
+    for call in asked.calls:
         said = f"{call.name} {_short(call.params)}"
         if call.approval_id is not None:
-            terminal.note(f"{pending.node_id} needs an approval: {said}")
+            terminal.note(f"{pending['node_id']} needs an approval: {said}")
             terminal.note(f"Decide with `dragoman approval decide {call.approval_id} --approve`, or --deny.")
         else:
-            terminal.note(f"{pending.node_id} waits for the call {call.id}: {said}")
-            terminal.note(f"Settle it with `dragoman run-resume {pending.run_id}`; `--help` says how.")
+            terminal.note(f"{pending['node_id']} waits for the call {call.id}: {said}")
+            terminal.note(f"Settle it with `dragoman run-resume {pending['run_id']}`; `--help` says how.")
 
 
-def _show(terminal: Terminal, run: WorkflowRun) -> None:
+def _show(terminal: Terminal, run: WorkflowRunView) -> None:
     terminal.fields(
         {
-            "run": run.id,
-            "workflow": f"{run.workflow_id}, version {run.workflow_version}",
-            "status": run.status,
-            "output": "" if run.output is None else _short(run.output),
-            "error": "" if run.error is None else f"{run.failed_node or ''} {run.error.detail}".strip(),
+            "run": run["id"],
+            "workflow": f"{run['workflow_id']}, version {run['workflow_version']}",
+            "status": run["status"],
+            "output": "" if run["output"] is None else _short(run["output"]),
+            "error": "" if run["error"] is None else f"{run['failed_node'] or ''} {run['error']['detail']}".strip(),
         }
     )
     terminal.table(
         ("node", "status", "attempt", "run", "output or error"),
         [
             (
-                node.node_id,
-                node.status,
-                str(node.attempt),
-                node.run_id or "",
-                _short(node.output) if node.error is None else node.error.detail,
+                node["node_id"],
+                node["status"],
+                str(node["attempt"]),
+                node["run_id"] or "",
+                _short(node["output"]) if node["error"] is None else node["error"]["detail"],
             )
-            for node in sorted(run.nodes, key=lambda node: (node.started_at is None, node.started_at or ""))
+            for node in sorted(run["nodes"], key=lambda node: (node["started_at"] is None, node["started_at"] or ""))
         ],
         empty="Nothing has happened yet.",
     )
-    for pending in run.pending:
-        _tell_pending(terminal, run.id, pending)
+    for pending in run["pending"]:
+        _tell_pending(terminal, run["id"], pending)
 
 
 def _short(value: object) -> str:

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Callable, Iterator
 
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
 from interfaces.cli.diagnosis.reach import shown_address
 from interfaces.cli.failures import ApiProblem, CommandFailure
-from interfaces.cli.shapes import Agent, McpServer, McpStatus, McpTestOutcome, McpTool, entries_of, read_as
+from interfaces.cli.mcp_view import is_quarantined
 from interfaces.cli.terminal import duration
+from interfaces.http.agents.views import AgentView
+from interfaces.http.mcp_servers.views import McpServerView, PinnedToolView, ServerStatusView, TestResultView
 
 _SERVERS_AT_ONCE = 4
 _TO_DO = {
@@ -29,31 +32,31 @@ async def readiness_finding(api: ServiceApi) -> Finding:
 
 async def agent_findings(api: ServiceApi, *, without_key: frozenset[str]) -> list[Finding]:
     """Agents whose models have no key here. `without_key` are the providers that need one and have none."""
-    agents = entries_of(Agent, await listed(api, path_to("agents")))
+    agents = entries_of(AgentView, await listed(api, path_to("agents")))
     return [
         problem(
             "agent",
-            f"{agent.name} uses {model}, and there is no key for {provider}",
+            f"{agent['name']} uses {model}, and there is no key for {provider}",
             f"Set {provider.upper()}_API_KEY for the service, or give the agent another model.",
         )
         for agent in agents
-        if agent.enabled
-        for model in (agent.model, *agent.fallback_models)
+        if agent["enabled"]
+        for model in (agent["model"], *agent["fallback_models"])
         if (provider := model.partition(":")[0]) in without_key
     ]
 
 
 async def server_findings(api: ServiceApi, *, remark: Callable[[str], None]) -> list[Finding]:
     """The test of every enabled MCP server, a few at a time."""
-    servers = entries_of(McpServer, await listed(api, path_to("mcp-servers")))
+    servers = entries_of(McpServerView, await listed(api, path_to("mcp-servers")))
     places = asyncio.Semaphore(_SERVERS_AT_ONCE)
 
-    async def tested(server: McpServer) -> Finding:
-        if not server.enabled:
-            return well(f"mcp server {server.slug}", "disabled")
+    async def tested(server: McpServerView) -> Finding:
+        if not server["enabled"]:
+            return well(f"mcp server {server['slug']}", "disabled")
         async with places:
-            remark(f"Testing the MCP server {server.slug} …")
-            return await _server_finding(api, server.slug)
+            remark(f"Testing the MCP server {server['slug']} …")
+            return await _server_finding(api, server["slug"])
 
     return list(await asyncio.gather(*(tested(server) for server in servers)))
 
@@ -61,26 +64,26 @@ async def server_findings(api: ServiceApi, *, remark: Callable[[str], None]) -> 
 async def _server_finding(api: ServiceApi, slug: str) -> Finding:
     check = f"mcp server {slug}"
     try:
-        status = read_as(McpStatus, await api.get(path_to("mcp-servers", slug, "status")))
-        if (advice := _TO_DO.get(status.state)) is not None:
-            return problem(check, status.state.replace("_", " "), advice.format(slug=slug))
-        outcome = read_as(McpTestOutcome, await api.post(path_to("mcp-servers", slug, "test")))
+        status = read_as(ServerStatusView, await api.get(path_to("mcp-servers", slug, "status")))
+        if (advice := _TO_DO.get(status["state"])) is not None:
+            return problem(check, status["state"].replace("_", " "), advice.format(slug=slug))
+        outcome = read_as(TestResultView, await api.post(path_to("mcp-servers", slug, "test")))
     except CommandFailure as failure:
         return problem(check, failure.message, f"See `dragoman mcp show {slug}`.")
-    if not outcome.ok:
-        detail = outcome.error.detail if outcome.error else "it does not work"
+    if not outcome["ok"]:
+        detail = outcome["error"]["detail"] if outcome["error"] else "it does not work"
         return problem(
             check,
-            f"{status.state}; the test fails: {detail}",
+            f"{status['state']}; the test fails: {detail}",
             f"`dragoman mcp logs {slug}` shows what it printed; `dragoman mcp show {slug}` how it is started.",
         )
-    if outcome.skipped:
-        names = ", ".join(tool.name for tool in outcome.skipped)
+    if outcome["skipped"]:
+        names = ", ".join(tool["name"] for tool in outcome["skipped"])
         return warning(check, f"tools that cannot be used: {names}", f"`dragoman mcp test {slug}` says why.")
     held_back = [
-        tool.name
-        for tool in entries_of(McpTool, await api.get(path_to("mcp-servers", slug, "tools")))
-        if tool.is_quarantined
+        tool["name"]
+        for tool in entries_of(PinnedToolView, await api.get(path_to("mcp-servers", slug, "tools")))
+        if is_quarantined(tool)
     ]
     if held_back:
         return warning(
@@ -90,7 +93,7 @@ async def _server_finding(api: ServiceApi, slug: str) -> Finding:
         )
     return well(
         check,
-        f"{status.state}; the test finds {len(outcome.tools)} tools, {outcome.protocol_version}, {duration(outcome.latency_ms)}",
+        f"{status['state']}; the test finds {len(outcome['tools'])} tools, {outcome['protocol_version']}, {duration(outcome['latency_ms'])}",
     )
 
 

@@ -2,10 +2,11 @@
 
 import io
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Union
+from types import UnionType
+from typing import Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import httpx
 
@@ -15,6 +16,8 @@ from interfaces.cli.app import invoke
 from interfaces.cli.service_client import ServiceClient
 from interfaces.cli.session import Session
 from interfaces.cli.terminal import Terminal
+from interfaces.http.agents.views import SavedAgentView
+from interfaces.http.runs.views import RunView
 
 Answer = Union[JsonValue, httpx.Response, Callable[[httpx.Request], httpx.Response]]  # noqa: UP007 - JsonValue is a text
 
@@ -157,7 +160,31 @@ def run_document(status: str = "completed", **changes: JsonValue) -> JsonObject:
         "finished_at": "2026-01-01T12:00:02.500000Z",
         "metadata": {},
     }
-    return run | changes
+    return whole(RunView, run | changes)
+
+
+def whole(view: type, given: Mapping[str, JsonValue]) -> JsonObject:
+    """An answer with every field of its view: what is not given is null, or else empty."""
+    types = get_type_hints(view)
+    required: frozenset[str] = getattr(view, "__required_keys__", frozenset())
+    missing = {name: _empty(types[name]) for name in types if name in required and name not in given}
+    return {**{name: _whole_value(types.get(name), value) for name, value in given.items()}, **missing}
+
+
+def _whole_value(kind: object, value: JsonValue) -> JsonValue:
+    for choice in get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,):
+        if is_typeddict(choice) and isinstance(choice, type) and isinstance(value, dict):
+            return whole(choice, value)
+        if get_origin(choice) is list and isinstance(value, list):
+            return [_whole_value(get_args(choice)[0], entry) for entry in value]
+    return value
+
+
+def _empty(kind: object) -> JsonValue:
+    if is_typeddict(kind) and isinstance(kind, type):
+        return whole(kind, {})
+    empty: dict[object, JsonValue] = {str: "", int: 0, float: 0, bool: False, list: [], dict: {}, Mapping: {}}
+    return empty.get(get_origin(kind) or kind)
 
 
 def agent_document(**changes: JsonValue) -> JsonObject:
@@ -177,7 +204,7 @@ def agent_document(**changes: JsonValue) -> JsonObject:
         "created_at": "2026-01-01T12:00:00.000000Z",
         "updated_at": "2026-01-02T12:00:00.000000Z",
     }
-    return agent | changes
+    return whole(SavedAgentView, agent | changes)
 
 
 def message_document(role: str, *content: JsonValue) -> JsonObject:

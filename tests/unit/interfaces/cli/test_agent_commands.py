@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from domain.json_value import JsonObject
+from interfaces.http.agents.views import LimitsView
 from tests.unit.interfaces.cli.fake_service import FakeService, agent_document, problem
 
 
@@ -42,8 +43,13 @@ def test_an_agent_that_exists_becomes_what_the_file_says_and_nothing_else(tmp_pa
             "tools": [],
             "mcp_servers": [],
             "tool_allowlist": None,
-            "limits": {"max_turns": None, "timeout_s": 9},
+            "tool_policies": {},
+            "limits": {**dict.fromkeys(LimitsView.__annotations__), "timeout_s": 9},
+            "daily_budget_usd": None,
+            "canary_tokens": [],
             "enabled": False,
+            "description": "",
+            "agents": [],
         }
     ]
     assert service.requests[-1].headers["if-match"] == '"3"'

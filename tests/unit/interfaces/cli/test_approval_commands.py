@@ -4,17 +4,21 @@ import httpx
 import pytest
 
 from domain.json_value import JsonObject
-from tests.unit.interfaces.cli.fake_service import FakeService, run_document, stream_of
+from interfaces.http.approvals.views import ApprovalView
+from tests.unit.interfaces.cli.fake_service import FakeService, run_document, stream_of, whole
 
-APPROVAL: JsonObject = {
-    "id": "apr_1",
-    "state": "pending",
-    "tool": "mcp__s__send",
-    "arguments": {"to": "a@b"},
-    "edited_arguments": None,
-    "expires_at": "2026-01-02T12:00:00.000000Z",
-    "run_id": "run_1",
-}
+APPROVAL = whole(
+    ApprovalView,
+    {
+        "id": "apr_1",
+        "state": "pending",
+        "tool": "mcp__s__send",
+        "arguments": {"to": "a@b"},
+        "edited_arguments": None,
+        "expires_at": "2026-01-02T12:00:00.000000Z",
+        "run_id": "run_1",
+    },
+)
 DECIDE = "/v1/approvals/apr_1"
 
 

@@ -3,13 +3,17 @@
 import pytest
 
 from domain.json_value import JsonObject
-from tests.unit.interfaces.cli.fake_service import FakeService, problem
+from interfaces.http.mcp_servers.views import McpServerToolsView, PinnedToolView
+from tests.unit.interfaces.cli.fake_service import FakeService, problem, whole
 
 TOOLS = "/v1/mcp-servers/time/tools"
 
 
 def a_tool(name: str, *, diff: str | None = None) -> JsonObject:
-    tool: JsonObject = {"name": name, "model_name": f"mcp__time__{name}", "description": "", "digest": f"sha256:{name}"}
+    tool = whole(
+        PinnedToolView,
+        {"name": name, "model_name": f"mcp__time__{name}", "description": "", "digest": f"sha256:{name}"},
+    )
     return {**tool, "state": "approved"} if diff is None else {**tool, "state": "quarantined", "diff": diff}
 
 
@@ -19,7 +23,9 @@ LATER = a_tool("later")
 
 
 def a_service(*tools: JsonObject) -> FakeService:
-    service = FakeService().on("GET", TOOLS, {"data": list(tools), "skipped": [], "taken_at": "2026-01-01T00:00:00Z"})
+    service = FakeService().on(
+        "GET", TOOLS, whole(McpServerToolsView, {"data": list(tools), "taken_at": "2026-01-01T00:00:00Z"})
+    )
     for name in ("now", "zone"):
         service.on("POST", f"{TOOLS}/{name}/approve", a_tool(name))
     return service

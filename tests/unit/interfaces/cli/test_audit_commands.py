@@ -7,23 +7,28 @@ import httpx
 import pytest
 
 from domain.json_value import JsonObject
-from tests.unit.interfaces.cli.fake_service import FakeService, problem
+from interfaces.http.audit.views import ChainReportView
+from interfaces.http.mcp_servers.views import McpServerView
+from tests.unit.interfaces.cli.fake_service import FakeService, problem, whole
 
 EXPORT, VERIFY = "/v1/audit-events/export", "/v1/audit-events/verify"
 LINES: tuple[JsonObject, ...] = (
     {"number": 1, "id": "aud_1", "details": {"a": "\u2028ü"}},
     {"number": 2, "id": "aud_2"},
 )
-WHOLE: JsonObject = {
-    "ok": True,
-    "checked": 7,
-    "sealed_through": 7,
-    "pruned_through": 0,
-    "unsealed": 0,
-    "sealed_late": 0,
-    "first_broken": None,
-    "unknown_keys": [],
-}
+WHOLE = whole(
+    ChainReportView,
+    {
+        "ok": True,
+        "checked": 7,
+        "sealed_through": 7,
+        "pruned_through": 0,
+        "unsealed": 0,
+        "sealed_late": 0,
+        "first_broken": None,
+        "unknown_keys": [],
+    },
+)
 
 
 def exporting() -> FakeService:
@@ -39,7 +44,7 @@ def test_an_export_goes_to_stdout_a_line_for_each_event() -> None:
 
 @pytest.mark.requirement("C5")
 def test_an_export_goes_into_a_file_under_conditions(tmp_path: Path) -> None:
-    service = exporting().on("GET", "/v1/mcp-servers/files", {"id": "mcp_1", "slug": "files"})
+    service = exporting().on("GET", "/v1/mcp-servers/files", whole(McpServerView, {"id": "mcp_1", "slug": "files"}))
     file = tmp_path / "audit.ndjson"
     outcome = service.run(
         "audit", "export", "--action", "tool.*", "--server", "files", "--actor", "key_1", "--output", str(file)

@@ -3,7 +3,8 @@
 import pytest
 
 from domain.json_value import JsonObject
-from tests.unit.interfaces.cli.fake_service import FakeService, problem
+from interfaces.http.mcp_servers.views import McpServerView
+from tests.unit.interfaces.cli.fake_service import FakeService, problem, whole
 
 pytestmark = pytest.mark.requirement("B12")
 
@@ -38,7 +39,7 @@ def test_why_it_cannot_be_authorized_is_one_line() -> None:
     ],
 )
 def test_a_remote_server_is_added_with_secrets_by_name(options: list[str], expected: JsonObject) -> None:
-    made: JsonObject = {"id": "mcp_1", "slug": "tickets", "kind": "http"}
+    made = whole(McpServerView, {"id": "mcp_1", "slug": "tickets", "kind": "http"})
     service = FakeService().on("POST", "/v1/mcp-servers", made)
     service.run("mcp", "add", "tickets", "--url", "https://mcp.example.org/mcp", *options)
     (sent,) = service.sent("POST", "/v1/mcp-servers")
@@ -47,7 +48,9 @@ def test_a_remote_server_is_added_with_secrets_by_name(options: list[str], expec
 
 
 def test_a_started_server_is_added_with_secrets_by_name() -> None:
-    service = FakeService().on("POST", "/v1/mcp-servers", {"id": "mcp_1", "slug": "mail", "kind": "custom"})
+    service = FakeService().on(
+        "POST", "/v1/mcp-servers", whole(McpServerView, {"id": "mcp_1", "slug": "mail", "kind": "custom"})
+    )
     service.run("mcp", "add", "mail", "--env-secret", "TOKEN=MAIL_TOKEN", "--", "run")
     (sent,) = service.sent("POST", "/v1/mcp-servers")
     assert isinstance(sent, dict)

@@ -92,6 +92,20 @@ def test_a_command_loads_no_other() -> None:
     assert done.stdout.split() == ["interfaces.cli.commands.key"]
 
 
+def test_commands_read_the_views_of_the_api_without_the_frameworks_that_serve_it() -> None:
+    code = (
+        "import pkgutil, sys\nfrom importlib import import_module\nfrom interfaces.cli import commands\n"
+        "for module in pkgutil.iter_modules(commands.__path__):\n"
+        "    import_module(f'interfaces.cli.commands.{module.name}')\n"
+        "print(*sorted(name for name in sys.modules if '.' not in name))\n"
+        "print(*sorted(name for name in sys.modules if name.endswith('.views')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=50)
+    loaded, views = (line.split() for line in done.stdout.splitlines())
+    assert "interfaces.http.runs.views" in views
+    assert {"litestar", "pydantic", "sqlalchemy", "mcp", "httpx", "uvicorn"} & set(loaded) == set()
+
+
 def test_the_module_is_the_command_too() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "interfaces.cli", "--version"], capture_output=True, text=True, check=True, timeout=50

@@ -9,7 +9,9 @@ from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.diagnosis.finding import State
 from interfaces.cli.diagnosis.machine import disk_finding, home_findings, node_finding, python_finding
 from interfaces.cli.diagnosis.service import provider_findings
-from tests.unit.interfaces.cli.fake_service import FakeService, Outcome, agent_document, problem
+from interfaces.http.mcp_servers import views
+from interfaces.http.mcp_servers.views import McpServerView, PinnedToolView, ServerStatusView
+from tests.unit.interfaces.cli.fake_service import FakeService, Outcome, agent_document, problem, whole
 
 MIB = 1024 * 1024
 
@@ -34,7 +36,7 @@ def healthy() -> FakeService:
 
 
 def server(slug: str, *, enabled: bool = True) -> JsonObject:
-    return {"id": f"mcp_{slug}", "slug": slug, "kind": "custom", "enabled": enabled}
+    return whole(McpServerView, {"id": f"mcp_{slug}", "slug": slug, "kind": "custom", "enabled": enabled})
 
 
 def states(outcome: Outcome) -> dict[str, tuple[str, str]]:
@@ -72,13 +74,20 @@ def test_what_is_wrong_is_said_with_what_to_do_and_exit_code_1(home: Path) -> No
     service.answers["GET", "/v1/mcp-servers"] = [
         {"data": [server("good"), server("bad"), server("odd"), server("off", enabled=False)], "next_cursor": None}
     ]
-    works: JsonObject = {"ok": True, "protocol_version": "2026-07-28", "latency_ms": 5, "tools": [{"name": "now"}]}
+    works = whole(
+        views.TestResultView,
+        {"ok": True, "protocol_version": "2026-07-28", "latency_ms": 5, "tools": [{"name": "now"}]},
+    )
     for slug in ("good", "odd", "bad"):
-        service.on("GET", f"/v1/mcp-servers/{slug}/status", {"state": "disconnected"})
+        service.on("GET", f"/v1/mcp-servers/{slug}/status", whole(ServerStatusView, {"state": "disconnected"}))
         service.on("GET", f"/v1/mcp-servers/{slug}/tools", {"data": [], "next_cursor": None})
     service.on("POST", "/v1/mcp-servers/good/test", works)
     service.on("POST", "/v1/mcp-servers/odd/test", {**works, "skipped": [{"name": "b d", "reason": "illegal"}]})
-    service.on("POST", "/v1/mcp-servers/bad/test", {"ok": False, "error": {"code": "timeout", "detail": "No answer."}})
+    service.on(
+        "POST",
+        "/v1/mcp-servers/bad/test",
+        whole(views.TestResultView, {"ok": False, "error": {"code": "timeout", "detail": "No answer."}}),
+    )
     outcome = service.run("doctor", "--json")
     found = states(outcome)
     assert outcome.exit_code == 1
@@ -187,7 +196,7 @@ def test_a_server_that_waits_for_the_operator_is_not_tested_and_says_which_comma
 ) -> None:
     service = healthy()
     service.answers["GET", "/v1/mcp-servers"] = [{"data": [server("new")], "next_cursor": None}]
-    service.on("GET", "/v1/mcp-servers/new/status", {"state": state})
+    service.on("GET", "/v1/mcp-servers/new/status", whole(ServerStatusView, {"state": state}))
     outcome = service.run("doctor", "--json")
     found = states(outcome)["mcp server new"]
     assert (outcome.exit_code, found[0]) == (1, "problem")
@@ -198,9 +207,14 @@ def test_a_server_that_waits_for_the_operator_is_not_tested_and_says_which_comma
 def test_tools_in_quarantine_are_a_warning_with_their_names() -> None:
     service = healthy()
     service.answers["GET", "/v1/mcp-servers"] = [{"data": [server("changed")], "next_cursor": None}]
-    service.on("GET", "/v1/mcp-servers/changed/status", {"state": "connected"})
-    service.on("POST", "/v1/mcp-servers/changed/test", {"ok": True, "protocol_version": "2026-07-28", "tools": []})
-    tools: list[JsonValue] = [{"name": "pay", "state": "quarantined"}, {"name": "look", "state": "approved"}]
+    service.on("GET", "/v1/mcp-servers/changed/status", whole(ServerStatusView, {"state": "connected"}))
+    service.on(
+        "POST",
+        "/v1/mcp-servers/changed/test",
+        whole(views.TestResultView, {"ok": True, "protocol_version": "2026-07-28", "tools": []}),
+    )
+    states_of = (("pay", "quarantined"), ("look", "approved"))
+    tools: list[JsonValue] = [whole(PinnedToolView, {"name": name, "state": state}) for name, state in states_of]
     service.on("GET", "/v1/mcp-servers/changed/tools", {"data": tools, "next_cursor": None})
     state, text = states(service.run("doctor", "--json"))["mcp server changed"]
     assert state == "warning"

@@ -6,19 +6,23 @@ import httpx
 import pytest
 
 from domain.json_value import JsonObject
-from tests.unit.interfaces.cli.fake_service import FakeService
+from interfaces.http.gateway_sessions.views import GatewaySessionView
+from tests.unit.interfaces.cli.fake_service import FakeService, whole
 
-SESSION: JsonObject = {
-    "id": "gws_1",
-    "agent_id": "agt_1",
-    "run_id": None,
-    "thread_id": "thr_1",
-    "names": "namespaced",
-    "created_by": "key_1",
-    "created_at": "2026-01-01T12:00:00Z",
-    "expires_at": "2026-01-01T13:00:00Z",
-    "revoked_at": None,
-}
+SESSION = whole(
+    GatewaySessionView,
+    {
+        "id": "gws_1",
+        "agent_id": "agt_1",
+        "run_id": None,
+        "thread_id": "thr_1",
+        "names": "namespaced",
+        "created_by": "key_1",
+        "created_at": "2026-01-01T12:00:00Z",
+        "expires_at": "2026-01-01T13:00:00Z",
+        "revoked_at": None,
+    },
+)
 OPENED: JsonObject = {**SESSION, "token": "dgs_secret", "url": "http://127.0.0.1:8321/mcp"}
 
 

@@ -4,25 +4,37 @@ import httpx
 import pytest
 
 from domain.json_value import JsonObject, JsonValue
-from tests.unit.interfaces.cli.fake_service import FakeService, problem
+from interfaces.http.mcp_servers import views
+from interfaces.http.mcp_servers.views import (
+    McpServerToolsView,
+    McpServerView,
+    PinnedToolView,
+    ServerStatusView,
+)
+from tests.unit.interfaces.cli.fake_service import FakeService, problem, whole
 
-SERVER: JsonObject = {
-    "id": "mcp_1",
-    "slug": "time",
-    "kind": "custom",
-    "command": "python",
-    "args": ["-m", "a server"],
-    "env": {"TOKEN": {"set": True}},
-    "url": None,
-    "headers": {},
-    "trusted": False,
-    "isolation": "run",
-    "timeout_s": 30.0,
-    "enabled": True,
-    "version": None,
-    "revision": 1,
-}
-TOOL: JsonObject = {"name": "now", "model_name": "mcp__time__now", "description": "The time.\nNow.", "parameters": {}}
+SERVER = whole(
+    McpServerView,
+    {
+        "id": "mcp_1",
+        "slug": "time",
+        "kind": "custom",
+        "command": "python",
+        "args": ["-m", "a server"],
+        "env": {"TOKEN": "[hidden]"},
+        "url": None,
+        "headers": {},
+        "trusted": False,
+        "isolation": "run",
+        "timeout_s": 30.0,
+        "enabled": True,
+        "version": None,
+        "revision": 1,
+    },
+)
+TOOL = whole(
+    PinnedToolView, {"name": "now", "model_name": "mcp__time__now", "description": "The time.\nNow.", "parameters": {}}
+)
 
 
 def test_a_command_is_registered_with_its_arguments_as_they_are() -> None:
@@ -73,7 +85,7 @@ def test_a_wrong_entry_is_not_repeated_for_it_may_be_a_secret() -> None:
 
 
 def test_servers_are_listed_and_shown_without_their_secrets() -> None:
-    status: JsonObject = {"state": "unhealthy", "since": "2026-01-01T00:00:00Z", "last_error": "it\nbroke"}
+    status = whole(ServerStatusView, {"state": "unhealthy", "since": "2026-01-01T00:00:00Z", "last_error": "it\nbroke"})
     service = (
         FakeService()
         .on("GET", "/v1/mcp-servers", {"data": [SERVER], "next_cursor": None})
@@ -83,22 +95,25 @@ def test_servers_are_listed_and_shown_without_their_secrets() -> None:
     assert "python -m 'a server'" in service.run("mcp", "list").out
     shown = service.run("mcp", "show", "time").out
     assert "python -m 'a server'" in shown
-    assert "env         TOKEN\n" in shown
+    assert "env                TOKEN\n" in shown
     assert "unhealthy since" in shown
     assert "it broke" in shown
     assert service.run("mcp", "show", "time", "--json").json == {**SERVER, "status": status}
 
 
 def test_a_server_that_works_is_exit_code_0() -> None:
-    answer: JsonObject = {
-        "ok": True,
-        "protocol_version": "2026-07-28",
-        "server_info": {"name": "mcp-time"},
-        "tools": [TOOL],
-        "skipped": [{"name": "bad name", "reason": "illegal"}],
-        "latency_ms": 412,
-        "error": None,
-    }
+    answer = whole(
+        views.TestResultView,
+        {
+            "ok": True,
+            "protocol_version": "2026-07-28",
+            "server_info": {"name": "mcp-time"},
+            "tools": [TOOL],
+            "skipped": [{"name": "bad name", "reason": "illegal"}],
+            "latency_ms": 412,
+            "error": None,
+        },
+    )
     outcome = FakeService().on("POST", "/v1/mcp-servers/time/test", answer).run("mcp", "test", "time")
     assert outcome.exit_code == 0
     for shown in ("time works.", "2026-07-28", "mcp-time", "412 ms"):
@@ -109,7 +124,7 @@ def test_a_server_that_works_is_exit_code_0() -> None:
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_server_that_does_not_work_is_exit_code_1_with_its_last_words(options: list[str]) -> None:
     error: JsonObject = {"code": "not_connected", "detail": "The command does not exist.", "stderr": "line 1\nline 2\n"}
-    answer: JsonObject = {"ok": False, "tools": [], "latency_ms": 3, "error": error}
+    answer = whole(views.TestResultView, {"ok": False, "tools": [], "latency_ms": 3, "error": error})
     outcome = FakeService().on("POST", "/v1/mcp-servers/time/test", answer).run("mcp", "test", "time", *options)
     assert outcome.exit_code == 1
     for shown in ("not_connected", "The command does not exist.", "line 2"):
@@ -117,10 +132,10 @@ def test_a_server_that_does_not_work_is_exit_code_1_with_its_last_words(options:
 
 
 def test_tools_are_shown_as_last_seen_or_asked_for_anew() -> None:
-    tools: JsonObject = {"data": [TOOL], "skipped": [], "taken_at": "2026-01-01T00:00:00Z"}
+    tools = whole(McpServerToolsView, {"data": [TOOL], "skipped": [], "taken_at": "2026-01-01T00:00:00Z"})
     service = (
         FakeService()
-        .on("GET", "/v1/mcp-servers/time/tools", {"data": [], "skipped": [], "taken_at": None})
+        .on("GET", "/v1/mcp-servers/time/tools", whole(McpServerToolsView, {}))
         .on("POST", "/v1/mcp-servers/time/refresh", tools)
     )
     assert "--refresh" in service.run("mcp", "tools", "time").err
@@ -172,7 +187,9 @@ def test_a_rate_of_another_form_is_bad_usage(rate: str) -> None:
     assert "CALLS/SECONDS" in outcome.err
 
 
-STATUS: JsonObject = {"state": "connected", "since": "2026-01-01T00:00:00Z", "last_error": None, "tool_count": 2}
+STATUS = whole(
+    ServerStatusView, {"state": "connected", "since": "2026-01-01T00:00:00Z", "last_error": None, "tool_count": 2}
+)
 
 
 @pytest.mark.requirement("B3")
@@ -185,7 +202,9 @@ def test_a_server_is_connected_and_disconnected() -> None:
 
 @pytest.mark.requirement("B7")
 def test_a_refreshed_server_shows_its_tools() -> None:
-    tools: JsonObject = {"data": [TOOL], "skipped": [], "taken_at": "2026-01-01T00:00:00Z", "protocol_version": "x"}
+    tools = whole(
+        McpServerToolsView, {"data": [TOOL], "skipped": [], "taken_at": "2026-01-01T00:00:00Z", "protocol_version": "x"}
+    )
     outcome = FakeService().on("POST", "/v1/mcp-servers/time/refresh", tools).run("mcp", "refresh", "time")
     assert (outcome.exit_code, "mcp__time__now" in outcome.out) == (0, True)
 

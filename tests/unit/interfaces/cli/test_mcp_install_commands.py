@@ -7,14 +7,17 @@ import httpx
 import pytest
 
 from domain.json_value import JsonObject, JsonValue
-from tests.unit.interfaces.cli.fake_service import FakeService, problem
+from interfaces.http.mcp_servers.views import McpServerView, ServerStatusView
+from tests.unit.interfaces.cli.fake_service import FakeService, problem, whole
 
-SERVER: JsonObject = {"id": "mcp_1", "slug": "time", "kind": "python", "package": "mcp-server-time", "version": "1.2"}
+SERVER = whole(
+    McpServerView, {"id": "mcp_1", "slug": "time", "kind": "python", "package": "mcp-server-time", "version": "1.2"}
+)
 STATUS = "/v1/mcp-servers/time/status"
 
 
 def status(state: str, **fields: JsonValue) -> JsonObject:
-    return {"state": state, "since": "2026-01-01T00:00:00Z", **fields}
+    return whole(ServerStatusView, {"state": state, "since": "2026-01-01T00:00:00Z", **fields})
 
 
 def installing(step: str, percent: int) -> JsonObject:

@@ -6,28 +6,40 @@ import sys
 import pytest
 
 from domain.json_value import JsonObject
-from tests.unit.interfaces.cli.fake_service import FakeService
+from interfaces.http.api_keys.views import ApiKeyView
+from interfaces.http.model_providers.views import ModelProviderView
+from interfaces.http.organization.views import OrganizationView
+from tests.unit.interfaces.cli.fake_service import FakeService, whole
 
-ORGANIZATION: JsonObject = {
-    "id": "org_1",
-    "name": "acme",
-    "mcp_enabled": True,
-    "version": 2,
-    "created_at": "2026-01-01T12:00:00Z",
-}
-KEY: JsonObject = {
-    "id": "key_1",
-    "name": "ci",
-    "role": "runner",
-    "platform": False,
-    "created_at": "2026-01-01T12:00:00Z",
-}
-PROVIDER: JsonObject = {
-    "name": "acme",
-    "kind": "openai",
-    "base_url": "https://models.example.com/v1",
-    "api_key": "[hidden]",
-}
+ORGANIZATION = whole(
+    OrganizationView,
+    {
+        "id": "org_1",
+        "name": "acme",
+        "mcp_enabled": True,
+        "version": 2,
+        "created_at": "2026-01-01T12:00:00Z",
+    },
+)
+KEY = whole(
+    ApiKeyView,
+    {
+        "id": "key_1",
+        "name": "ci",
+        "role": "runner",
+        "platform": False,
+        "created_at": "2026-01-01T12:00:00Z",
+    },
+)
+PROVIDER = whole(
+    ModelProviderView,
+    {
+        "name": "acme",
+        "kind": "openai",
+        "base_url": "https://models.example.com/v1",
+        "api_key": "[hidden]",
+    },
+)
 
 
 @pytest.mark.requirement("C6")

@@ -8,13 +8,20 @@ import pytest
 from domain.json_value import JsonObject
 from interfaces.cli.commands.audit import moment
 from interfaces.cli.failures import BadUsage
-from tests.unit.interfaces.cli.fake_service import FakeService, message_document
+from interfaces.http.api_keys.views import ApiKeyView, CreatedApiKeyView
+from interfaces.http.audit.views import AuditEventView
+from interfaces.http.threads.views import ThreadView
+from interfaces.http.tools.views import ExplanationView, ToolView
+from tests.unit.interfaces.cli.fake_service import FakeService, message_document, whole
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
 def audit_entry(identifier: str, action: str, at: str) -> JsonObject:
-    return {"id": identifier, "action": action, "actor": "key_1", "resource": "run_1", "at": at, "duration_ms": 7}
+    return whole(
+        AuditEventView,
+        {"id": identifier, "action": action, "actor": "key_1", "resource": "run_1", "at": at, "duration_ms": 7},
+    )
 
 
 def page(*entries: JsonObject, more: str | None = None) -> JsonObject:
@@ -26,23 +33,25 @@ def test_a_thread_is_a_readable_transcript() -> None:
         message_document("user", {"type": "text", "text": "hi\nthere"}, {"type": "image", "media_type": "image/png"}),
         message_document("assistant", {"type": "text", "text": "hello"}),
     )
-    service = (
-        FakeService().on("GET", "/v1/threads/thr_1", {"id": "thr_1"}).on("GET", "/v1/threads/thr_1/messages", messages)
-    )
+    thread = whole(ThreadView, {"id": "thr_1"})
+    service = FakeService().on("GET", "/v1/threads/thr_1", thread).on("GET", "/v1/threads/thr_1/messages", messages)
     shown = service.run("thread", "show", "thr_1").out
     assert "user  2026-01-01T12:00:00.000000Z  run_1\n  hi\n  there\n  [image image/png]\n" in shown
     assert "  hello\n" in shown
-    assert service.run("thread", "show", "thr_1", "--json").json == {"id": "thr_1", "messages": messages["data"]}
+    assert service.run("thread", "show", "thr_1", "--json").json == {**thread, "messages": messages["data"]}
 
 
 def test_tools_are_listed_for_an_agent() -> None:
-    tool: JsonObject = {
-        "name": "mcp__t__now",
-        "type": "mcp_tool",
-        "description": "The\ntime",
-        "server": "t",
-        "health": "connected",
-    }
+    tool = whole(
+        ToolView,
+        {
+            "name": "mcp__t__now",
+            "type": "mcp_tool",
+            "description": "The\ntime",
+            "server": "t",
+            "health": "connected",
+        },
+    )
     service = FakeService().on("GET", "/v1/tools", page(tool))
     shown = service.run("tool", "list", "--agent", "guide").out
     assert shown.splitlines()[1].split() == ["mcp__t__now", "mcp_tool", "t", "connected", "The", "time"]
@@ -105,7 +114,9 @@ def test_what_is_neither_is_refused(text: str) -> None:
 
 @pytest.mark.requirement("C6")
 def test_a_new_keys_token_is_alone_on_stdout() -> None:
-    key: JsonObject = {"id": "key_1", "name": "ci", "role": "runner", "created_at": "t", "token": "dgm_secret"}
+    key = whole(
+        CreatedApiKeyView, {"id": "key_1", "name": "ci", "role": "runner", "created_at": "t", "token": "dgm_secret"}
+    )
     service = FakeService().on("POST", "/v1/api-keys", httpx.Response(201, json=key))
     outcome = service.run("key", "create", "ci")
     assert outcome.out == "dgm_secret\n"
@@ -115,14 +126,17 @@ def test_a_new_keys_token_is_alone_on_stdout() -> None:
 
 
 def test_keys_are_listed_and_revoked() -> None:
-    key: JsonObject = {
-        "id": "key_1",
-        "name": "ci",
-        "role": "admin",
-        "platform": True,
-        "created_at": "t",
-        "revoked_at": "u",
-    }
+    key = whole(
+        ApiKeyView,
+        {
+            "id": "key_1",
+            "name": "ci",
+            "role": "admin",
+            "platform": True,
+            "created_at": "t",
+            "revoked_at": "u",
+        },
+    )
     service = FakeService().on("GET", "/v1/api-keys", page(key)).on("DELETE", "/v1/api-keys/key_1", httpx.Response(204))
     assert service.run("key", "list").out.splitlines()[1].split() == [
         *("key_1", "ci", "admin,", "platform", "t"),
@@ -133,17 +147,24 @@ def test_keys_are_listed_and_revoked() -> None:
 
 
 def test_an_explanation_says_what_becomes_of_a_tools_calls_and_what_each_layer_says() -> None:
-    explained: JsonObject = {
-        "name": "mcp__t__now",
-        "agent": "guide",
-        "agent_version": 3,
-        "standing": "asked_for",
-        "reasons": ["Asked for: each call needs the approval of a person, by the organization's rule mcp__t__*."],
-        "layers": [
-            {"layer": "organization", "in_allowlist": True, "rules": {"mcp__t__*": {"decision": "require_approval"}}},
-            {"layer": "agent", "in_allowlist": None, "rules": {}},
-        ],
-    }
+    explained = whole(
+        ExplanationView,
+        {
+            "name": "mcp__t__now",
+            "agent": "guide",
+            "agent_version": 3,
+            "standing": "asked_for",
+            "reasons": ["Asked for: each call needs the approval of a person, by the organization's rule mcp__t__*."],
+            "layers": [
+                {
+                    "layer": "organization",
+                    "in_allowlist": True,
+                    "rules": {"mcp__t__*": {"decision": "require_approval"}},
+                },
+                {"layer": "agent", "in_allowlist": None, "rules": {}},
+            ],
+        },
+    )
     service = FakeService().on("GET", "/v1/tools/mcp__t__now/explain", explained)
     shown = service.run("tool", "explain", "mcp__t__now", "--agent", "guide").out.splitlines()
     assert shown[0] == "mcp__t__now, for guide (version 3): asked for"
@@ -156,10 +177,10 @@ def test_an_explanation_says_what_becomes_of_a_tools_calls_and_what_each_layer_s
 @pytest.mark.requirement("C4")
 def test_a_thread_in_quarantine_says_why_and_is_released() -> None:
     quarantine: JsonObject = {"run_id": "run_1", "canary_id": "vault", "at": "2026-01-01T12:00:00Z"}
-    released: JsonObject = {"id": "thr_1", "quarantine": None}
+    released = whole(ThreadView, {"id": "thr_1", "quarantine": None})
     service = (
         FakeService()
-        .on("GET", "/v1/threads/thr_1", {"id": "thr_1", "quarantine": quarantine})
+        .on("GET", "/v1/threads/thr_1", whole(ThreadView, {"id": "thr_1", "quarantine": quarantine}))
         .on("GET", "/v1/threads/thr_1/messages", {"data": [], "next_cursor": None})
         .on("POST", "/v1/threads/thr_1/release", released)
     )

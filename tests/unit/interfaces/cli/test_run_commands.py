@@ -8,9 +8,10 @@ import pytest
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli import following
+from interfaces.cli.answers import read_as
 from interfaces.cli.following import Interruption, exit_code_of, follow_to_rest
-from interfaces.cli.run_view import summary
-from interfaces.cli.shapes import EventFields, Run, read_as
+from interfaces.cli.run_display import EventFields, summary
+from interfaces.http.runs.views import RunView
 from tests.unit.interfaces.cli.fake_service import (
     FakeService,
     agent_document,
@@ -110,7 +111,6 @@ def test_json_is_the_run_with_its_messages_and_nothing_else_on_stdout() -> None:
         (run_document("failed", error={"code": "model_rejected", "detail": "The model refused."}), "model_rejected: The model refused."),
         (run_document("incomplete", incomplete_reason="max_turns", output="So far."), "incomplete (max_turns: the run reached its limit of turns)"),
         (run_document("incomplete", incomplete_reason="refusal", output="So far."), "incomplete (refusal: the model refused to answer)"),
-        (run_document("incomplete", incomplete_reason="a_new_one", output="So far."), "incomplete (a_new_one)"),
         (run_document("cancelled"), "cancelled"),
         (run_document("halted"), "halted"),
     ],
@@ -201,7 +201,7 @@ class RecordingView:
     def remark(self, text: str) -> None:
         pass
 
-    def finish(self, run: Run) -> None:
+    def finish(self, run: RunView) -> None:
         pass
 
 
@@ -277,7 +277,7 @@ def test_the_exit_code_says_how_the_run_stands(status: str, by: signal.Signals |
 
 def test_the_summary_names_the_price_where_there_is_one() -> None:
     usage: JsonObject = {"input_tokens": 1, "output_tokens": 2, "cost_usd": 0.01234, "turns": 2, "tool_calls": 1}
-    run = read_as(Run, run_document(usage=usage))
+    run = read_as(RunView, run_document(usage=usage))
     assert summary(run) == "run_1 completed in 2.5 s · 2 turns · 1 tool call · 1 + 2 tokens · $0.0123"
 
 

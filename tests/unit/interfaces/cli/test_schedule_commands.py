@@ -4,26 +4,30 @@ import httpx
 import pytest
 
 from domain.json_value import JsonObject
-from tests.unit.interfaces.cli.fake_service import FakeService
+from interfaces.http.schedules.views import ScheduleView
+from tests.unit.interfaces.cli.fake_service import FakeService, whole
 
-SCHEDULE: JsonObject = {
-    "id": "sch_1",
-    "name": "morning",
-    "cron": "0 7 * * *",
-    "timezone": "Europe/Lisbon",
-    "agent_id": "agt_1",
-    "input": [{"type": "text", "text": "Go."}],
-    "thread_id": None,
-    "multitask_strategy": "enqueue",
-    "missed": "run_once",
-    "enabled": True,
-    "next_fire_at": "2026-01-02T07:00:00.000000Z",
-    "last_fired_at": None,
-    "last_run_id": None,
-    "last_error": None,
-    "version": 1,
-    "created_at": "2026-01-01T12:00:00.000000Z",
-}
+SCHEDULE = whole(
+    ScheduleView,
+    {
+        "id": "sch_1",
+        "name": "morning",
+        "cron": "0 7 * * *",
+        "timezone": "Europe/Lisbon",
+        "agent_id": "agt_1",
+        "input": [{"type": "text", "text": "Go."}],
+        "thread_id": None,
+        "multitask_strategy": "enqueue",
+        "missed": "run_once",
+        "enabled": True,
+        "next_fire_at": "2026-01-02T07:00:00.000000Z",
+        "last_fired_at": None,
+        "last_run_id": None,
+        "last_error": None,
+        "version": 1,
+        "created_at": "2026-01-01T12:00:00.000000Z",
+    },
+)
 ADD = ("schedule", "add", "morning", "--cron", "0 7 * * *", "--input", "Go.")
 
 

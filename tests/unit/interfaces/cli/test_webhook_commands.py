@@ -1,19 +1,23 @@
 """`dragoman webhook`: deliveries listed and repeated, and a signing key printed alone."""
 
 from domain.json_value import JsonObject
-from tests.unit.interfaces.cli.fake_service import FakeService
+from interfaces.http.webhooks.views import CreatedWebhookKeyView, WebhookDeliveryView
+from tests.unit.interfaces.cli.fake_service import FakeService, whole
 
 PATH = "/v1/runs/run_1/webhook-deliveries"
-PENDING: JsonObject = {
-    "id": "whk_1",
-    "event": "run.completed",
-    "receiver": "hooks.example.com:443",
-    "state": "pending",
-    "attempts": 2,
-    "last_error": "The receiver answered HTTP 503.",
-    "next_attempt_at": "2026-01-02T12:00:00.000000Z",
-    "delivered_at": None,
-}
+PENDING = whole(
+    WebhookDeliveryView,
+    {
+        "id": "whk_1",
+        "event": "run.completed",
+        "receiver": "hooks.example.com:443",
+        "state": "pending",
+        "attempts": 2,
+        "last_error": "The receiver answered HTTP 503.",
+        "next_attempt_at": "2026-01-02T12:00:00.000000Z",
+        "delivered_at": None,
+    },
+)
 DELIVERED: JsonObject = {**PENDING, "id": "whk_2", "state": "delivered", "delivered_at": "2026-01-02T12:00:01.000000Z"}
 
 
@@ -42,7 +46,7 @@ def test_a_delivery_is_sent_again() -> None:
 
 
 def test_a_new_signing_key_stands_alone_on_stdout() -> None:
-    key: JsonObject = {"secret": "whsec_new", "former_signs_until": "2026-01-02T12:00:00.000000Z"}
+    key = whole(CreatedWebhookKeyView, {"secret": "whsec_new", "former_signs_until": "2026-01-02T12:00:00.000000Z"})
     path = "/v1/organization/webhook-key"
     outcome = FakeService().on("POST", path, key).run("webhook", "key")
     assert (outcome.exit_code, outcome.out) == (0, "whsec_new\n")

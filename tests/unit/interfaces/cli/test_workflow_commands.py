@@ -6,26 +6,36 @@ import httpx
 import pytest
 
 from domain.json_value import JsonObject
-from tests.unit.interfaces.cli.fake_service import FakeService, problem
+from interfaces.http.workflows.views import SavedWorkflowView, ValidationView
+from tests.unit.interfaces.cli.fake_service import FakeService, problem, whole
 
 FILE = "name: answers\nnodes:\n- {id: start, kind: entrypoint}\n"
 WANTED: JsonObject = {"name": "answers", "nodes": [{"id": "start", "kind": "entrypoint"}]}
 
 
 def document(version: int = 3) -> JsonObject:
-    return {
-        **WANTED,
-        "id": "wfl_1",
-        "version": version,
-        "edges": [],
-        "updated_at": "2026-01-01T00:00:00Z",
-        "plan": [
-            {"id": "start", "kind": "entrypoint", "mode": "normal", "after": [], "connected_tool_node_ids": []},
-            {"id": "ask", "kind": "agent", "mode": "normal", "after": ["start"], "connected_tool_node_ids": ["files"]},
-            {"id": "mute", "kind": "agent", "mode": "normal", "after": ["ask"], "connected_tool_node_ids": []},
-        ],
-        "warnings": [{"code": "tool_not_wired", "message": "The tool 'files' is wired to no agent."}],
-    }
+    return whole(
+        SavedWorkflowView,
+        {
+            **WANTED,
+            "id": "wfl_1",
+            "version": version,
+            "edges": [],
+            "updated_at": "2026-01-01T00:00:00Z",
+            "plan": [
+                {"id": "start", "kind": "entrypoint", "mode": "normal", "after": [], "connected_tool_node_ids": []},
+                {
+                    "id": "ask",
+                    "kind": "agent",
+                    "mode": "normal",
+                    "after": ["start"],
+                    "connected_tool_node_ids": ["files"],
+                },
+                {"id": "mute", "kind": "agent", "mode": "normal", "after": ["ask"], "connected_tool_node_ids": []},
+            ],
+            "warnings": [{"code": "tool_not_wired", "message": "The tool 'files' is wired to no agent."}],
+        },
+    )
 
 
 def write(folder: Path, text: str = FILE) -> str:
@@ -63,7 +73,7 @@ def test_all_that_is_wrong_is_listed_and_the_exit_code_says_so(tmp_path: Path, s
         {"code": "cycle", "message": "The edges run in a circle: a → b → a.", "path": "nodes.1", "node_ids": ["a"]},
         {"code": "unknown_agent", "message": "There is no agent 'x'.", "path": "nodes.2.config.agent", "node_ids": []},
     ][:shown]
-    answer: JsonObject = {"valid": False, "errors": errors, "warnings": [], "plan": None}  # type: ignore[dict-item]
+    answer = whole(ValidationView, {"valid": False, "errors": errors, "warnings": [], "plan": None})  # type: ignore[dict-item]
     outcome = FakeService().on("POST", "/v1/workflows/validate", answer).run("workflow", "validate", write(tmp_path))
     assert outcome.exit_code == 1
     assert (
@@ -77,7 +87,7 @@ def test_all_that_is_wrong_is_listed_and_the_exit_code_says_so(tmp_path: Path, s
 
 
 def test_what_is_valid_is_shown_as_it_would_be_executed(tmp_path: Path) -> None:
-    answer: JsonObject = {"valid": True, "errors": [], "warnings": [], "plan": document()["plan"]}
+    answer = whole(ValidationView, {"valid": True, "errors": [], "warnings": [], "plan": document()["plan"]})
     outcome = FakeService().on("POST", "/v1/workflows/validate", answer).run("workflow", "validate", write(tmp_path))
     assert outcome.exit_code == 0
     assert "files" in outcome.out

@@ -7,7 +7,8 @@ import httpx
 import pytest
 
 from domain.json_value import JsonObject
-from tests.unit.interfaces.cli.fake_service import FakeService
+from interfaces.http.workflow_runs.views import WorkflowRunView
+from tests.unit.interfaces.cli.fake_service import FakeService, whole
 
 RUN = "/v1/workflow-runs/wfr_1"
 
@@ -25,7 +26,7 @@ def document(status: str = "completed", **fields: object) -> JsonObject:
         "created_at": "2026-01-01T00:00:00Z",
         **fields,
     }
-    return cast(JsonObject, found)
+    return whole(WorkflowRunView, cast(JsonObject, found))
 
 
 def stream(*events: tuple[str, dict[str, object]], status: str = "completed") -> httpx.Response:

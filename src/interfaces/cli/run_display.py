@@ -1,16 +1,34 @@
 """A run as it goes on: streamed text on a terminal, plain lines on stderr elsewhere."""
 
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from interfaces.cli.shapes import EventFields, Run
 from interfaces.cli.terminal import Terminal, duration, one_line, short_json
-from interfaces.cli.transcript import incomplete_text, provider_words, show_pending
+from interfaces.cli.transcript import incomplete_text, parts_of, provider_words, show_pending
+from interfaces.http.runs.views import RunErrorView, RunView
+from interfaces.http.threads.views import MessageView
 
 _ERROR_LIMIT = 300
 
 
-class RunView(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFields:
+    """What an event of a run may carry, over all types."""
+
+    seq: int = 0
+    text: str = ""
+    message: MessageView | None = None
+    reason: str = ""
+    model: str = ""
+    attempt: int = 0
+    name: str = ""
+    params: dict[str, object] = field(default_factory=dict)
+    duration_ms: int | None = None
+    error: RunErrorView | None = None
+
+
+class RunDisplay(Protocol):
     """Shows one run."""
 
     def show(self, kind: str, event: EventFields) -> None:
@@ -21,12 +39,12 @@ class RunView(Protocol):
         """Something about the run that is no event."""
         ...
 
-    def finish(self, run: Run) -> None:
+    def finish(self, run: RunView) -> None:
         """The run has ended or waits."""
         ...
 
 
-class PlainRunView:
+class PlainRunDisplay:
     """A line on stderr for each thing that happens. The answer alone goes to stdout, when it is whole."""
 
     def __init__(self, terminal: Terminal, *, answer: bool) -> None:
@@ -37,9 +55,9 @@ class PlainRunView:
         """The next event."""
         if line := _line_for(kind, event):
             self.remark(line)
-        elif kind == "message.completed" and event.message is not None and event.message.asks_for_tools:
+        elif kind == "message.completed" and event.message is not None and _asks_for_tools(event.message):
             # A message that asks for none is the run's output, which stdout gets.
-            self._said(event.message.text.strip())
+            self._said(_text_of(event.message).strip())
 
     def _said(self, text: str) -> None:
         if text:
@@ -49,18 +67,18 @@ class PlainRunView:
         """Something about the run that is no event."""
         self._terminal.note(text)
 
-    def finish(self, run: Run) -> None:
+    def finish(self, run: RunView) -> None:
         """The run has ended or waits."""
-        if self._answer and run.output and run.status != "requires_action":
-            self._terminal.line(run.output)
+        if self._answer and run["output"] and run["status"] != "requires_action":
+            self._terminal.line(run["output"])
         self._terminal.note(summary(run))
         if words := provider_words(run):
             self._terminal.note(f"The model provider said: {words}")
-        if run.status == "requires_action":
+        if run["status"] == "requires_action":
             show_pending(self._terminal, run)
 
 
-class LiveRunView:
+class LiveRunDisplay:
     """For a person who watches: the model's text as it comes, with tool calls between."""
 
     def __init__(self, terminal: Terminal) -> None:
@@ -74,9 +92,9 @@ class LiveRunView:
             case "message.delta":
                 self._streamed += event.text
                 self._write(event.text)
-            case "message.completed" if event.message is not None and event.message.role == "assistant":
+            case "message.completed" if event.message is not None and event.message["role"] == "assistant":
                 if not self._streamed:
-                    self._write(event.message.text)
+                    self._write(_text_of(event.message))
                 self._close_message()
             case "message.discarded":
                 self._close_message()
@@ -90,12 +108,12 @@ class LiveRunView:
         """Something about the run that is no event."""
         self._styled(text, style="dim")
 
-    def finish(self, run: Run) -> None:
+    def finish(self, run: RunView) -> None:
         """The run has ended or waits."""
-        self._styled(summary(run), style="green" if run.status == "completed" else "bold")
+        self._styled(summary(run), style="green" if run["status"] == "completed" else "bold")
         if words := provider_words(run):
             self._styled(f"The model provider said: {words}", style="yellow")
-        if run.status == "requires_action":
+        if run["status"] == "requires_action":
             show_pending(self._terminal, run)
 
     def _write(self, text: str) -> None:
@@ -116,6 +134,14 @@ class LiveRunView:
         if self._line_open:
             self._terminal.line()
             self._line_open = False
+
+
+def _text_of(message: MessageView) -> str:
+    return "".join(part.text for part in parts_of(message) if part.type == "text")
+
+
+def _asks_for_tools(message: MessageView) -> bool:
+    return any(part.type == "tool_use" for part in parts_of(message))
 
 
 def _line_for(kind: str, event: EventFields) -> str:
@@ -141,27 +167,27 @@ def _took(event: EventFields) -> str:
 
 
 def _failure_text(event: EventFields) -> str:
-    return event.error.detail if event.error else "no reason given"
+    return event.error["detail"] if event.error else "no reason given"
 
 
-def summary(run: Run) -> str:
+def summary(run: RunView) -> str:
     """How a run stands, on one line: status, why, how long, what it took."""
-    usage = run.usage
-    status = run.status.replace("_", " ")
-    if run.incomplete_reason:
+    usage = run["usage"]
+    status = run["status"].replace("_", " ")
+    if run["incomplete_reason"]:
         status += f" ({incomplete_text(run)})"
-    if run.error is not None:
-        status += f" ({run.error.code}: {one_line(run.error.detail, _ERROR_LIMIT)})"
-    took = _seconds_between(run.started_at, run.finished_at)
+    if run["error"] is not None:
+        status += f" ({run['error']['code']}: {one_line(run['error']['detail'], _ERROR_LIMIT)})"
+    took = _seconds_between(run["started_at"], run["finished_at"])
     parts = [
         status if took is None else f"{status} in {duration(took * 1000)}",
-        _count(usage.turns, "turn"),
-        _count(usage.tool_calls, "tool call"),
-        f"{usage.input_tokens} + {usage.output_tokens} tokens",
+        _count(usage["turns"], "turn"),
+        _count(usage["tool_calls"], "tool call"),
+        f"{usage['input_tokens']} + {usage['output_tokens']} tokens",
     ]
-    if usage.cost_usd:
-        parts.append(f"${usage.cost_usd:.4f}")
-    return f"{run.id} {' · '.join(parts)}"
+    if usage["cost_usd"]:
+        parts.append(f"${usage['cost_usd']:.4f}")
+    return f"{run['id']} {' · '.join(parts)}"
 
 
 def _count(number: int, noun: str) -> str:
