@@ -20,12 +20,7 @@ from interfaces.cli.commands.mcp_install import (
 from interfaces.cli.failures import FAILED, BadUsage
 from interfaces.cli.mcp_view import is_quarantined, reached_by, show_difference, show_outcome, show_server, show_tools
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.http.mcp_servers.views import (
-    McpServerToolsView,
-    McpServerView,
-    ServerStatusView,
-    TestResultView,
-)
+from interfaces.http.mcp_servers.views import McpServerToolsView, McpServerView, ServerStatusView, TestResultView
 
 mcp_app = typer.Typer(
     help="Manage MCP servers.", no_args_is_help=True, epilog="Example: dragoman mcp add time -- mcp-server-time"

@@ -34,7 +34,8 @@ from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.sessions import PATH
 from interfaces.console.workflow_text import definition_of, text_of
-from interfaces.http.workflows.views import FaultView, validation_view
+from interfaces.http.workflows.result_views import validation_view
+from interfaces.http.workflows.views import FaultView
 
 PAGE = 100
 RECENT = 20

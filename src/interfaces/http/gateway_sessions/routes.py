@@ -42,7 +42,8 @@ async def open_gateway_session(
         ttl_s=data.ttl_s,
         names=data.names,
     )
-    return opened_gateway_session_view(await open_gateway_session.execute(command))
+    opened = await open_gateway_session.execute(command)
+    return opened_gateway_session_view(opened.session, token=opened.token, url=opened.url)
 
 
 @get("/gateway-sessions", tags=TAGS, summary="List gateway sessions", responses=documented(403))

@@ -2,7 +2,6 @@
 
 from typing import TypedDict
 
-from application.gateway.sessions.open_session import OpenedGatewaySession
 from domain.gateway.session import GatewaySession
 from domain.threads.message_json import timestamp
 
@@ -54,6 +53,6 @@ def gateway_session_view(session: GatewaySession) -> GatewaySessionView:
     }
 
 
-def opened_gateway_session_view(opened: OpenedGatewaySession) -> OpenedGatewaySessionView:
+def opened_gateway_session_view(session: GatewaySession, *, token: str, url: str | None) -> OpenedGatewaySessionView:
     """A new session as JSON, with its token."""
-    return {**gateway_session_view(opened.session), "token": opened.token, "url": opened.url}
+    return {**gateway_session_view(session), "token": token, "url": url}

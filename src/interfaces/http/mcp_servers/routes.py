@@ -25,6 +25,13 @@ from application.mcp.uninstall_mcp_server import UninstallMcpServer, UninstallMc
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.mcp_servers.auth_views import AuthorizationView, authorization_view
+from interfaces.http.mcp_servers.result_views import (
+    import_view,
+    outcome_view,
+    pinned_tool_view,
+    status_view,
+    tools_view,
+)
 from interfaces.http.mcp_servers.schemas import (
     ApproveDefinitionBody,
     ImportBody,
@@ -41,12 +48,7 @@ from interfaces.http.mcp_servers.views import (
     ServerLogsView,
     ServerStatusView,
     TestResultView,
-    import_view,
-    outcome_view,
-    pinned_tool_view,
     server_view,
-    status_view,
-    tools_view,
 )
 from interfaces.http.page_views import page_view
 from interfaces.http.paging import PageCursor, PageLimit, WholeLimit

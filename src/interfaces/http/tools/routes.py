@@ -14,7 +14,8 @@ from interfaces.http.paging import PageCursor, WholeLimit
 from interfaces.http.paths import ToolNamePath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
-from interfaces.http.tools.views import ExplanationView, ToolsView, explanation_view, tool_view
+from interfaces.http.tools.result_views import explanation_view, tool_view
+from interfaces.http.tools.views import ExplanationView, ToolsView
 
 TAGS = ["tools"]
 

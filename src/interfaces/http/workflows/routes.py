@@ -18,16 +18,9 @@ from interfaces.http.paths import WorkflowPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
+from interfaces.http.workflows.result_views import saved_workflow_view, validation_view
 from interfaces.http.workflows.schemas import UpdateWorkflowBody, WorkflowBody
-from interfaces.http.workflows.views import (
-    SavedWorkflowView,
-    ValidationView,
-    WorkflowPage,
-    WorkflowView,
-    saved_workflow_view,
-    validation_view,
-    workflow_view,
-)
+from interfaces.http.workflows.views import SavedWorkflowView, ValidationView, WorkflowPage, WorkflowView, workflow_view
 
 TAGS = ["Workflows"]
 MERMAID = "text/vnd.mermaid"

@@ -2,12 +2,9 @@
 
 from typing import TypedDict
 
-from application.workflows.create_workflow import SavedWorkflow
-from application.workflows.workflow_checks import CheckedWorkflow, place_of
 from domain.threads.message_json import timestamp
 from domain.workflows.compiler import compile_workflow
-from domain.workflows.faults import Fault
-from domain.workflows.graph import Workflow, WorkflowDefinition
+from domain.workflows.graph import Workflow
 from domain.workflows.plan import Plan
 
 
@@ -105,30 +102,15 @@ def workflow_view(workflow: Workflow) -> WorkflowView:
             }
             for edge in definition.edges
         ],
-        "plan": _plan_view(compile_workflow(definition).plan),
+        "plan": plan_view(compile_workflow(definition).plan),
         "version": workflow.version,
         "created_at": timestamp(workflow.created_at),
         "updated_at": timestamp(workflow.updated_at),
     }
 
 
-def saved_workflow_view(saved: SavedWorkflow) -> SavedWorkflowView:
-    """The same with warnings."""
-    warnings = [_fault_view(fault, saved.workflow.definition) for fault in saved.checked.warnings]
-    return {**workflow_view(saved.workflow), "warnings": warnings}
-
-
-def validation_view(checked: CheckedWorkflow, definition: WorkflowDefinition) -> ValidationView:
-    """Everything that was found out."""
-    return {
-        "valid": not checked.faults,
-        "errors": [_fault_view(fault, definition) for fault in checked.faults],
-        "warnings": [_fault_view(fault, definition) for fault in checked.warnings],
-        "plan": _plan_view(checked.plan),
-    }
-
-
-def _plan_view(plan: Plan | None) -> list[PlannedNodeView] | None:
+def plan_view(plan: Plan | None) -> list[PlannedNodeView] | None:
+    """A plan as JSON; null for what cannot be executed."""
     if plan is None:
         return None
     return [
@@ -142,12 +124,3 @@ def _plan_view(plan: Plan | None) -> list[PlannedNodeView] | None:
         }
         for node in plan.nodes
     ]
-
-
-def _fault_view(fault: Fault, definition: WorkflowDefinition) -> FaultView:
-    return {
-        "code": fault.code.value,
-        "message": fault.message,
-        "node_ids": list(fault.node_ids),
-        "path": place_of(fault, definition),
-    }

@@ -5,12 +5,7 @@ import pytest
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.http.mcp_servers import views
-from interfaces.http.mcp_servers.views import (
-    McpServerToolsView,
-    McpServerView,
-    PinnedToolView,
-    ServerStatusView,
-)
+from interfaces.http.mcp_servers.views import McpServerToolsView, McpServerView, PinnedToolView, ServerStatusView
 from tests.unit.interfaces.cli.fake_service import FakeService, problem, whole
 
 SERVER = whole(
