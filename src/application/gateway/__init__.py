@@ -1,1 +1,1 @@
-"""The gateway: what outside clients may reach with a session's token, and how their calls are made."""
+"""The gateway: tools, resources and prompts for external clients with a session token."""

@@ -1,1 +1,1 @@
-"""One call of an outside client: decided, approved, sent, settled and answered."""
+"""One tool call of an external client: decided, approved, sent, settled and answered."""

@@ -1,4 +1,4 @@
-"""What a client is told of its call; and how that goes from the process that made the call to the one that answers."""
+"""The answer to a client's call, and its JSON form for transfer between processes."""
 
 from dataclasses import dataclass, field
 from typing import cast
@@ -14,7 +14,8 @@ from domain.tools.result import ToolOutcome, ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The call waits for the client, who comes back with answers by the requests' keys, and with the sealed `request_state`."""
+    """The call waits for input of the client. The client sends answers by the requests' keys, with
+    the sealed `request_state`."""
 
     requests: tuple[ClientRequest, ...]
     request_state: str
@@ -22,11 +23,17 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewayAnswer:
-    """What the client is told. `reply` is what the MCP server answered, where all of it may be passed on; then it says more
-    than the text of `result`, which is for models. `waiting`: the call was not sent, as it waits for an approval; `result`
-    says so to clients that cannot be given the state. `asked`: it is not finished, and nothing of `result` is told. `missing`
-    are capabilities without which the server does not make the call. `uris_of` is the slug of the server whose own URIs are in
-    `reply`, for clients that know its resources by other ones. `begun` are the call of an agent and its run."""
+    """The answer to one call.
+
+    - `reply`: the MCP server's whole answer, where it may be passed on. `result` is its text for models.
+    - `waiting`: the call was not sent because it waits for an approval. `result` says so to
+      clients that cannot send a state.
+    - `asked`: the call is not finished; `result` is not sent to the client.
+    - `missing`: client capabilities that the server requires for the call.
+    - `uris_of`: slug of the server whose own URIs are in `reply`, if the client knows its
+      resources by other URIs.
+    - `begun`: the call of an agent, and the run that it started.
+    """
 
     result: ToolResult
     reply: McpReply | None = None
@@ -37,7 +44,7 @@ class GatewayAnswer:
     begun: tuple[ToolCallId, RunId] | None = None
 
     def as_json(self) -> JsonObject:
-        """Of a finished call, to be encrypted: all that a client is told."""
+        """The answer to a finished call, to be encrypted."""
         raw = None if self.reply is None or self.reply.raw is None else cast(JsonValue, self.reply.raw)
         images: list[JsonValue] = [
             {"media_type": image.media_type, "data": image.data, "url": image.url} for image in self.result.images
@@ -54,7 +61,7 @@ class GatewayAnswer:
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "GatewayAnswer":
-        """The inverse of `as_json`, as far as clients can tell."""
+        """The inverse of `as_json`."""
         images = cast("list[dict[str, str | None]]", data["images"])
         raw = cast("JsonObject | None", data["raw"])
         result = ToolResult(

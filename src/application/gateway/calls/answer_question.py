@@ -1,4 +1,4 @@
-"""AnswerGatewayQuestion: a client's answer to what it was asked in the middle of its call, given to any process."""
+"""AnswerGatewayQuestion: a client's answer to a question in the middle of its call. Any process accepts it."""
 
 import json
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _MAX_REFUSAL_BYTES = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerGatewayQuestionCommand:
-    """`result` is what the client answers; `refusal`, if it is there, why it does not."""
+    """`refusal` is the reason why the client does not answer; otherwise `result` is the answer."""
 
     session: GatewaySession
     question_id: str
@@ -30,8 +30,10 @@ class AnswerGatewayQuestionCommand:
 
 
 class AnswerGatewayQuestion:
-    """Rules: only the session that was asked answers, once, and in time; an answer that does not fit is refused, and the server is
-    told that there is none."""
+    """Rules:
+    - Only the session that was asked may answer, once, before the question expires.
+    - An answer that does not fit is rejected; the server gets a declined answer.
+    """
 
     def __init__(
         self, *, notes: GatewayNotes, wakeups: Wakeups, box: Box, schemas: SchemaValidator, clock: Clock
@@ -43,7 +45,7 @@ class AnswerGatewayQuestion:
         self._clock = clock
 
     async def execute(self, command: AnswerGatewayQuestionCommand) -> None:
-        """Hand the answer to the process that waits for it. Raises NOT_FOUND `question_not_found`, INVALID
+        """Pass the answer to the waiting process. Raises NOT_FOUND `question_not_found`, INVALID
         `client_answer_invalid`."""
         session = command.session
         note = await self._notes.get(session.organization_id, session.id, command.question_id)

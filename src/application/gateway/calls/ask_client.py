@@ -1,4 +1,4 @@
-"""AskClient: what servers ask in the middle of a call, put to the client whose call it is."""
+"""AskClient: passes a server's questions in the middle of a call to the client of the call."""
 
 import asyncio
 import json
@@ -25,19 +25,24 @@ from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequest
 from domain.tools.tool import Tool
 
 _REREAD_S = 5.0
-"""How long a wake-up that was lost may go unnoticed."""
+"""Rereads after this time in case a wake-up was lost."""
 _NOT_ASKED = "The client cannot be asked for this."
 _GONE = "The client did not answer."
 
 Question = tuple[GatewayNoteId, ClientRequest]
-"""What is asked, by the id that its answer comes with."""
+"""A question, with the id that its answer carries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskableClient:
-    """The client of a call. `capabilities` are what it says it can be asked for, as the protocol has them. One that is asked while
-    its request waits is sent questions by `ask`, and told by `take_back` of those it need not answer any more; when it has
-    `left`, nobody does. Any other is asked by the answer to its request, and comes back."""
+    """The client of a call.
+
+    - `capabilities`: what the client declares that it can be asked for, in the protocol's form.
+    - `ask` sends questions to a client whose request is open; `take_back` withdraws those that
+      need no answer. After `left` is set, the client does not answer.
+    - Without `ask`, the answer to the client's request carries the questions, and the client
+      sends another request.
+    """
 
     capabilities: JsonObject
     ask: Callable[[tuple[Question, ...]], Awaitable[None]] | None = None
@@ -47,7 +52,8 @@ class AskableClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """For how many seconds a client is waited for, and how many calls of a session may wait for it in one process."""
+    """How many seconds to wait for a client's answer, and how many calls of one session may wait
+    for it in one process."""
 
     answer_s: float = 600.0
     most_waiting: int = 100
@@ -55,10 +61,14 @@ class Patience:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskClient:
-    """Rules: a server asks only for what its settings allow and the client says it has; what is asked and what is answered is
-    searched for canary tokens, and goes no further with one; each question is a row, which a client answers at any process;
-    nothing of it is kept when it has been answered, nobody waits any more, or its time is up; then, and when too many calls
-    of the session wait already, the server is told that nobody answers. How each question ended is in the call's audit entry, not its words."""
+    """Rules:
+    - A server may ask only for what its settings allow and the client declares.
+    - Questions and answers are searched for canary tokens. With a token they are not passed on.
+    - Each question is a row; the client may answer at any process. The row is removed once the
+      question is answered, abandoned or expired.
+    - Without an answer, or when too many calls of the session wait, the server gets a declined answer.
+    - The audit entry of the call says how each question ended, without its content.
+    """
 
     notes: GatewayNotes
     wakeups: Wakeups
@@ -79,16 +89,20 @@ class AskClient:
         guard: CanaryGuard,
         call_s: float,
     ) -> "Conversation | None":
-        """How the client is asked in the middle of the call, which takes `call_s` at most apart from that; None if its server may
-        ask for nothing."""
+        """The conversation for one call, which takes at most `call_s` apart from waiting for the
+        client. None if the server may not ask for anything."""
         if client is None or tool is None or tool.mcp is None or not tool.mcp.asks:
             return None
         return Conversation(self, session, call, tool.mcp.asks, client, guard=guard, call_s=call_s)
 
 
 class Conversation:
-    """The port `CallerRelay`, about one call. `asked` says how its questions ended, `missing` which capabilities the server needed that the client has not, `announced` which questions a client is to be told
-    of by the answer to its request. `deadline` is the call's, which stands still while the client is asked."""
+    """The port `CallerRelay` for one call.
+
+    - `asked`: how each question ended. `missing`: capabilities that the server requires and the client lacks.
+    - `announced`: questions that the answer to the client's request carries.
+    - `deadline`: the call's deadline. It is suspended while the client is asked.
+    """
 
     def __init__(
         self,
@@ -122,15 +136,15 @@ class Conversation:
 
     @property
     def capabilities(self) -> JsonObject:
-        """What the client has, and may be asked for."""
+        """Capabilities that the client has and the server may use."""
         return cast(JsonObject, self._able)
 
     def lacks(self, required: JsonObject) -> JsonObject:
-        """What it would be asked for, and has not."""
+        """Required capabilities that the server may use and the client lacks."""
         return {name: value for name, value in required.items() if name in self._allowed and name not in self._able}
 
     async def ask(self, requests: tuple[ClientRequest, ...]) -> Mapping[str, ClientAnswer]:
-        """Put the questions to the client, and wait for all answers."""
+        """Ask the client, and wait for all answers."""
         answers: dict[str, ClientAnswer] = {}
         askable = tuple(request for request in requests if self._can_ask(request))
         waiting = self._parts.waiting[self._session.id]
@@ -158,7 +172,7 @@ class Conversation:
         if request.kind is ClientRequestKind.ELICITATION and "url" in request.params:
             return "url" in able
         if request.kind is ClientRequestKind.ELICITATION:
-            # One that names no mode has forms.
+            # A request without a mode asks for a form.
             schema = cast(JsonObject, request.params["requestedSchema"])
             return ("form" in able or "url" not in able) and self._parts.schemas.problem_with(schema) is None
         return "tools" not in request.params or "tools" in able
@@ -206,7 +220,7 @@ class Conversation:
     async def _given(
         self, ids: tuple[GatewayNoteId, ...], woken: Subscription, until: datetime
     ) -> dict[GatewayNoteId, bytes]:
-        """Answers as they are stored: all of them, or those that are there when nobody is waited for any more."""
+        """Stored answers: all, or those present at the time limit or when the client leaves."""
         parts, session = self._parts, self._session
         leaving = asyncio.create_task(self._client.left.wait())
         try:
@@ -237,7 +251,7 @@ class Conversation:
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        """Among what waits for the session's clients."""
+        """Count this call among those that wait for the session's clients."""
         waiting, session_id = self._parts.waiting, self._session.id
         waiting[session_id] += 1
         try:
@@ -249,7 +263,7 @@ class Conversation:
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
-        """The call's own time stands still."""
+        """Suspend the deadline of the call."""
         loop, deadline = asyncio.get_running_loop(), self.deadline
         if deadline is not None and not self._open and (when := deadline.when()) is not None:
             self._left_s = when - loop.time()

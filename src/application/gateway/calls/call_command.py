@@ -1,4 +1,4 @@
-"""What a client asks for with `tools/call`."""
+"""The command of CallGatewayTool: one `tools/call` request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,10 +12,15 @@ from domain.json_value import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallGatewayToolCommand:
-    """`name` is the client's; `meta` goes along to an MCP server. A `resumable` client comes back with the `request_state` that
-    it is given while its call waits for an approval, or, with `responses`, for itself; any other is told to make the same call
-    again once it is approved. `client` can be asked in the middle of the call. With the same `retry_key` it means the same call
-    of an agent, of which nothing is waited for `as_task`. `param_headers` are the arguments as HTTP headers repeat them, or None."""
+    """`name` is the client's name of the tool; `meta` is passed to MCP servers.
+
+    - A `resumable` client sends the `request_state` back after an approval, or with `responses`
+      to questions. Other clients repeat the same call after the approval.
+    - `client` can be asked in the middle of the call.
+    - Requests with the same `retry_key` are one call of an agent. `as_task`: return without
+      waiting for the agent.
+    - `param_headers` are the arguments repeated as HTTP headers, or None.
+    """
 
     session: GatewaySession
     name: str

@@ -1,4 +1,4 @@
-"""CallGatewayTool: one call of an outside client, under the same policy, ledger, audit and canaries as a call of a run."""
+"""CallGatewayTool: one call of an external client, under the policy, ledger, audit and canary rules of run calls."""
 
 import asyncio
 from collections.abc import Mapping
@@ -42,10 +42,13 @@ from domain.tools.tool import Tool
 
 
 class CallGatewayTool:
-    """Rules: a name the session does not have is refused as unknown and audited, and so is one that an allowlist hides; arguments that do
-    not fit, and what policy denies, are answered with the text a run's model gets; a call is sent (`SendGatewayCall`) only after its
-    intent is durable; a canary token in arguments ends the session and its run, and puts its thread in quarantine. A call that
-    needs an approval is held open for a while, and is made when its client waits, or asks again, after somebody approved it.
+    """Rules:
+    - A name that the session lacks, or that an allowlist hides, is rejected as unknown and audited.
+    - Invalid arguments and policy denials are answered with the text that models get.
+    - A call is sent (`SendGatewayCall`) only after its intent is durable.
+    - A canary token in the arguments ends the session and its run, and quarantines its thread.
+    - A call that requires approval stays open for some time. It is sent after the approval,
+      while its client waits or when it repeats the call.
     """
 
     def __init__(
@@ -74,8 +77,10 @@ class CallGatewayTool:
         self._ids = ids
 
     async def execute(self, command: CallGatewayToolCommand) -> GatewayAnswer:
-        """The outcome. Raises NOT_FOUND `tool_not_found`, FORBIDDEN `agent_disabled` and `agent_not_found`, CONFLICT
-        `gateway_session_halted`, INVALID `request_state_invalid`, `header_mismatch`, UNAVAILABLE `storage_unavailable`."""
+        """Raises NOT_FOUND `tool_not_found`, FORBIDDEN `agent_disabled` and `agent_not_found`,
+        CONFLICT `gateway_session_halted`, INVALID `request_state_invalid`, `header_mismatch`,
+        UNAVAILABLE `storage_unavailable`.
+        """
         approval_id = None
         if command.request_state is not None:
             state = self._states.opened(command.session, command.request_state)
@@ -91,7 +96,8 @@ class CallGatewayTool:
             approval_id = answer.approval_id
 
     async def resume(self, command: CallGatewayToolCommand, approval_id: ApprovalId) -> GatewayAnswer | None:
-        """The same for a call that was asked for, which is not asked for again; None if it does not wait any more."""
+        """Continue a call that has an approval, without another approval request. None if the call
+        does not wait any more."""
         answer = await self._attempt(command, approval_id, None)
         return None if isinstance(answer, Ended) else answer
 
@@ -125,7 +131,7 @@ class CallGatewayTool:
         return await self._after_clearance(command, toolbox, checked, cleared)
 
     async def _checked(self, command: CallGatewayToolCommand, toolbox: Toolbox) -> tuple[CheckedCall, Tool]:
-        """The call as policy sees it, and its tool. Raises for a tool that the session does not have or may not see."""
+        """The checked call and its tool. Raises NOT_FOUND for a tool that is missing or hidden."""
         name = toolbox.model_facing(command.name)
         if name is None:
             raise await self._unknown(command, toolbox)
@@ -157,7 +163,7 @@ class CallGatewayTool:
     async def _recorded(
         self, command: CallGatewayToolCommand, toolbox: Toolbox, call: GatewayCall, checked: CheckedCall
     ) -> GatewayAnswer:
-        """Record the call, and make it."""
+        """Record the call, then send it."""
         policy = toolbox.toolset.policy_of(call.name)
         if not await self._ledger.intend(call, max_calls=policy.max_calls):
             reached = decide_call(policy, call.name, call.params, calls_so_far=policy.max_calls or 0)
@@ -181,8 +187,8 @@ class CallGatewayTool:
         )
 
     async def _unknown(self, command: CallGatewayToolCommand, toolbox: Toolbox) -> ServiceError:
-        """Store the call of a tool that the session does not have, by its name alone. The refusal; or, with a canary token in the
-        arguments, the end of the session."""
+        """Store the call of an unknown tool with its name only. Returns the refusal, or the end of
+        the session if the arguments hold a canary token."""
         now = self._clock.now()
         name = toolbox.guard.words(" ".join(cleaned(command.name).split())[:MAX_NAME_LENGTH])
         call = GatewayCall(

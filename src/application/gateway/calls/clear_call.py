@@ -1,4 +1,4 @@
-"""ClearGatewayCall: whether a call that policy wants approved may be sent now, and who is asked if it may not."""
+"""ClearGatewayCall: decides whether a call that requires approval may be sent now."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -25,13 +25,13 @@ from domain.runs.approvals import denied_result
 from domain.tools.result import ToolResult
 
 _REREAD_S = 5.0
-"""How long a wake-up that was lost may go unnoticed."""
+"""Rereads after this time in case a wake-up was lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holds:
-    """For how many seconds a request stays open while nobody has decided: of a client that comes back with what it is given,
-    and of one that may have to make the call anew; and how many calls of a tool may wait in one session."""
+    """How many seconds a request waits for a decision: of a resumable client, and of one that must
+    repeat the call. `most_waiting` bounds the waiting calls of one tool in one session."""
 
     resumable_s: float = 15.0
     last_s: float = 25.0
@@ -40,8 +40,7 @@ class Holds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleared:
-    """The call is to be sent, with these arguments. `decision` is policy's word on them. `is_recorded`: it stands in the ledger
-    as about to be sent."""
+    """The call may be sent with these arguments. `is_recorded`: the ledger has it as about to be sent."""
 
     call: GatewayCall
     decision: Decision | None
@@ -50,7 +49,7 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The call is not sent, and settled with this. `is_stored`: it stands in the ledger already."""
+    """The call is not sent; `result` is its outcome. `is_stored`: the ledger has the call already."""
 
     call: GatewayCall
     result: ToolResult
@@ -60,7 +59,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """Nobody has decided yet. `request_state` is sealed: with it, the client's next request is about the same approval."""
+    """Not decided yet. The sealed `request_state` refers the client's next request to the same approval."""
 
     approval: Approval
     request_state: str
@@ -68,7 +67,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The approval ended while the request was held open, or another request was faster: all is decided about anew."""
+    """The approval ended while the request waited, or another request was faster: check the call again."""
 
     approval_id: ApprovalId
 
@@ -77,9 +76,13 @@ Clearance = Cleared | Refused | Waiting | Ended
 
 
 class ClearGatewayCall:
-    """Rules: the same call of a session waits for one approval, however often it is made; an approved call is sent once, when
-    its client makes it again or still waits; other arguments are another call; after the agent has changed, the call is asked
-    for anew; a session asks people for no more calls of a tool at one time than they can look at; what was denied, or not approved in time, is told once to whoever makes the call, who may ask again after that.
+    """Rules:
+    - The same call of a session waits for one approval, however often the client repeats it.
+      Other arguments are another call.
+    - An approved call is sent once, while its client waits or when it repeats the call.
+    - After a change of the agent, the call requires a new approval.
+    - A session may have at most `most_waiting` open approvals for one tool.
+    - A denied or expired approval is reported once to the client, which may then request another.
     """
 
     def __init__(
@@ -106,7 +109,6 @@ class ClearGatewayCall:
         self._telling = telling
 
     def hold_s(self, *, resumable: bool) -> float:
-        """How long the request of a client is held open."""
         return self._holds.resumable_s if resumable else self._holds.last_s
 
     async def execute(
@@ -120,8 +122,8 @@ class ClearGatewayCall:
         hold_s: float | None,
         client: AskableClient | None = None,
     ) -> Clearance:
-        """What becomes of a call that is of this session's tools. `approval_id` is the one its `client` was told of. With
-        None for `hold_s` a call that does not wait any more is not asked for anew."""
+        """Check one call of this session's tools. `approval_id` is the approval that the client
+        knows. With `hold_s` None, a call that does not wait any more gets no new approval."""
         decision = checked.decision
         assert decision is not None
         waiting = await self._asking.asked(session.organization_id, session.id, call.name)
@@ -228,7 +230,7 @@ class ClearGatewayCall:
         return Cleared(call=sent, decision=checked.decision, is_recorded=True)
 
     async def _waited(self, session: GatewaySession, found: AskedCall, hold_s: float) -> Clearance:
-        """Hold on until the approval has ended, or for as long as the client is to wait."""
+        """Wait until the approval has ended, or for `hold_s`."""
         approval, now = found.approval, asyncio.get_running_loop().time
         until = now() + hold_s
         async with self._wakeups.subscribe(session_approvals_topic(session.id)) as ended:
@@ -247,7 +249,7 @@ class ClearGatewayCall:
 
 
 def _same(waiting: tuple[AskedCall, ...], call: GatewayCall, approval_id: ApprovalId | None) -> AskedCall | None:
-    """The same call, as it was asked for before: the one the client speaks of, else the oldest."""
+    """The waiting call with the same digest: the one that the client names, otherwise the oldest."""
     same = [
         asked
         for asked in waiting
@@ -257,17 +259,17 @@ def _same(waiting: tuple[AskedCall, ...], call: GatewayCall, approval_id: Approv
 
 
 def pending_result(approval: Approval) -> ToolResult:
-    """What a client is told that cannot come back with a state."""
+    """The result for clients that cannot send a state."""
     return ToolResult.blocked(
         "approval_pending",
-        f"This call needs an approval, and nobody has decided about it yet: {approval.id}, until"
+        f"This call needs an approval, and it is not decided yet: {approval.id}, until"
         f" {approval.expires_at:%Y-%m-%dT%H:%M:%SZ}. It was not executed. Make the same call again, with the same arguments,"
         " once it is approved: then it is executed.",
     )
 
 
 _TOO_MANY = (
-    "This call needs an approval, and as many calls of this tool wait for one as may. It was not executed, and nobody was"
-    " asked. Wait until some of them are decided."
+    "This call needs an approval, and too many calls of this tool wait for approval. It was not executed, and no approval"
+    " was requested. Wait until some of them are decided."
 )
-_SESSION_ENDED = "This call needed an approval, and its session ended before anybody decided. It was not executed."
+_SESSION_ENDED = "This call needed an approval, and its session ended before a decision. It was not executed."

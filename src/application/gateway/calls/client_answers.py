@@ -1,4 +1,4 @@
-"""Answers of clients to what servers ask of them, as they come, checked against what was asked."""
+"""Checks clients' answers against the questions of servers."""
 
 import json
 from typing import cast
@@ -11,7 +11,7 @@ from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequest
 from domain.mcp.elicitation import Elicitation
 
 MAX_SAMPLED_BYTES = 1024 * 1024
-"""Of a model's answer, which may hold an image."""
+"""Limit of a model's answer, which may contain an image."""
 MAX_ROOTS_BYTES = 64 * 1024
 _SAMPLED = ("role", "content", "model", "stopReason")
 
@@ -19,7 +19,7 @@ _SAMPLED = ("role", "content", "model", "stopReason")
 def read_client_answer(
     request: ClientRequest, given: JsonValue, *, schemas: SchemaValidator, path: str
 ) -> ClientAnswer:
-    """The result that the protocol has for the request, with nothing that belongs to one hop. Raises INVALID
+    """The result in the protocol's form, without hop-specific fields. Raises INVALID
     `client_answer_invalid` with paths under `path`."""
     if not isinstance(given, dict):
         raise _wrong(path, "must be an object")
@@ -40,7 +40,7 @@ def _elicited(request: ClientRequest, given: JsonObject, schemas: SchemaValidato
         schema=None if isinstance(url, str) else cast(JsonObject, request.params["requestedSchema"]),
         url=url if isinstance(url, str) else None,
     )
-    # Clients send an empty form with what they dismiss, and with a page that was visited.
+    # Clients send an empty form when they dismiss a question or after a visited page.
     has_content = given.get("action") == "accept" and question.schema is not None
     names = ("action", "content") if has_content else ("action",)
     told: JsonObject = {name: given[name] for name in names if name in given}

@@ -1,4 +1,4 @@
-"""What servers log about a call, on its way to a client of the gateway: watched for canary tokens."""
+"""Log messages of a server about one call, searched for canary tokens before the client gets them."""
 
 from application.mcp.log_messages import LogTap, McpLogMessage
 from application.policy.canary_guard import CanaryGuard
@@ -6,7 +6,7 @@ from domain.ids import ToolCallId
 
 
 def guarded_logs(guard: CanaryGuard, call_id: ToolCallId, tap: LogTap) -> LogTap:
-    """Tells the client, until something holds a canary token; then the call's session is ended with the call."""
+    """Passes messages on until one holds a canary token; the session then ends with the call."""
 
     async def told(message: McpLogMessage) -> None:
         guard.progress(call_id, message.as_json())

@@ -1,4 +1,4 @@
-"""HeldCalls: calls that wait for a client that is asked by the answer to its request, and comes back to any process."""
+"""PendingCalls: calls that wait for answers of a client that sends another request to any process."""
 
 import asyncio
 import json
@@ -28,16 +28,16 @@ from domain.tools.result import ToolResult, outcome_unknown
 logger = logging.getLogger(__name__)
 
 OUTCOME_KEPT_S = 300.0
-"""How long a client may take to come for the outcome of a call that ended while nobody waited for it."""
+"""How long the outcome of a call stays available after it ended without a waiting client."""
 _REREAD_S = 5.0
 _LOOK_S = 20.0
-"""How long a wake-up that was lost may go unnoticed: to who waits for an answer, and to the call itself."""
+"""Rereads after this time in case a wake-up was lost: by the waiting request, and by the call itself."""
 _NOTHING_YET = ToolResult.succeeded("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldCall:
-    """A call as its client makes it. `within_s` is how long it takes at most, apart from waiting for the client."""
+    """A call of a client. `within_s` is its longest duration, without waiting for the client."""
 
     session: GatewaySession
     call_id: ToolCallId
@@ -48,7 +48,7 @@ class HeldCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
-    """The client's next request for a call: with the `state` that it was given, and answers by the requests' keys."""
+    """The client's next request for a call: the `state` that it got, and answers by the requests' keys."""
 
     session: GatewaySession
     name: str
@@ -58,11 +58,14 @@ class Continuation:
 
 
 class HeldCalls:
-    """Rules: a call goes on in the process that began it; its client is asked by the answer to its request, and comes back with the
-    answers to any process, which waits there for what becomes of the call; the state that it brings is good for the same tool
-    with the same arguments, once; answers that do not fit are refused and can be given again; what is not answered is asked
-    for again. A client that leaves while a call goes on cancels it, wherever it is. With its process a call is lost, and settled
-    as such."""
+    """Rules:
+    - A call stays in the process that started it. The answer to its client's request carries the questions.
+    - The client sends the answers to any process, and that process waits for the outcome.
+    - A state is valid once, for the same tool with the same arguments.
+    - Answers that do not fit are rejected and may be sent again. Missing answers are requested again.
+    - A client that leaves during a call cancels it, in whichever process it is.
+    - A call is lost with its process, and settled as lost.
+    """
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class HeldCalls:
     async def begin(
         self, held: HeldCall, conversation: Conversation, making: Coroutine[None, None, GatewayAnswer]
     ) -> GatewayAnswer:
-        """Make the call, until it has ended or its client is asked. Raises what `making` raises."""
+        """Execute the call until it has ended or asks its client. Raises what `making` raises."""
         task = asyncio.create_task(making, name="gateway-held-call")
         announcing = asyncio.create_task(conversation.announced.get())
         try:
@@ -106,8 +109,8 @@ class HeldCalls:
         return self._asked(held, announcing.result())
 
     async def go_on(self, again: Continuation) -> GatewayAnswer:
-        """What becomes of a call whose client comes back. Raises INVALID `request_state_invalid`, `client_answer_invalid`, and what
-        the call itself raises."""
+        """Continue a call whose client has answered. Raises INVALID `request_state_invalid`,
+        `client_answer_invalid`, and what the call itself raises."""
         state, session = again.state, again.session
         if (state.get("name"), state.get("digest")) != (again.name, canonical_digest(again.arguments)):
             raise state_invalid()
@@ -146,7 +149,8 @@ class HeldCalls:
                 raise
 
     async def _next(self, held: HeldCall, answered: frozenset[GatewayNoteId], woken: Subscription) -> GatewayAnswer:
-        """The call's end, or what it asks next; that it is lost if its process says nothing any more."""
+        """The outcome of the call, or its next questions. After `within_s` the call is lost: its
+        outcome is unknown."""
         session, now = held.session, asyncio.get_running_loop().time
         until = now() + held.within_s
         while True:
@@ -166,7 +170,7 @@ class HeldCalls:
             await woken.wait(min(left_s, _REREAD_S))
 
     def _asked(self, held: HeldCall, questions: "list[Question] | tuple[Question, ...]") -> GatewayAnswer:
-        # A server of the older generations has no names for its questions.
+        # Servers of older versions give their questions no keys.
         named = {request.key or note_id: (note_id, request) for note_id, request in questions}
         asked: JsonObject = {key: note_id for key, (note_id, _) in named.items()}
         state: JsonObject = {
@@ -191,7 +195,7 @@ class HeldCalls:
         return self._box.encrypt(json.dumps(answer.as_json()).encode())
 
     async def _told(self, outcome: GatewayNote) -> GatewayAnswer:
-        """The end of the call, which is told once."""
+        """The outcome of the call; it is available once."""
         assert outcome.sealed is not None
         told = json.loads(self._box.decrypt(outcome.sealed))
         await self._notes.remove(outcome.organization_id, outcome.id)
@@ -203,13 +207,13 @@ class HeldCalls:
         try:
             await self._finish(held, task)
         except ServiceError as error:
-            # Storage is away, or the session is gone: whoever comes back is told that its state is over.
+            # Storage is unavailable or the session is gone: the client's state is then rejected.
             extra = {"tool_call_id": held.call_id, "error_code": error.code}
-            logger.warning("the outcome of a gateway call cannot be left for its client", extra=extra)
+            logger.warning("cannot store the outcome of a gateway call for its client", extra=extra)
             await asyncio.wait({task})
 
     async def _finish(self, held: HeldCall, task: "asyncio.Task[GatewayAnswer]") -> None:
-        """Leave the outcome for whoever comes for it; or cancel the call, when its client has gone."""
+        """Store the outcome for the client's next request, or cancel the call once its client has left."""
         session, cancellation = held.session, _cancellation_id(held)
         async with self._wakeups.subscribe(cancellation_topic(cancellation)) as woken:
             while not task.done():
@@ -238,7 +242,7 @@ class HeldCalls:
             note = await self._notes.get(held.session.organization_id, held.session.id, cancellation)
         except ServiceError as error:
             if is_storage_away(error):
-                return False  # it is looked again
+                return False  # read again later
             raise
         return note is not None
 
@@ -273,4 +277,4 @@ def _cancellation_id(held: HeldCall) -> GatewayNoteId:
 
 
 def _over() -> ServiceError:
-    return invalid("request_state_invalid", "params.requestState was used, or what it was given for is over.")
+    return invalid("request_state_invalid", "params.requestState was used already, or has expired.")

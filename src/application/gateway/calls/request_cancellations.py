@@ -1,4 +1,4 @@
-"""RequestCancellations: a client of the older generation takes back a request that may be at work in another process."""
+"""RequestCancellations: a client with an older MCP version cancels a request that another process may execute."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,13 +11,14 @@ from domain.gateway.session import GatewaySession
 from domain.ids import GatewayNoteId, derived_id
 
 _KEPT_S = 60.0
-"""Long enough for the other process to hear of it; short, since a client may use its ids anew after another handshake."""
+"""Long enough for the other process to read the note; short, because a client may use its ids again
+after another handshake."""
 _REREAD_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRequest:
-    """A request by the id that its client gave it. `client` tells clients of one session apart, where they say who they are."""
+    """A request by the id of its client. `client` distinguishes clients of one session that identify themselves."""
 
     session: GatewaySession
     client: str
@@ -25,14 +26,17 @@ class SentRequest:
 
     @property
     def note_id(self) -> GatewayNoteId:
-        """Of its cancellation."""
+        """Id of the cancellation."""
         kind = type(self.request_id).__name__  # 1 and "1" are different ids
         return GatewayNoteId(derived_id("gwn", self.session.id, self.client, kind, self.request_id, "cancelled"))
 
 
 class RequestCancellations:
-    """Rules: a cancellation is a row, and others are told its id alone; it is good for the session and the client that took the
-    request back; a request that is not known anywhere is not waited for."""
+    """Rules:
+    - A cancellation is a row; the notification carries only its id.
+    - A cancellation is valid only for the session and client of the request.
+    - A request that no process executes is not waited for.
+    """
 
     def __init__(self, *, notes: GatewayNotes, wakeups: Wakeups, clock: Clock) -> None:
         self._notes = notes
@@ -40,7 +44,7 @@ class RequestCancellations:
         self._clock = clock
 
     async def cancel(self, sent: SentRequest) -> None:
-        """Tell whoever is at work on it."""
+        """Notify the process that executes the request."""
         now, session = self._clock.now(), sent.session
         note = GatewayNote(
             id=sent.note_id,
@@ -54,7 +58,7 @@ class RequestCancellations:
         self._wakeups.wake(cancellation_topic(sent.note_id))
 
     async def cancelled(self, sent: SentRequest) -> None:
-        """Return when the request has been taken back, perhaps before it was asked."""
+        """Return once the request is cancelled, perhaps before it was sent."""
         session = sent.session
         async with self._wakeups.subscribe(cancellation_topic(sent.note_id)) as woken:
             while True:

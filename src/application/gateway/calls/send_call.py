@@ -1,4 +1,4 @@
-"""SendGatewayCall: a call that stands in the ledger is sent, and answered once its outcome does, too."""
+"""SendGatewayCall: sends a recorded call, and answers once its outcome is stored."""
 
 import asyncio
 import logging
@@ -34,9 +34,12 @@ logger = logging.getLogger(__name__)
 
 
 class SendGatewayCall:
-    """Rules: a call is answered only after its outcome is durable; one whose client has gone is cancelled, and its outcome is
-    unknown; a canary token in a result, or in anything that is told before it, ends the session, and is told to nobody. A client
-    that is asked by the answer to its request comes back for the end of its call (`HeldCalls`)."""
+    """Rules:
+    - A call is answered only after its outcome is durable.
+    - A call whose client has left is cancelled, and its outcome is unknown.
+    - A canary token in a result, or in anything sent before it, ends the session and is not sent to the client.
+    - A resumable client that the server may ask gets the outcome by another request (`PendingCalls`).
+    """
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class SendGatewayCall:
     async def execute(
         self, command: CallGatewayToolCommand, toolbox: Toolbox, call: GatewayCall, checked: CheckedCall
     ) -> GatewayAnswer:
-        """Make a recorded call, and answer when it has ended, or its client is asked."""
+        """Send a recorded call. Returns when it has ended or asks its client."""
         within_s = toolbox.timeout_s(call.name) + ABANDON_AFTER_S + SETTLE_WITHIN_S
         conversation = self._asking.about(
             command.session, call, checked.tool, command.client, guard=toolbox.guard, call_s=within_s
@@ -82,7 +85,7 @@ class SendGatewayCall:
         checked: CheckedCall,
         conversation: Conversation | None,
     ) -> GatewayAnswer:
-        """Send a recorded call, and settle it."""
+        """Send a recorded call and settle it."""
         session, decision = command.session, checked.decision
         asked = () if conversation is None else conversation.asked
         policy = toolbox.toolset.policy_of(call.name)
@@ -164,20 +167,20 @@ class SendGatewayCall:
             return failure_text.abandoned(timeout_s)
 
     def _context(self, command: CallGatewayToolCommand, call: GatewayCall) -> Mapping[str, str]:
-        """What goes along to a server: the caller's trace, else ours."""
+        """Trace context for the server: the caller's, otherwise ours."""
         if "traceparent" in command.meta or not self._tracer.enabled:
             return command.meta
         return {**command.meta, **self._tracer.gateway_context(command.session, call.id)}
 
 
 def _given_unasked(responses: Mapping[str, JsonValue]) -> InputRound | None:
-    """Answers that come with the call itself: the server is to say what it makes of them."""
+    """Answers that came with the call itself. The server decides about them."""
     given = {key: response for key, response in responses.items() if isinstance(response, dict)}
     return InputRound(number=0, questions=(), answers=given) if given else None
 
 
 def _guarded(toolbox: Toolbox, call_id: ToolCallId, tell: ProgressCallback) -> ProgressCallback:
-    """Tells the client of progress, until that holds a canary token."""
+    """Passes progress on until it holds a canary token."""
 
     async def guarded(progress: McpProgress) -> None:
         toolbox.guard.progress(call_id, progress_data(progress))
@@ -188,6 +191,6 @@ def _guarded(toolbox: Toolbox, call_id: ToolCallId, tell: ProgressCallback) -> P
 
 
 def _leaked_beside(toolbox: Toolbox, replies: list[McpReply]) -> str | None:
-    """The id of a token in what a server answered beside text and images."""
+    """The id of a canary token in the reply outside text and images."""
     raw = replies[-1].raw if replies else None
     return None if raw is None else toolbox.guard.arguments(cast(JsonObject, raw))

@@ -1,4 +1,4 @@
-"""SettleGatewayCall: what became of a call is stored with its audit entry, and then traced."""
+"""SettleGatewayCall: stores the outcome of a call with its audit entry, then traces it."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,8 +17,11 @@ from domain.tools.result import ToolResult, outcome_unknown
 
 
 class SettleGatewayCall:
-    """Rules: a call has one outcome; one that was cut short has an unknown one, kept though nobody waits for it any more; a canary
-    token that was seen ends the session, whichever way its call ended."""
+    """Rules:
+    - A call has one outcome. An interrupted call has an unknown one, which is stored even
+      without a waiting client.
+    - A canary token ends the session, however the call ended.
+    """
 
     def __init__(
         self, *, ledger: GatewayLedger, halting: HaltGatewaySession, tracer: GatewayTracer, clock: Clock
@@ -39,7 +42,6 @@ class SettleGatewayCall:
         duration_s: float = 0.0,
         asked: Sequence[JsonValue] = (),
     ) -> None:
-        """Store the outcome of a stored call."""
         settlement = self._settlement(call, result, duration_s)
         await self._ledger.settle(settlement, gateway_call_audit(session, settlement, decision=decision, asked=asked))
         self._trace(session, toolbox, settlement)
@@ -53,7 +55,7 @@ class SettleGatewayCall:
         *,
         decision: Decision | None,
     ) -> None:
-        """Store a call that is not made, and was not stored before."""
+        """Store a call that is not sent and was not stored before."""
         settlement = self._settlement(call, refusal, 0.0)
         await self._ledger.refuse(settlement, gateway_call_audit(session, settlement, decision=decision))
         self._trace(session, toolbox, settlement)
@@ -68,7 +70,7 @@ class SettleGatewayCall:
         duration_s: float,
         asked: Sequence[JsonValue],
     ) -> None:
-        """Whoever waited for the answer has gone. May be cancelled: the outcome is stored all the same."""
+        """Store an unknown outcome after the client left. A cancellation does not stop the storing."""
         result, found = outcome_unknown(), toolbox.guard.seen(call.id)
         if found is not None:
             await self.halt(session, toolbox, call, result, found, decision=decision, duration_s=duration_s)
@@ -87,7 +89,8 @@ class SettleGatewayCall:
         decision: Decision | None,
         duration_s: float,
     ) -> ServiceError:
-        """Store the outcome of a call in which a canary token was found, which ends its session; what its client is told."""
+        """Store the outcome of a call with a canary token, which ends its session. Returns the
+        error for its client."""
         settlement = self._settlement(call, result, duration_s)
         halted = await self._halting.execute(session, settlement, decision, canary_id)
         self._trace(session, toolbox, settlement)

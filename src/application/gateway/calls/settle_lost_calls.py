@@ -1,4 +1,4 @@
-"""SettleLostCalls: calls whose process died before it could say what became of them."""
+"""SettleLostCalls: settles calls whose process ended before it stored their outcome."""
 
 import logging
 from datetime import datetime, timedelta
@@ -12,22 +12,25 @@ logger = logging.getLogger(__name__)
 
 EVERY_S = 60.0
 ABANDON_AFTER_S = 2.0
-"""How much longer than its own timeout a tool may take to stop before it is abandoned."""
+"""How long a tool may take to stop after its own timeout before it is abandoned."""
 SETTLE_WITHIN_S = 60.0
-"""How long after that the outcome may take to be stored, and by how much clocks may differ, before a call counts as lost."""
+"""How long storing the outcome may take after that, including clock differences, before a call is lost."""
 _BATCH = 200
 
 
 def due_at(recorded_at: datetime, timeout_s: float) -> datetime:
-    """When a call that may take so long is lost if it is not settled."""
+    """When an unsettled call with this timeout is lost."""
     return recorded_at + timedelta(seconds=timeout_s + ABANDON_AFTER_S + SETTLE_WITHIN_S)
 
 
 class SettleLostCalls:
-    """Rules: a call that was recorded and is not settled long after its own timeout (`GatewayCall.due_at`) is of a dead
-    process, and its outcome is unknown; it is not sent again. Where this process has the database alone, whatever is there
-    when it starts is lost. A call that is under way is never due, so processes that share a database need no lease for this;
-    two that settle the same one store it once. What was left for others about calls, and was not fetched in time, is removed."""
+    """Rules:
+    - A recorded call without an outcome after `GatewayCall.due_at` is lost: its outcome is
+      unknown, and it is not sent again.
+    - A process that owns the database alone settles all open calls when it starts.
+    - A running call is never due, so processes that share a database need no lease. An outcome is stored once.
+    - Expired notes about calls are removed.
+    """
 
     def __init__(
         self,
@@ -43,7 +46,7 @@ class SettleLostCalls:
         self._clock = clock
 
     async def execute(self, *, sole_owner: bool = False) -> int:
-        """Settle them; how many were lost. `sole_owner`: nobody makes calls now, so all that are open are."""
+        """Settle lost calls and return their number. `sole_owner`: no call is running, so all open calls are lost."""
         count = 0
         await self._notes.forget(before=self._clock.now())
         while True:
@@ -56,5 +59,5 @@ class SettleLostCalls:
             if len(lost) < _BATCH:
                 break
         if count:
-            logger.warning("gateway calls of a dead process were settled as unknown", extra={"calls": count})
+            logger.warning("settled gateway calls of an ended process as unknown", extra={"calls": count})
         return count

@@ -1,4 +1,4 @@
-"""TellOfApproval: whoever sits at a client is told, while its call waits, that somebody else has to approve it."""
+"""NotifyOfApproval: tells the person at a client, while its call waits, that the call requires approval."""
 
 import asyncio
 
@@ -19,10 +19,13 @@ _NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}
 
 
 class TellOfApproval:
-    """Rules: the form says which approval is waited for, and decides nothing: whoever holds a session's token, perhaps a program
-    that answers by itself, is not thereby somebody who may approve. Whoever agrees waits until somebody has decided; whoever
-    does not, goes away, or says nothing for as long as a question is open, is told the approval's id, and may make the same call
-    later. When somebody decides while the form is open, it is taken back and the call goes on."""
+    """Rules:
+    - The form names the approval and decides nothing: the holder of a session token, perhaps a
+      program, has no right to approve by it.
+    - A client that agrees waits for the decision. One that refuses, leaves or does not answer
+      gets the approval's id and may repeat the call later.
+    - A decision while the form is open withdraws the form, and the call continues.
+    """
 
     def __init__(self, *, asking: AskClient, approvals: ApprovalStore, wakeups: Wakeups) -> None:
         self._asking = asking
@@ -30,21 +33,21 @@ class TellOfApproval:
         self._wakeups = wakeups
 
     def can_tell(self, client: AskableClient | None) -> bool:
-        """Whether it has forms, and is asked while its call waits."""
+        """Whether the client supports forms and can be asked while its call waits."""
         able = None if client is None or client.ask is None else client.capabilities.get(_KIND.capability)
         return isinstance(able, dict) and ("form" in able or "url" not in able)
 
     async def execute(
         self, session: GatewaySession, waiting: AskedCall, client: AskableClient, *, guard: CanaryGuard
     ) -> bool:
-        """Whether the approval has ended while the client waited for that."""
+        """Whether the approval ended while the client waited."""
         approval = waiting.approval
         told = ClientRequest(
             key="approval",
             kind=_KIND,
             params={
                 "message": f"The call of {approval.tool} needs an approval: {approval.id}, until"
-                f" {approval.expires_at:%Y-%m-%d %H:%M} UTC. It is decided in Dragoman, by somebody who may. Wait for that?",
+                f" {approval.expires_at:%Y-%m-%d %H:%M} UTC. An approver decides in Dragoman. Wait for the decision?",
                 "requestedSchema": _NOTHING_TO_FILL_IN,
             },
         )
@@ -59,7 +62,7 @@ class TellOfApproval:
                 patience_s = self._asking.patience.answer_s
                 await asyncio.wait({ending, leaving}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
             if ending.done():
-                await ending  # raises if it could not be read
+                await ending  # raises if reading failed
             return ending.done()
         finally:
             for task in (asking, ending, leaving):
@@ -76,6 +79,5 @@ class TellOfApproval:
 
 
 async def _waits(conversation: Conversation, told: ClientRequest) -> bool:
-    """Whether the client agrees to wait."""
     answer = (await conversation.ask((told,)))[told.key]
     return answer.word == "accept"

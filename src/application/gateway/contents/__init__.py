@@ -1,1 +1,1 @@
-"""Resources, prompts and completion of the servers behind a gateway session."""
+"""Resources, prompts and completion of the MCP servers of a gateway session."""

@@ -1,8 +1,8 @@
-"""How clients of a session know what servers have besides tools: under names that say whose it is. Pure.
+"""Names of servers' resources and prompts for clients, policy and ledger. Pure.
 
-Resources are `mcp+SLUG:URI`, prompts are named as tools are; a session of original names has them as the server does. To
-policy and ledger what a server has of a kind is one name, as if it were a tool of the server: `mcp__SLUG__resources` and
-`mcp__SLUG__prompts`.
+Clients see resources as `mcp+SLUG:URI`; prompts are named as tools are. A session with original
+names uses the server's names. Policy and ledger use one name for each kind, as if it were a tool
+of the server: `mcp__SLUG__resources` and `mcp__SLUG__prompts`.
 """
 
 from enum import StrEnum
@@ -14,7 +14,7 @@ from domain.tools.names import model_facing_name
 
 
 class ContentKind(StrEnum):
-    """Kinds of content, as clients list them; values are those of the fields of a listing."""
+    """Kinds of content; the values are the fields of a listing."""
 
     RESOURCES = "resources"
     TEMPLATES = "resourceTemplates"
@@ -25,12 +25,12 @@ _NAMED_IN = {ContentKind.RESOURCES: "uri", ContentKind.TEMPLATES: "uriTemplate",
 
 
 def policy_name(slug: str, kind: ContentKind) -> str:
-    """What policy and ledger call it."""
+    """The name in policies and in the ledger."""
     return model_facing_name(slug, "prompts" if kind is ContentKind.PROMPTS else "resources")
 
 
 def exposed(entry: JsonObject, slug: str, kind: ContentKind, names: ToolNames) -> JsonObject | None:
-    """An entry of a server's listing under the client's name for it; None for one that has no name."""
+    """An entry of a server's listing under the client's name. None for an entry without a name."""
     key = _NAMED_IN[kind]
     name = entry.get(key)
     if not isinstance(name, str) or not name:
@@ -42,12 +42,12 @@ def exposed(entry: JsonObject, slug: str, kind: ContentKind, names: ToolNames) -
 
 
 def exposed_uri(uri: str, slug: str) -> str:
-    """The client's form of a server's URI, or of a template of URIs."""
+    """The client's form of a server's URI or URI template."""
     return f"mcp+{slug}:{uri}"
 
 
 def with_exposed_uri(block: object, slug: str) -> object:
-    """A content block that names a resource of the server, by the URI by which the client can read it."""
+    """A content block with the URI by which the client can read the named resource."""
     match block:
         case {"type": "resource_link", "uri": str(uri)}:
             return {**cast("dict[str, object]", block), "uri": exposed_uri(uri, slug)}
@@ -58,6 +58,6 @@ def with_exposed_uri(block: object, slug: str) -> object:
 
 
 def resolved_uri(uri: str, slug: str) -> str | None:
-    """The server's form of a client's URI; None if it is not of that server."""
+    """The server's form of a client's URI. None if it belongs to another server."""
     prefix = f"mcp+{slug}:"
     return uri.removeprefix(prefix) if uri.startswith(prefix) and len(uri) > len(prefix) else None

@@ -1,4 +1,4 @@
-"""ContentSources: the servers whose resources and prompts a session may use, and asking all of them for a list of theirs."""
+"""ContentSources: the servers whose resources and prompts a session may use, and their listings."""
 
 import asyncio
 import logging
@@ -19,9 +19,9 @@ from domain.policy.decision import decide_tool
 logger = logging.getLogger(__name__)
 
 LIST_TIMEOUT_S = 10.0
-"""How long a server may take for its whole list; one that takes longer has none this time."""
+"""Time limit of one server's whole listing; a slower server has no entries in this listing."""
 MAX_ENTRIES = 1_000
-"""Of one kind and server; what comes after is left out."""
+"""Limit per kind and server; further entries are left out."""
 
 _CUT = re.compile(r"_[0-9a-f]{8}$")
 _LISTED_BY = {
@@ -33,7 +33,7 @@ _LISTED_BY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What a session reaches, and the servers that may be asked for contents of a kind."""
+    """The toolset of a session, and the servers that may be asked for one kind of content."""
 
     session: GatewaySession
     toolbox: Toolbox
@@ -41,8 +41,11 @@ class Sources:
 
 
 class ContentSources:
-    """Rules: the servers are the agent's; those that policy or an allowlist denies for a kind are not there; a server that is
-    disabled, not installed, or does not answer has no contents, and the others' stand."""
+    """Rules:
+    - The servers are those of the agent, without those that policy or an allowlist denies for the kind.
+    - A server that is disabled, not installed or does not answer has no contents. It does not
+      affect other servers.
+    """
 
     def __init__(
         self, *, toolbox: GatewayToolbox, servers: McpServerStore, contents: McpContents, switch: McpSwitch
@@ -53,7 +56,7 @@ class ContentSources:
         self._switch = switch
 
     async def of(self, session: GatewaySession, kind: ContentKind) -> Sources:
-        """The servers, in the order of their slugs. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
+        """The servers, ordered by slug. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
         toolbox = await self._toolbox.of(session)
         found: list[McpServer] = []
         if await self._switch.is_on(session.organization_id):
@@ -67,7 +70,7 @@ class ContentSources:
         return Sources(session=session, toolbox=toolbox, servers=tuple(found))
 
     async def listed(self, sources: Sources, kind: ContentKind) -> tuple[JsonObject, ...]:
-        """Everything of a kind under the client's names, by server; a name that was there before is left out."""
+        """All entries of a kind by server, under the client's names. Repeated names are left out."""
         names = sources.session.names
         lists = await asyncio.gather(*(self._list(sources.session, server, kind) for server in sources.servers))
         entries: dict[str, JsonObject] = {}
@@ -79,7 +82,7 @@ class ContentSources:
         return tuple(entries.values())
 
     async def owner_of_uri(self, sources: Sources, uri: str) -> tuple[McpServer, str] | None:
-        """Whose resource that is, with the server's own URI for it."""
+        """The server of the resource, with the server's own URI."""
         for server in sources.servers:
             if sources.session.names is ToolNames.ORIGINAL:
                 return server, uri
@@ -88,7 +91,8 @@ class ContentSources:
         return None
 
     async def owner_of_prompt(self, sources: Sources, name: str) -> tuple[McpServer, str] | None:
-        """Whose prompt that is, with the server's own name for it. One whose name was cut is looked for in its list."""
+        """The server of the prompt, with the server's own name. A shortened name is looked up in
+        the server's listing."""
         for server in sources.servers:
             if sources.session.names is ToolNames.ORIGINAL:
                 return server, name
@@ -96,7 +100,7 @@ class ContentSources:
             if not name.startswith(f"mcp__{slug}__"):
                 continue
             plain: JsonObject = {"name": name.removeprefix(f"mcp__{slug}__")}
-            # A name that ends like one that was cut or replaced may be one.
+            # A name with such an ending may be shortened or replaced.
             listed = await self._list(sources.session, server, ContentKind.PROMPTS) if _CUT.search(name) else []
             for entry in (*listed, plain):
                 shown = exposed(entry, slug, ContentKind.PROMPTS, sources.session.names)
@@ -127,5 +131,5 @@ class ContentSources:
         except (McpFailure, TimeoutError) as failure:
             detail = failure.kind.value if isinstance(failure, McpFailure) else "timeout"
             ids = {"server_id": server.id, "server": server.config.slug, "gateway_session_id": session.id}
-            logger.info("contents of a server are not listed", extra={**ids, "kind": kind.value, "failure": detail})
+            logger.info("cannot list the contents of a server", extra={**ids, "kind": kind.value, "failure": detail})
         return entries[:MAX_ENTRIES]

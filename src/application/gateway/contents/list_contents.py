@@ -1,4 +1,4 @@
-"""ListGatewayContents: the resources, templates of resources, or prompts that a session's client may use."""
+"""ListGatewayContents: the resources, resource templates or prompts that a session's client may use."""
 
 from dataclasses import dataclass
 
@@ -10,21 +10,21 @@ from domain.json_value import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGatewayContentsCommand:
-    """Whose, and of which kind."""
-
     session: GatewaySession
     kind: ContentKind
 
 
 class ListGatewayContents:
-    """Rules: servers are asked at the time, in parallel, with a deadline each; an entry that holds a canary token is left
-    out."""
+    """Rules:
+    - Servers are asked in parallel at each request, each with a deadline.
+    - An entry that holds a canary token is left out.
+    """
 
     def __init__(self, *, sources: ContentSources) -> None:
         self._sources = sources
 
     async def execute(self, command: ListGatewayContentsCommand) -> tuple[JsonObject, ...]:
-        """The entries as servers have them, but for their names. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
+        """The servers' entries under the client's names. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
         sources = await self._sources.of(command.session, command.kind)
         listed = await self._sources.listed(sources, command.kind)
         guard = sources.toolbox.guard

@@ -1,4 +1,4 @@
-"""ReadGatewayContent: one resource, prompt or completion of a server, for an outside client, under policy, ledger and audit."""
+"""ReadGatewayContent: one resource, prompt or completion for an external client, under policy, ledger and audit."""
 
 import asyncio
 import json
@@ -34,12 +34,12 @@ from domain.tools.tool import McpBinding, Tool
 _METHOD_NOT_FOUND = -32601
 _CALLER_S_FAULTS = (-32602, -32002)
 _ANSWERS = ("inputResponses", "requestState")
-_NEEDS_APPROVAL = "This needs an approval, which cannot be asked for here. It was not executed; go on without it."
+_NEEDS_APPROVAL = "This needs an approval, which cannot be requested here. It was not executed; continue without it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadGatewayContentCommand:
-    """`params` are the client's: with its names. `accepts_input`: it can be asked by forms and pages in between."""
+    """`params` have the client's names. `accepts_input`: the client can answer forms and visit pages in between."""
 
     session: GatewaySession
     method: ContentMethod
@@ -49,7 +49,7 @@ class ReadGatewayContentCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """A request on its way: of which server, under its own names, and recorded as what."""
+    """A request to one server under the server's names, with its ledger entry."""
 
     server: McpServer
     request: ContentRequest
@@ -57,11 +57,16 @@ class _Read:
 
 
 class ReadGatewayContent:
-    """Rules: a name the session does not have is refused as unknown; to policy, ledger and audit the request is a call of
-    `mcp__SLUG__resources` or `mcp__SLUG__prompts` with the request's parameters as arguments, and one that needs an approval
-    is refused; it is sent only after its intent is durable, and answered only after its outcome is; a canary token in either
-    direction ends the session and its run. Completion is neither recorded nor audited: it changes and tells nothing that
-    the prompt or resource does not; but for a canary token."""
+    """Rules:
+    - An unknown name is rejected.
+    - For policy, ledger and audit, the request is a call of `mcp__SLUG__resources` or
+      `mcp__SLUG__prompts` with the request's parameters as arguments. A request that requires
+      approval is rejected.
+    - A request is sent only after its intent is durable, and answered only after its outcome is.
+    - A canary token in either direction ends the session and its run.
+    - Completion is neither recorded nor audited, except with a canary token: it reveals no more
+      than the prompt or resource.
+    """
 
     def __init__(
         self,
@@ -83,9 +88,9 @@ class ReadGatewayContent:
         self._ids = ids
 
     async def execute(self, command: ReadGatewayContentCommand) -> Mapping[str, object]:
-        """The server's result, with the client's names. Raises NOT_FOUND `resource_not_found`, `prompt_not_found`, INVALID
-        `content_refused` in the server's words, FORBIDDEN `content_denied`, UNAVAILABLE `content_unavailable`, CONFLICT
-        `gateway_session_halted`."""
+        """The server's result with the client's names. Raises NOT_FOUND `resource_not_found`,
+        `prompt_not_found`, INVALID `content_refused` in the server's words, FORBIDDEN
+        `content_denied`, UNAVAILABLE `content_unavailable`, CONFLICT `gateway_session_halted`."""
         kind, name = _asked_for(command)
         sources = await self._sources.of(command.session, kind)
         by_name = self._sources.owner_of_prompt if kind is ContentKind.PROMPTS else self._sources.owner_of_uri
@@ -132,7 +137,7 @@ class ReadGatewayContent:
         )
 
     async def _allowed(self, session: GatewaySession, sources: Sources, read: _Read) -> Decision | None:
-        """Policy's word, where it is not a refusal; then the intent is stored."""
+        """Record the intent of an allowed request and return the policy decision."""
         call, toolbox = read.call, sources.toolbox
         tool = Tool(
             name=call.name,
@@ -161,7 +166,7 @@ class ReadGatewayContent:
         return checked.decision
 
     async def _completed(self, session: GatewaySession, sources: Sources, read: _Read) -> Mapping[str, object]:
-        """A completion, which the ledger knows of only if it ends the session."""
+        """Execute a completion. The ledger gets an entry only if it ends the session."""
         guard = sources.toolbox.guard
         kept, leaked = ToolResult.blocked("run_halted", _HALTED), guard.arguments(read.call.params)
         if leaked is None:
@@ -184,9 +189,9 @@ class ReadGatewayContent:
         began, guard = self._clock.monotonic(), sources.toolbox.guard
         try:
             result = await self._ask(session, read)
-        except BaseException as error:  # also when its client has gone
+        except BaseException as error:  # also when its client has left
             said = ToolResult.failed("content_failed", error.detail if isinstance(error, ServiceError) else _UNKNOWN)
-            said, leaked = guard.result(said)  # servers word their refusals
+            said, leaked = guard.result(said)  # servers choose the texts of their refusals
             failed = self._settled(read.call, said, self._clock.monotonic() - began)
             if leaked is not None:
                 raise await self._halting.execute(session, failed, decision, leaked) from None
@@ -222,18 +227,18 @@ class ReadGatewayContent:
 
 
 _HALTED = "The session was halted before this was sent."
-_UNKNOWN = "It was not finished; what came of it is unknown."
+_UNKNOWN = "It was not finished; its outcome is unknown."
 
 
 def _kept(guard: CanaryGuard, result: Mapping[str, object]) -> tuple[ToolResult, str | None]:
-    """What the ledger keeps of a server's result, and the id of a canary token in it."""
+    """The ledger's form of a server's result, and the id of a canary token in it."""
     text = json.dumps(result, ensure_ascii=False)
     kept, leaked = guard.result(ToolResult.succeeded(cut(cleaned(text), TEXT_LIMIT_BYTES)))
     return kept, leaked or guard.arguments(cast(JsonObject, result))
 
 
 def _asked_for(command: ReadGatewayContentCommand) -> tuple[ContentKind, str]:
-    """The kind, and the client's name of what it asks for. Raises INVALID `content_invalid`."""
+    """The kind, and the client's name of the content. Raises INVALID `content_invalid`."""
     params = command.params
     ref = params.get("ref") if command.method is ContentMethod.COMPLETE else params
     if isinstance(ref, dict):
@@ -241,11 +246,11 @@ def _asked_for(command: ReadGatewayContentCommand) -> tuple[ContentKind, str]:
         name = ref.get("name" if of_prompt else "uri")
         if isinstance(name, str) and name:
             return (ContentKind.PROMPTS if of_prompt else ContentKind.RESOURCES), name
-    raise invalid("content_invalid", "The parameters do not say what is asked for.")
+    raise invalid("content_invalid", "The parameters do not name a resource or prompt.")
 
 
 def _with_name(command: ReadGatewayContentCommand, name: str) -> JsonObject:
-    """The parameters with the server's own name, and without what belongs to one hop."""
+    """The parameters with the server's own name, without hop-specific fields."""
     params = {key: value for key, value in command.params.items() if key != "_meta"}
     ref = params.get("ref")
     if command.method is ContentMethod.COMPLETE and isinstance(ref, dict):
@@ -254,7 +259,7 @@ def _with_name(command: ReadGatewayContentCommand, name: str) -> JsonObject:
 
 
 def _exposed_result(result: Mapping[str, object], server: McpServer, session: GatewaySession) -> Mapping[str, object]:
-    """With the client's URIs of the server's resources: those that were read, and those that a prompt shows."""
+    """The result with the client's URIs in resources and prompt messages."""
     slug, contents, messages = server.config.slug, result.get("contents"), result.get("messages")
     if session.names is ToolNames.ORIGINAL:
         return result
@@ -276,7 +281,7 @@ def _exposed_result(result: Mapping[str, object], server: McpServer, session: Ga
 
 
 def _asks_people(result: Mapping[str, object]) -> bool:
-    """Whether a server asks for nothing but answers of people: its clients' models and files are not its business."""
+    """Whether the server asks only for elicitation. It may not ask for the client's models and files."""
     requests = result.get("inputRequests") or {}
     return isinstance(requests, dict) and all(
         isinstance(one, dict) and one.get("method") == "elicitation/create" for one in requests.values()
@@ -284,7 +289,7 @@ def _asks_people(result: Mapping[str, object]) -> bool:
 
 
 def _refusal(failure: McpFailure, read: _Read) -> ServiceError:
-    """A server's failure for the client: in the server's words where they are about the request."""
+    """A server's failure for the client, in the server's words if it is about the request."""
     said = failure_text.mcp_failure(failure, timeout_s=read.request.timeout_s, reference=read.call.id)
     if failure.kind is McpFailureKind.SERVER_ERROR:
         code = "content_not_found" if failure.rpc_code in (*_CALLER_S_FAULTS, _METHOD_NOT_FOUND) else "content_refused"

@@ -1,1 +1,1 @@
-"""Gateway sessions and their clients: opened, recognised by their token, ended."""
+"""Gateway sessions and their clients: opened, authenticated by token, ended."""

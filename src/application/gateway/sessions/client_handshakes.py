@@ -1,4 +1,4 @@
-"""ClientHandshakes: what clients of the older generation said once, sealed into the id that they send with every request."""
+"""ClientHandshakes: handshake settings of clients with older MCP versions, sealed into the client's id."""
 
 import json
 from collections.abc import Callable
@@ -17,28 +17,27 @@ from domain.json_value import JsonObject
 
 CAPACITY = 10_000
 MAX_CAPABILITIES_BYTES = 2_048
-"""Of capabilities as JSON, which travel with each request; of larger ones only the names are kept."""
+"""Limit of capabilities as JSON, because each request carries them; above it only the names are stored."""
 _PURPOSE = "gateway client"
-"""What else this box encrypts is not taken for an id."""
+"""Other values that this box encrypts are rejected as ids."""
 _MAX_SEALED = 8_192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """What was read of a client's settings, and when."""
-
     organization_id: OrganizationId
     settings: ClientSettings
     at: float
 
 
 class ClientHandshakes:
-    """Rules: any process serves any client, since its id holds what it said, sealed with the service's key; an id that was
-    changed, is of another token, or of a client that has ended, is known to nobody; a token's holder may shake hands as often
-    as it likes, and each time is a client of its own.
-
-    What was read of a client counts for `fresh_s`, and, while this process is told of what others change (`is_told`), until
-    then; `on_change` is called once one of an organization was changed here. The ids of a key's own sessions, which last for a day, go on into the next day's.
+    """Rules:
+    - A client's id contains its handshake, sealed with the service's key, so any process serves it.
+    - An id that was changed, belongs to another token, or to an ended client, is unknown.
+    - Each handshake of a token's holder creates another client.
+    - Settings are cached for `fresh_s`; while this process gets change notifications
+      (`is_told`), until the next change.
+    - `on_change` is called after a change here. Ids of a key's daily sessions stay valid on the next day.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class ClientHandshakes:
         return client
 
     async def settings(self, client: GatewayClient) -> ClientSettings:
-        """What it asked for, as far as this process must know by now."""
+        """The client's settings, cached as the rules allow."""
         known = self._read.get(client.id)
         if known is not None and (self._is_told() or self._clock.monotonic() - known.at < self._fresh_s):
             return known.settings
@@ -93,10 +92,9 @@ class ClientHandshakes:
         return settings
 
     async def change(self, client: GatewayClient, change: Callable[[ClientSettings], ClientSettings]) -> ClientSettings:
-        """Store a change. Raises what `change` raises, and NOT_FOUND
-        `gateway_client_not_found`."""
+        """Store a change. Raises what `change` raises, and NOT_FOUND `gateway_client_not_found`."""
         changed = await self._clients.change(client, change)
-        # What is being read now may be from before.
+        # A read under way may return old settings.
         self._generation += 1
         self._read.pop(client.id)
         if changed is None:
@@ -105,12 +103,12 @@ class ClientHandshakes:
         return changed
 
     async def end(self, client: GatewayClient) -> None:
-        """The client is done: its id is good for nothing any more. Raises NOT_FOUND `gateway_client_not_found`."""
+        """End the client: its id becomes invalid. Raises NOT_FOUND `gateway_client_not_found`."""
         now = self._clock.now()
         await self.change(client, lambda known: known.ended(now))
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
-        """Something was changed elsewhere, None: perhaps anybody's."""
+        """Invalidate settings after a change elsewhere. None: of all organizations."""
         self._generation += 1
         for client_id, read in self._read.items():
             if organization_id is None or read.organization_id == organization_id:
@@ -143,7 +141,7 @@ class ClientHandshakes:
 
 
 def _holder(session: GatewaySession) -> str:
-    """Whose the id is: the session's, or, of a session without a token, the key's that opened it for an agent."""
+    """The owner of the id: the session, or, without a token, the key and its agent."""
     if session.token_hash is not None:
         return session.id
     return derived_id("gwh", session.created_by, session.agent_id)

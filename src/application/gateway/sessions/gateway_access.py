@@ -1,4 +1,4 @@
-"""GatewayAccess: from a bearer token to the session that it opens, without reading the same row again and again."""
+"""GatewayAccess: finds the session of a bearer token, with a cache."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,12 +29,14 @@ class _Known:
 
 
 class GatewayAccess:
-    """Rules: tokens that are unknown, expired or revoked are told apart by nobody; an API key with the role runner opens the
-    tools of an agent that is named beside it, as a session that lasts for the (UTC) day; a session's token is held to the
-    service's rate limit as a key is, and all sessions of a key together to that key's own.
-
-    What was read of a session counts for `fresh_s`. While this process is told of sessions that others end (`is_told`) it
-    counts until then; of those that end with a run, as long as `ends` hears of that. `on_forget` is called when a session has ended here.
+    """Rules:
+    - Unknown, expired and revoked tokens get the same answer.
+    - An API key with the role runner opens the tools of a named agent, as a session for the UTC day.
+    - A session token has the service's rate limit; all sessions of a key together have the key's limit.
+    - Sessions are cached for `fresh_s`; while this process gets change notifications
+      (`is_told`), until the next change. Sessions that end with a run are cached while `ends`
+      watches the run.
+    - `on_forget` is called when a session has ended here.
     """
 
     def __init__(
@@ -67,8 +69,8 @@ class GatewayAccess:
         self._generation = 0
 
     async def open(self, token: str, *, agent: str | None = None) -> GatewaySession:
-        """The session. `agent` is for API keys. Raises UNAUTHENTICATED `token_invalid`, FORBIDDEN, INVALID `agent_missing`,
-        NOT_FOUND `agent_not_found`, LIMIT `rate_limited`."""
+        """The open session; `agent` is for API keys. Raises UNAUTHENTICATED `token_invalid`,
+        FORBIDDEN, INVALID `agent_missing`, NOT_FOUND `agent_not_found`, LIMIT `rate_limited`."""
         if not token.startswith(SESSION_TOKEN_PREFIX):
             principal = await self._authenticate.execute(AuthenticateCommand(token=token))
             return await self._of_key(principal, agent)
@@ -86,13 +88,13 @@ class GatewayAccess:
         return session
 
     def forget(self, session_id: GatewaySessionId) -> None:
-        """The session has ended: nothing is known of it any more, nor what is being read now."""
+        """Invalidate an ended session, including reads under way."""
         self._read_anew(session_id)
         self._on_forget()
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
-        """Sessions of the organization have ended elsewhere, None: perhaps of any: none of them is known any more, nor what
-        is being read now."""
+        """Invalidate the organization's sessions after a change elsewhere, including reads under
+        way. None: of all organizations."""
         self._generation += 1
         for token_hash, known in self._known.items():
             if organization_id is None or known.session.organization_id == organization_id:
@@ -100,15 +102,15 @@ class GatewayAccess:
                 self._hashes.pop(known.session.id, None)
 
     def served(self) -> tuple[GatewaySession, ...]:
-        """Sessions that were let in here and not `dropped` since, ended or not."""
+        """Sessions that were opened here and not `dropped` since, ended or not."""
         return tuple(self._served.values())
 
     def knows(self, session_id: GatewaySessionId) -> bool:
-        """Whether the session is known here as it is stored, as far as this process is told."""
+        """Whether the session is cached."""
         return session_id in self._hashes
 
     def dropped(self, session_id: GatewaySessionId) -> None:
-        """The session is over, and nothing is kept for it any more."""
+        """Discard an ended session."""
         self.forget(session_id)
         self._ends.leave(session_id)
         self._served.pop(session_id, None)

@@ -1,4 +1,4 @@
-"""HaltGatewaySession: a canary token was found, so the session ends, and the run that it belongs to."""
+"""HaltGatewaySession: ends a session and its run after a canary token was found."""
 
 import asyncio
 
@@ -17,8 +17,11 @@ from domain.threads.thread import Quarantine
 
 
 class HaltGatewaySession:
-    """Rules: the call in which the token was found is settled, the session is revoked, and its thread is put in quarantine, all at
-    once; then its run is cancelled. A client that leaves meanwhile stops none of that."""
+    """Rules:
+    - In one transaction, the call is settled, the session is revoked, and its thread is
+      quarantined. Then its run is cancelled.
+    - A client that leaves meanwhile does not stop this.
+    """
 
     def __init__(self, *, ledger: GatewayLedger, access: GatewayAccess, cancel_run: CancelRun) -> None:
         self._ledger = ledger
@@ -29,7 +32,7 @@ class HaltGatewaySession:
     async def execute(
         self, session: GatewaySession, settlement: GatewaySettlement, decision: Decision | None, canary_id: str
     ) -> ServiceError:
-        """Halt it; the CONFLICT `gateway_session_halted` that its client is told."""
+        """Halt the session. Returns CONFLICT `gateway_session_halted` for its client."""
         halting = asyncio.create_task(self._halt(session, settlement, decision, canary_id), name="gateway-halt")
         self._halting.add(halting)
         halting.add_done_callback(self._halting.discard)

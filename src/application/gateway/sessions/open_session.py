@@ -1,5 +1,5 @@
-"""OpenGatewaySession: a token with which an outside client reaches the tools of an agent, of one run, or of nodes of a
-workflow run."""
+"""OpenGatewaySession: creates a token for an external client: for the tools of an agent, of a run,
+or of nodes of a workflow run."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -30,8 +30,8 @@ MAX_TTL_S = 30 * 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenGatewaySessionCommand:
-    """Exactly one of `agent` (its id or name), `run_id` and `workflow_run_id` says whose tools; beside the last, `node_ids`
-    says which: see `ToolNodes`. `ttl_s` is how long the token is good."""
+    """Exactly one of `agent` (id or name), `run_id` and `workflow_run_id` is set. `node_ids`
+    selects the workflow run's tools (see `ToolNodes`). `ttl_s` is the token's lifetime."""
 
     principal: Principal
     agent: str | None = None
@@ -44,8 +44,8 @@ class OpenGatewaySessionCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedGatewaySession:
-    """The session and its token, which cannot be had again. `url` is where clients connect; None while the service listens
-    nowhere."""
+    """The session, and its token, which is shown only once. `url` is where clients connect; None
+    while the service does not listen."""
 
     session: GatewaySession
     token: str = field(repr=False)
@@ -53,11 +53,12 @@ class OpenedGatewaySession:
 
 
 class OpenGatewaySession:
-    """Operators open sessions, in their own organization. Only a hash of the token is stored.
-
-    Rules: a disabled agent's tools are not opened, nor those of a run that has ended; a session of a run, or of a
-    workflow run, ends with it; any but one of a run has a thread of its own; original names are for sessions over exactly one server and nothing
-    else. Audited `gateway_session.created`.
+    """Rules:
+    - Operators open sessions in their own organization. Audited `gateway_session.created`.
+    - Only a hash of the token is stored.
+    - Tools of a disabled agent or of an ended run are not opened.
+    - A session of a run or a workflow run ends with it. Every session except one of a run has its own thread.
+    - Original names require exactly one server and nothing else.
     """
 
     def __init__(
@@ -80,8 +81,9 @@ class OpenGatewaySession:
         self._ids = ids
 
     async def execute(self, command: OpenGatewaySessionCommand) -> OpenedGatewaySession:
-        """The new session. Raises FORBIDDEN, INVALID `gateway_session_invalid`, `node_ids_invalid`, NOT_FOUND, CONFLICT
-        `agent_disabled`, `run_ended`, `workflow_run_ended`."""
+        """Raises FORBIDDEN, INVALID `gateway_session_invalid`, `node_ids_invalid`, NOT_FOUND,
+        CONFLICT `agent_disabled`, `run_ended`, `workflow_run_ended`.
+        """
         command.principal.require(Role.OPERATOR)
         _check(command)
         run = None if command.run_id is None else await self._unfinished_run(command.principal, command.run_id)
@@ -131,7 +133,7 @@ class OpenGatewaySession:
         if run is None:
             raise not_found("run", run_id)
         if run.status.is_terminal:
-            raise conflict("run_ended", f"The run {run_id} has ended: its tools are not open to anybody.")
+            raise conflict("run_ended", f"The run {run_id} has ended: its tools cannot be opened.")
         return run
 
     async def _agent(self, command: OpenGatewaySessionCommand, run: Run | None, chosen: ChosenNodes | None) -> Agent:
@@ -147,7 +149,7 @@ class OpenGatewaySession:
 
 
 def own_thread(session: GatewaySession) -> Thread:
-    """The thread of a session that is of no run: files of its calls belong there, and quarantine."""
+    """The thread of a session without a run: it holds files of its calls, and the quarantine."""
     return Thread(
         id=session.thread_id,
         organization_id=session.organization_id,
@@ -165,9 +167,7 @@ def _is_one_server(agent: Agent, run: Run | None, chosen: ChosenNodes | None) ->
 def _check(command: OpenGatewaySessionCommand) -> None:
     whose = (command.agent, command.run_id, command.workflow_run_id)
     if sum(one is not None for one in whose) != 1:
-        raise _invalid(
-            "agent_id", "exactly one of `agent_id`, `run_id` and `workflow_run_id` says whose tools are opened"
-        )
+        raise _invalid("agent_id", "exactly one of `agent_id`, `run_id` and `workflow_run_id` must be given")
     if (command.workflow_run_id is None) != (command.node_ids is None):
         raise _invalid("node_ids", "says which tools of the `workflow_run_id` beside it are opened: `[]` for none")
     if not 1 <= command.ttl_s <= MAX_TTL_S:

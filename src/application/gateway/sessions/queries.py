@@ -1,4 +1,4 @@
-"""Reading gateway sessions."""
+"""Queries of gateway sessions."""
 
 from application.gateway.ports import GatewaySessionStore
 from application.system.pages import Page, PageRequest

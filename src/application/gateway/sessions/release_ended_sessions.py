@@ -1,4 +1,4 @@
-"""ReleaseEndedSessions: what this process keeps open for sessions that are over, however they ended."""
+"""ReleaseEndedSessions: releases this process's resources of ended sessions."""
 
 from application.gateway.ports import GatewaySessionStore
 from application.gateway.sessions.gateway_access import GatewayAccess
@@ -10,8 +10,10 @@ EVERY_S = 30.0
 
 
 class ReleaseEndedSessions:
-    """Rules: connections of a session's own close when it has expired, or was ended by another process; those that a session
-    has from its run end with the run."""
+    """Rules:
+    - The session's own connections close after it expired or another process ended it.
+    - Connections of a session's run end with the run.
+    """
 
     def __init__(
         self,
@@ -27,7 +29,7 @@ class ReleaseEndedSessions:
         self._clock = clock
 
     async def execute(self) -> int:
-        """Release them; how many sessions have ended since."""
+        """Release ended sessions and return their number."""
         count = 0
         for session in self._access.served():
             if await self._is_over(session):

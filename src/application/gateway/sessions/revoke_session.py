@@ -1,4 +1,4 @@
-"""RevokeGatewaySession: a token stops working at once."""
+"""RevokeGatewaySession: makes a token invalid at once."""
 
 from dataclasses import dataclass
 
@@ -18,15 +18,15 @@ from domain.ids import GatewaySessionId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeGatewaySessionCommand:
-    """Which session."""
-
     principal: Principal
     session_id: GatewaySessionId
 
 
 class RevokeGatewaySession:
-    """Operators end sessions of their organization. Calls that were sent already go on; the session's own connections to
-    servers close. Audited `gateway_session.revoked`."""
+    """Rules:
+    - Operators end sessions of their organization. Audited `gateway_session.revoked`.
+    - Calls that were sent continue. The session's own connections to servers close.
+    """
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class RevokeGatewaySession:
         self._ids = ids
 
     async def execute(self, command: RevokeGatewaySessionCommand) -> None:
-        """Raises FORBIDDEN, NOT_FOUND `gateway_session_not_found`, also for one that has ended."""
+        """Raises FORBIDDEN, NOT_FOUND `gateway_session_not_found`, also for an ended session."""
         principal = command.principal
         principal.require(Role.OPERATOR)
         audit = audit_entry(

@@ -1,4 +1,4 @@
-"""Hears when what a gateway session ends with may have ended, so that nobody has to look again and again."""
+"""Watches the runs with which gateway sessions end, so that sessions need no polling."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _LOOK_S = 60.0
 
 
 class SessionEnds:
-    """Of each session that is followed, one listener: to its run, or to the workflow run whose tools it has."""
+    """One listener for each watched session: to its run or workflow run."""
 
     def __init__(self, *, wakeups: Wakeups, clock: Clock) -> None:
         self._wakeups = wakeups
@@ -23,18 +23,17 @@ class SessionEnds:
         self._listeners: dict[GatewaySessionId, asyncio.Task[None]] = {}
 
     def follow(self, session: GatewaySession, may_have_ended: Callable[[GatewaySessionId], None]) -> None:
-        """Call `may_have_ended` whenever the session is to be read anew, until `leave`."""
+        """Call `may_have_ended` whenever the session must be read again, until `leave`."""
         if session.id not in self._listeners:
             listener = asyncio.create_task(self._listen(session, may_have_ended), name="gateway-session-end")
             self._listeners[session.id] = listener
 
     def hears_since(self, session_id: GatewaySessionId, moment: float) -> bool:
-        """Whether all that happened to it after `moment` (monotonic) would have been heard."""
+        """Whether the listener has watched since `moment` (monotonic)."""
         since = self._listening_since.get(session_id)
         return since is not None and since <= moment
 
     def leave(self, session_id: GatewaySessionId) -> None:
-        """Nothing is to be heard of the session any more."""
         self._listening_since.pop(session_id, None)
         listener = self._listeners.pop(session_id, None)
         if listener is not None:
@@ -51,5 +50,5 @@ class SessionEnds:
 def _topic_of(session: GatewaySession) -> str:
     if session.run_id is not None:
         return status_topic(session.run_id)
-    assert session.wired is not None  # it would not end with anything
+    assert session.wired is not None  # the session would not end with a run
     return workflow_events_topic(session.wired.workflow_run_id)

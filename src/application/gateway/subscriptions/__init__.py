@@ -1,1 +1,1 @@
-"""Which changes a client of the gateway follows, and how it is notified."""
+"""Subscriptions of gateway clients to changes, and their notifications."""

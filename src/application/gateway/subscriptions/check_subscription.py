@@ -1,4 +1,4 @@
-"""CheckSubscription: which resources a client of a session may be told of, and whose they are."""
+"""CheckSubscription: decides which resources a client may watch, and finds their server."""
 
 from dataclasses import dataclass, replace
 
@@ -17,28 +17,30 @@ MAX_URI = 2_048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watchable:
-    """A resource that may be watched: whose, and the server's own name for it."""
+    """A resource that may be watched: its server, and the server's URI."""
 
     server: McpServer
     uri: str
 
 
 class CheckSubscription:
-    """Rules: what may not be read may not be watched, nor what may be read only once somebody has approved it; a name that
-    holds a canary token is that of no resource, and reaches no server. Subscriptions are not in the ledger: they tell no more
-    than that something changed."""
+    """Rules:
+    - A resource that may not be read, or only after an approval, may not be watched.
+    - A name that holds a canary token is unknown and reaches no server.
+    - Subscriptions are not in the ledger: they reveal only that something changed.
+    """
 
     def __init__(self, *, sources: ContentSources, check: CheckToolCall) -> None:
         self._sources = sources
         self._check = check
 
     async def execute(self, session: GatewaySession, uri: str) -> Watchable:
-        """The resource of the client's name. Raises NOT_FOUND `resource_not_found`, FORBIDDEN `content_denied`,
-        `agent_disabled`, `agent_not_found`."""
+        """The resource with the client's name. Raises NOT_FOUND `resource_not_found`, FORBIDDEN
+        `content_denied`, `agent_disabled`, `agent_not_found`."""
         return await self.among(await self._sources.of(session, ContentKind.RESOURCES), uri)
 
     async def among(self, sources: Sources, uri: str) -> Watchable:
-        """The same, where the session's servers are known."""
+        """The same, for known servers of the session."""
         owner = await self._sources.owner_of_uri(sources, uri) if len(uri) <= MAX_URI else None
         if owner is None or sources.toolbox.guard.arguments({"uri": uri}) is not None:
             raise not_found("resource", uri[:MAX_URI])

@@ -1,4 +1,4 @@
-"""FollowChanges: a client of a session is told when what it may see changes, for as long as it listens."""
+"""FollowChanges: notifies a client of a session about changes while it listens."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -21,19 +21,19 @@ from domain.gateway.client import GatewayClient
 from domain.gateway.session import GatewaySession
 
 _TOPIC_REREAD_S = 5.0
-"""How long a wake-up of a run that has ended may go unnoticed."""
+"""Rereads after this time in case the wake-up of an ended run was lost."""
 _JUST_READ_S = 0.6
 
 
 class FollowingEnded(Exception):
-    """There is nothing to follow any more: the session, its token or its client has ended, the follower lags behind, or the process
-    stops."""
+    """The subscription has ended: the session, its token or its client has ended, the subscriber is
+    too slow, or the process stops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowChangesCommand:
-    """Which lists; and which resources, by the client's names: `uris`, or what `client` has subscribed to and will. `is_open`
-    says whether the session is open still to who follows."""
+    """The lists, and the resources by the client's names: `uris`, or the subscriptions of `client`.
+    `is_open` says whether the subscriber's session is still open."""
 
     session: GatewaySession
     is_open: Callable[[], Awaitable[bool]]
@@ -44,7 +44,7 @@ class FollowChangesCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What is to be told: lists that are others now, and resources that were updated."""
+    """Changed lists and updated resources."""
 
     lists: tuple[ListKind, ...] = ()
     updated: tuple[str, ...] = ()
@@ -52,11 +52,11 @@ class Changes:
 
 class FollowChanges:
     """Rules:
-    - A list has changed if this session sees other entries, not if something was merely written.
-    - What servers say of their lists is told to sessions whose policy lets them see these.
+    - A list has changed if this session sees other entries, not if something was only written.
+    - Servers' list notifications reach sessions whose policy allows these lists.
     - Resources are watched at their servers while a client listens, and only if it may read them now.
-    - A change that happens twice before it is told is told once.
-    - A follower is let go as soon as this process knows that the session, its key or its client has ended.
+    - Repeated changes before a notification are reported once.
+    - A subscriber is dropped once this process knows that the session, its key or its client has ended.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class FollowChanges:
 
     @asynccontextmanager
     async def execute(self, command: FollowChangesCommand) -> AsyncIterator["Following"]:
-        """Follow from entering the context until leaving it. Raises ServiceError when storage is away."""
+        """Subscribe until the context ends. Raises UNAVAILABLE `storage_unavailable`."""
         woken = asyncio.Event()
         follower = Follower(command.session, woken.set)
         watched = WatchedResources(
@@ -113,7 +113,7 @@ class FollowChanges:
             watched.release()
 
     def _ending(self, session: GatewaySession, follower: Follower) -> "asyncio.Task[None] | None":
-        """Sessions of runs end with them, which nobody tells of as of a session."""
+        """Watch the session's run: a session that ends with it causes no notification of its own."""
         if session.run_id is not None:
             topic = status_topic(session.run_id)
         elif session.wired is not None:
@@ -126,7 +126,7 @@ class FollowChanges:
                 wait_s = _TOPIC_REREAD_S
                 while True:
                     was_told = await subscription.wait(wait_s)
-                    # What this process read of the session just before counts for half a second.
+                    # The session's cache entry may be half a second old.
                     wait_s = _JUST_READ_S if was_told else _TOPIC_REREAD_S
                     follower.is_open_unknown = follower.asks_again = True
                     follower.wake()
@@ -135,7 +135,7 @@ class FollowChanges:
 
 
 class Following:
-    """One client that follows; `honored` are the resources of the command that it may follow."""
+    """One subscription. `honored` are the command's resources that the client may watch."""
 
     def __init__(
         self,
@@ -159,23 +159,22 @@ class Following:
         self._seen: Mapping[ListKind, ListState] = {}
 
     async def begin(self) -> None:
-        """From here on changes are told."""
+        """Read the present state; changes from now on are reported."""
         self._seen = await self._states()
         await self._watch()
         self.honored = tuple(uri for uri in self._command.uris if uri in self._watched)
 
     def wake(self) -> None:
-        """Let `next` return."""
         self._woken.set()
 
     async def next(self, timeout_s: float) -> Changes:
-        """What has changed since, perhaps nothing; returns when something has, when woken, or after `timeout_s`. Raises
-        FollowingEnded."""
+        """Changes since the last call, perhaps none. Returns after a change, a wake-up or
+        `timeout_s`. Raises FollowingEnded."""
         left_s = (self._command.session.expires_at - self._clock.now()).total_seconds()
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, min(timeout_s, left_s))):
                 await self._woken.wait()
-        # After a quiet time all is looked at, whatever was said.
+        # After a quiet time, everything is checked.
         was_quiet = not self._woken.is_set()
         self._woken.clear()
         follower = self.follower

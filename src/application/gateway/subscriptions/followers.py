@@ -1,4 +1,4 @@
-"""Followers: who is told of changes by this process, and how those that make or hear of changes reach them."""
+"""Subscribers of this process, and the calls that notify them."""
 
 from collections.abc import Callable
 
@@ -7,11 +7,11 @@ from domain.gateway.session import GatewaySession
 from domain.ids import McpServerId, OrganizationId
 
 MAX_PENDING = 1_000
-"""Updated resources that a follower may have waiting; one that lags behind further is let go."""
+"""Limit of updated resources waiting for one subscriber; a slower subscriber is dropped."""
 
 
 class Follower:
-    """One that follows. What waits to be told is told once however often it happened. To be used from one event loop."""
+    """One subscription. Repeated changes are reported once. Use it from one event loop."""
 
     __slots__ = ("asks_again", "is_let_go", "is_open_unknown", "lists", "servers", "session", "updated", "wake")
 
@@ -19,17 +19,17 @@ class Follower:
         self.session = session
         self.wake = wake
         self.servers: dict[ListKind, frozenset[McpServerId]] = {}
-        """Whose lists it sees."""
+        """Servers whose lists the session sees."""
         self.is_open_unknown = False
-        """Something was said about sessions, keys or clients."""
+        """A session, key or client may have changed."""
         self.asks_again = False
-        """Something was said about agents, servers or policies."""
+        """An agent, server or policy may have changed."""
         self.lists: set[ListKind] = set()
         self.updated: dict[str, None] = {}
         self.is_let_go = False
 
     def resource_updated(self, uri: str) -> None:
-        """A resource, under the client's name for it."""
+        """Report a resource under the client's name."""
         if uri not in self.updated and len(self.updated) >= MAX_PENDING:
             self.let_go()
         else:
@@ -37,13 +37,12 @@ class Follower:
             self.wake()
 
     def let_go(self) -> None:
-        """Nothing more is told."""
         self.is_let_go = True
         self.wake()
 
 
 class Followers:
-    """All of one process."""
+    """All subscribers of one process."""
 
     def __init__(self) -> None:
         self._of: dict[OrganizationId, set[Follower]] = {}
@@ -53,19 +52,17 @@ class Followers:
         return sum(len(followers) for followers in self._of.values())
 
     def add(self, follower: Follower) -> None:
-        """It follows."""
         self._of.setdefault(follower.session.organization_id, set()).add(follower)
         if self._is_ending:
             follower.let_go()
 
     def end(self) -> None:
-        """The process stops: all are let go, and whoever comes."""
+        """Drop all present and future subscribers: the process stops."""
         self._is_ending = True
         for follower in self._those(None):
             follower.let_go()
 
     def remove(self, follower: Follower) -> None:
-        """It does not any more."""
         organization_id = follower.session.organization_id
         followers = self._of.get(organization_id, set())
         followers.discard(follower)
@@ -73,13 +70,13 @@ class Followers:
             self._of.pop(organization_id, None)
 
     def sessions_changed(self, organization_id: OrganizationId | None) -> None:
-        """Sessions, keys or clients of an organization changed, None: perhaps anybody's."""
+        """Sessions, keys or clients of an organization changed. None: perhaps of any organization."""
         for follower in self._those(organization_id):
             follower.is_open_unknown = True
             follower.wake()
 
     def tools_changed(self, organization_id: OrganizationId | None) -> None:
-        """Agents, servers, catalogs or policies of an organization changed, None: perhaps anybody's."""
+        """Agents, servers, catalogs or policies of an organization changed. None: perhaps of any organization."""
         for follower in self._those(organization_id):
             follower.asks_again = True
             follower.wake()
@@ -87,8 +84,8 @@ class Followers:
     def listed(
         self, organization_id: OrganizationId, server_id: McpServerId, scope_id: str | None, kind: ListKind
     ) -> None:
-        """A server said that a list of its changed, on a connection that belongs to a thread, run or session of this id, or to
-        all of the organization."""
+        """A server reported a changed list. `scope_id` is the thread, run or session of the
+        connection; None: the whole organization."""
         for follower in self._those(organization_id):
             session = follower.session
             concerned = scope_id is None or scope_id in (session.id, session.run_id, session.thread_id)

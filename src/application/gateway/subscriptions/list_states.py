@@ -1,4 +1,4 @@
-"""States of the lists that a session sees: equal as long as the list has the same entries."""
+"""States of the lists that a session sees: equal while the list has the same entries."""
 
 import hashlib
 import json
@@ -22,15 +22,15 @@ _OF_CONTENTS = {ListKind.RESOURCES: ContentKind.RESOURCES, ListKind.PROMPTS: Con
 
 @dataclass(frozen=True, slots=True)
 class ListState:
-    """`entries` compare equal for equal lists, and are None while the agent is gone or disabled. `servers` offer the entries;
-    those of tools are not listed."""
+    """`entries` compare equal for equal lists, and are None while the agent is deleted or disabled.
+    `servers` offer the entries; empty for tools."""
 
     entries: object
     servers: frozenset[McpServerId] = frozenset()
 
 
 class ListStates:
-    """Reads the states of lists; the digest of a toolset is computed once for all sessions that have it."""
+    """Reads the states of lists. The digest of a toolset is computed once for all sessions that have it."""
 
     def __init__(self, *, toolbox: GatewayToolbox, sources: ContentSources) -> None:
         self._toolbox = toolbox
@@ -38,7 +38,6 @@ class ListStates:
         self._digests = _ToolDigests()
 
     async def of(self, session: GatewaySession, kinds: Iterable[ListKind]) -> Mapping[ListKind, ListState]:
-        """The present states, by kind."""
         return {kind: await self._state(session, kind) for kind in sorted(kinds)}
 
     async def _state(self, session: GatewaySession, kind: ListKind) -> ListState:

@@ -1,4 +1,4 @@
-"""Resources that one follower watches at their servers, as far as it may read them now."""
+"""Resources that one subscriber watches at their servers."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,8 +22,10 @@ class _Watch:
 
 class WatchedResources:
     """Rules:
-    - A resource is watched while the follower wants it and policy allows reading it; `watch` looks at both again.
-    - `on_update` receives the client's name of an updated resource, never one that is too long or holds a canary token.
+    - A resource is watched while the subscriber wants it and policy allows reading it; `watch`
+      checks both again.
+    - `on_update` receives the client's name of an updated resource, never one that is too long
+      or holds a canary token.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class WatchedResources:
         return uri in self._watches
 
     async def watch(self, wanted: Iterable[str]) -> None:
-        """Watch the wanted resources that are allowed now, and no others."""
+        """Watch exactly the wanted resources that are allowed now."""
         wanted = tuple(wanted)
         if not wanted and not self._watches:
             return
@@ -69,7 +71,6 @@ class WatchedResources:
                 self._watches[uri] = _Watch(watchable, release)
 
     def release(self) -> None:
-        """Stop watching."""
         for watch in self._watches.values():
             watch.release()
         self._watches.clear()
@@ -79,7 +80,7 @@ class WatchedResources:
         is_original = self._session.names is ToolNames.ORIGINAL
 
         def updated(own: str) -> None:
-            # The server chooses the names of what is below the resource.
+            # The server chooses the names below the resource.
             if len(own) > MAX_URI or (guard is not None and guard.arguments({"uri": own}) is not None):
                 return
             self._on_update(own if is_original else exposed_uri(own, slug))
@@ -89,7 +90,7 @@ class WatchedResources:
 
 @contextmanager
 def _nothing_if_refused() -> Iterator[None]:
-    """The block ends early where the session may not see something, or it is gone."""
+    """End the block early if the session may not see something, or it is gone."""
     try:
         yield
     except ServiceError as error:

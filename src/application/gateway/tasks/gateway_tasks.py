@@ -1,4 +1,4 @@
-"""GatewayTasks: agents called as tasks. The run is the task: whichever process is asked reads how it stands."""
+"""GatewayTasks: agents called as tasks. The run is the task; any process reads its state."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -24,9 +24,9 @@ from domain.runs.called_by import CalledBy
 from domain.runs.run import Run, RunStatus
 
 REREAD_S = 5.0
-"""How long a wake-up that was lost may go unnoticed."""
+"""Rereads after this time in case a wake-up was lost."""
 STOP_WITHIN_S = 20.0
-"""How long a worker may take to let go of a run that is cancelled."""
+"""How long a worker may take to release a cancelled run."""
 
 
 class GatewayTasks:
@@ -59,7 +59,7 @@ class GatewayTasks:
         self._clock = clock
 
     def begun(self, session: GatewaySession, tool: str, answer: GatewayAnswer) -> GatewayTask | None:
-        """The task that a call has become; None for a call that was refused, which `answer` says all about."""
+        """The task of a call. None for a rejected call: `answer` is complete."""
         now = self._clock.now()
         if answer.begun is not None:
             call_id, run_id = answer.begun
@@ -78,11 +78,11 @@ class GatewayTasks:
         return None
 
     async def get(self, session: GatewaySession, task_id: str) -> GatewayTask:
-        """The task as it stands. Raises INVALID `task_not_found`, CONFLICT `gateway_session_halted`, FORBIDDEN."""
+        """The task's present state. Raises INVALID `task_not_found`, CONFLICT `gateway_session_halted`, FORBIDDEN."""
         name = self._task_ids.opened(task_id, session)
         run = await self._run_of(session, name)
         if run is None and name.approval_id is None:
-            raise task_not_found()  # the run is as old as what is kept of runs
+            raise task_not_found()  # retention has deleted the run
         if run is None:
             state = await self._waiting.state(session, name)
             run = await self._run_of(session, name)
@@ -94,8 +94,8 @@ class GatewayTasks:
     async def ended(
         self, session: GatewaySession, task_id: str, on_change: Callable[[GatewayTask], Awaitable[None]]
     ) -> GatewayTask:
-        """The task once it has ended; `on_change` is told of what it is at meanwhile. Raises as `get`, also once the session has
-        ended."""
+        """The task once it has ended. `on_change` receives its state after each change. Raises as
+        `get`, also once the session has ended."""
         name, told = self._task_ids.opened(task_id, session), None
         while True:
             topic = await self._topic(session, name)
@@ -111,7 +111,7 @@ class GatewayTasks:
                     await bell.wait(REREAD_S)
 
     async def cancel(self, session: GatewaySession, task_id: str) -> GatewayTask:
-        """The task, cancelled. Raises INVALID `task_not_found`, CONFLICT `task_ended`, `task_not_stopped`."""
+        """Cancel the task. Raises INVALID `task_not_found`, CONFLICT `task_ended`, `task_not_stopped`."""
         name = self._task_ids.opened(task_id, session)
         task = await self.get(session, task_id)
         if task.status.is_terminal:
@@ -119,7 +119,7 @@ class GatewayTasks:
         run = await self._run_of(session, name)
         if run is None:
             if not await self._waiting.cancel(session, name):
-                raise conflict("task_not_stopped", "The agent is being called just now: cancel the task again.")
+                raise conflict("task_not_stopped", "The agent is being called: cancel the task again.")
             return await self.get(session, task_id)
         opener = agent_caller(session, {}, retry_key=None, waits=False).principal
         await self._cancel_run.execute(CancelRunCommand(principal=opener, run_id=run.id))
@@ -130,13 +130,12 @@ class GatewayTasks:
         return task
 
     async def _require_open(self, session: GatewaySession) -> None:
-        """A task lasts as long as its session, whoever waits for it."""
         stored = await self._sessions.get(session.organization_id, session.id)
         if stored is None or not stored.is_open(self._clock.now()):
             raise task_not_found()
 
     async def _stopped(self, run: Run) -> None:
-        """Wait until a worker has let go of the run, or for as long as that may take."""
+        """Wait until a worker has released the run, at most `STOP_WITHIN_S`."""
         until = self._clock.monotonic() + STOP_WITHIN_S
         async with self._wakeups.subscribe(status_topic(run.id)) as bell:
             while (left_s := until - self._clock.monotonic()) > 0:
@@ -146,7 +145,7 @@ class GatewayTasks:
                 await bell.wait(min(left_s, REREAD_S))
 
     async def _topic(self, session: GatewaySession, name: TaskName) -> str:
-        """What is woken when the task may have moved on."""
+        """The topic that is signalled when the task may have changed."""
         run = await self._run_of(session, name)
         return session_approvals_topic(session.id) if run is None else status_topic(run.id)
 

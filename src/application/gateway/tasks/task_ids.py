@@ -1,4 +1,4 @@
-"""Ids of tasks: sealed, so that any process knows what one names, and nobody can make one up."""
+"""Task ids: sealed, so that any process can read them and clients cannot forge them."""
 
 import json
 from datetime import datetime
@@ -10,17 +10,16 @@ from domain.gateway.task import TaskName
 from domain.ids import ApprovalId, RunId, ToolCallId
 
 _PURPOSE = "gateway task"
-"""What else this box encrypts is not taken for a task."""
+"""Other values that this box encrypts are rejected as tasks."""
 
 
 class TaskIds:
-    """Rules: a task is known to its session alone; to any other it is as unknown as one that never was."""
+    """A task is known only to its session; to other sessions it is unknown."""
 
     def __init__(self, *, box: Box) -> None:
         self._box = box
 
     def sealed(self, name: TaskName) -> str:
-        """The id."""
         told = {
             "purpose": _PURPOSE,
             "session": name.session_id,
@@ -33,7 +32,7 @@ class TaskIds:
         return self._box.encrypt(json.dumps(told).encode()).decode("ascii")
 
     def opened(self, task_id: str, session: GatewaySession) -> TaskName:
-        """What the id names. Raises INVALID `task_not_found`."""
+        """The content of the id. Raises INVALID `task_not_found`."""
         try:
             told = json.loads(self._box.decrypt(task_id.encode()))
         except (ServiceError, ValueError) as exc:
@@ -51,5 +50,4 @@ class TaskIds:
 
 
 def task_not_found() -> ServiceError:
-    """There is no such task in this session, or not any more."""
     return invalid("task_not_found", "There is no such task.")

@@ -1,4 +1,4 @@
-"""Results of tasks whose run has ended, under the canaries and limits of the session."""
+"""Results of tasks with an ended run, under the canary rules and limits of the session."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Tasks whose call waits for an approval: the call is made, withdrawn, or has ended without a run."""
+"""Tasks whose call waits for an approval: the call is executed, withdrawn, or has ended without a run."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,7 +20,7 @@ from domain.tools.result import ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingState:
-    """The state of a task without a run. `result` is there once it has ended, at `at`."""
+    """The state of a task without a run. `result` is set once it has ended, at `at`."""
 
     status: TaskStatus
     message: str
@@ -30,9 +30,9 @@ class WaitingState:
 
 class WaitingTasks:
     """Rules:
-    - A call that is approved is made when its task is read.
-    - A call that policy denies by then is withdrawn, and its task has failed.
-    - A withdrawn call is not made, even if its approval is given at the same time.
+    - An approved call is executed when its task is read.
+    - A call that policy denies by then is withdrawn, and its task fails.
+    - A withdrawn call is not executed, even if its approval is granted at the same time.
     """
 
     def __init__(
@@ -53,7 +53,8 @@ class WaitingTasks:
         self._clock = clock
 
     async def state(self, session: GatewaySession, name: TaskName) -> WaitingState:
-        """Make the call if it may be made. The state, unless that started a run. Raises INVALID `task_not_found`."""
+        """Execute the call if it is allowed. Returns the state, unless this started a run. Raises
+        INVALID `task_not_found`."""
         asked = await self._asked(session, name)
         if asked is None:
             return await self._not_waiting(session, name)
@@ -61,22 +62,22 @@ class WaitingTasks:
             session=session, name=name.tool, arguments=asked.approval.arguments, resumable=True, as_task=True
         )
         answer = await self._call_tool.resume(command, asked.approval.id)
-        if answer is None:  # another process was faster, and is about to start the run
+        if answer is None:  # another process starts the run
             return _BEING_CALLED
         if answer.waiting is not None:
             return WaitingState(status=TaskStatus.WORKING, message=waits_for(answer.waiting.approval))
         still = await self._asked(session, name)
-        if still is not None:  # policy denies by now what was asked for
+        if still is not None:  # policy now denies the call
             await self._withdraw(session, still)
         return _ended(TaskStatus.FAILED, answer.result, self._clock.now())
 
     async def cancel(self, session: GatewaySession, name: TaskName) -> bool:
-        """Withdraw the call. False if it is being made already."""
+        """Withdraw the call. False if it is being executed."""
         asked = await self._asked(session, name)
         return asked is None or await self._withdraw(session, asked)
 
     async def _not_waiting(self, session: GatewaySession, name: TaskName) -> WaitingState:
-        """The approval says why the call waits no more, or the ledger does."""
+        """The state of a call that does not wait: from the approval, or else from the ledger."""
         assert name.approval_id is not None
         approval = await self._approvals.get(session.organization_id, name.approval_id)
         if approval is None:
@@ -88,7 +89,7 @@ class WaitingTasks:
             return _ended(TaskStatus.FAILED, denied_result(approval.state, approval.reason), at)
         stored = await self._ledger.call_of(session.organization_id, session.id, name.call_id)
         settlement = None if stored is None else stored[1]
-        if stored is not None and settlement is None:  # another process makes the call just now
+        if stored is not None and settlement is None:  # another process executes the call
             return _BEING_CALLED
         if settlement is not None and settlement.result.is_error:
             return _ended(TaskStatus.FAILED, settlement.result, at)
@@ -102,7 +103,7 @@ class WaitingTasks:
         now = self._clock.now()
         outcome = ApprovalOutcome(approval_id=asked.approval.id, state=ApprovalState.CANCELLED, at=now, by="system")
         await self._asking.end(asked.approval, outcome, ())
-        # Only one process begins a call: this one makes sure that no other does.
+        # Only one process can begin a call: beginning it here stops all others.
         if not await self._asking.begin(asked, replace(asked.call, recorded_at=now)):
             return False
         result = ToolResult.blocked("task_cancelled", _CANCELLED)
@@ -113,7 +114,6 @@ class WaitingTasks:
 
 
 def waits_for(approval: Approval) -> str:
-    """The message of a task that waits for this approval."""
     until = f"{approval.expires_at:%Y-%m-%dT%H:%M:%SZ}"
     return f"The call waits for an approval: {approval.id}, until {until}."
 
@@ -124,4 +124,4 @@ def _ended(status: TaskStatus, result: ToolResult, at: datetime) -> WaitingState
 
 _BEING_CALLED = WaitingState(status=TaskStatus.WORKING, message="The agent is being called.")
 _CANCELLED = "The task was cancelled before its agent was called."
-_NOT_CALLED = "The agent was not called: why was told when the task was asked about first."
+_NOT_CALLED = "The agent was not called; the first answer about this task gave the reason."

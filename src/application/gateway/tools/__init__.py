@@ -1,1 +1,1 @@
-"""The tools of a gateway session and the names under which its client knows them."""
+"""The tools of a gateway session, under the names of its client."""

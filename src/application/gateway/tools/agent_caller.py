@@ -1,4 +1,4 @@
-"""Who a gateway session is to the agents that it calls."""
+"""The identity of a gateway session to the agents that it calls."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ from domain.tools.capabilities import ToolType
 def agent_caller(
     session: GatewaySession, meta: Mapping[str, str], *, retry_key: str | None, waits: bool
 ) -> AgentCaller:
-    """Whoever opened the session, as a runner. `meta` came with the call: of a run whose agent was called, it says how deep."""
+    """The session's creator, as a runner. `meta` came with the call; for a call from a run it gives the depth."""
     told = meta.get(DEPTH_META, "")
     depth = int(told) if told.isascii() and told.isdigit() and len(told) < 3 else 0
     opener = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.RUNNER)
@@ -23,7 +23,7 @@ def agent_caller(
 
 
 def begun_run(call: GatewayCall, replies: Sequence[McpReply]) -> tuple[ToolCallId, RunId] | None:
-    """The call of an agent, and the run that its answer is about; None for other calls."""
+    """The call of an agent, and the run of its answer. None for other calls."""
     told = replies[-1].structured if replies and call.type is ToolType.AGENT else None
     run_id = told.get("run_id") if isinstance(told, dict) else None
     return (call.id, RunId(run_id)) if isinstance(run_id, str) else None

@@ -1,4 +1,4 @@
-"""Arguments that go into HTTP headers as well, so that whoever stands between may route by them: `x-mcp-header` in a tool's
+"""Arguments repeated in HTTP headers for routing by intermediaries: `x-mcp-header` in a tool's
 schema, `Mcp-Param-…` on the wire (MCP 2026-07-28, basic/transports). Pure."""
 
 import re
@@ -14,7 +14,7 @@ _DECIMAL = re.compile(r"(-?[0-9]{1,400})(\.0+)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderParam:
-    """A parameter, by its path through the schema's properties, and the header that repeats it, in lower case."""
+    """A parameter by its path through the schema's properties, and its header in lower case."""
 
     path: tuple[str, ...]
     header: str
@@ -22,7 +22,7 @@ class HeaderParam:
 
 
 def header_params(schema: JsonObject, path: tuple[str, ...] = ()) -> tuple[HeaderParam, ...]:
-    """The parameters that a tool wants in headers too. Tools whose annotations are not valid are never listed."""
+    """The parameters that a tool requires in headers. Tools with invalid annotations are never listed."""
     properties = schema.get("properties")
     found: list[HeaderParam] = []
     for name, prop in properties.items() if isinstance(properties, dict) else ():
@@ -39,20 +39,21 @@ def header_params(schema: JsonObject, path: tuple[str, ...] = ()) -> tuple[Heade
 def header_mismatch(
     params: tuple[HeaderParam, ...], arguments: JsonObject, headers: Mapping[str, str | None]
 ) -> str | None:
-    """What is wrong with the headers of a call; None if each says what its argument does, and is there just if that is (null
-    counts as absent). `headers` are decoded, by lower-case name; None for one that cannot be."""
+    """The first error in the headers of a call. A header must be present exactly if its argument is
+    not null, and repeat it. `headers` are decoded, by lower-case name; None for one that cannot
+    be decoded."""
     for param in params:
         value, name = _at(arguments, param.path), ".".join(param.path)
         stated = _stated(value)
         if param.header not in headers:
             if stated is not None:
-                return f"The header {param.header} is missing: the argument {name} is there."
+                return f"The header {param.header} is missing: the argument {name} is set."
             continue
         said = headers[param.header]
         if said is None:
             return f"The header {param.header} cannot be decoded."
         if stated is None or not (said == stated or (param.is_integer and _is_same_number(value, said))):
-            return f"The header {param.header} is not the argument {name} that the body has."
+            return f"The header {param.header} differs from the argument {name} in the body."
     return None
 
 
@@ -66,7 +67,7 @@ def _at(arguments: JsonObject, path: tuple[str, ...]) -> JsonValue:
 
 
 def _stated(value: JsonValue) -> str | None:
-    """The value as a header says it; None where a header cannot, as of objects."""
+    """The header form of the value. None for values without one, like objects."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str | int | float):
@@ -78,7 +79,7 @@ def _stated(value: JsonValue) -> str | None:
 
 
 def _is_same_number(value: JsonValue, said: str) -> bool:
-    """`42` is `42.0`; of a fraction neither is."""
+    """`42` equals `42.0`; fractions never match."""
     whole = _DECIMAL.fullmatch(said)
     if whole is None or isinstance(value, bool) or not isinstance(value, int | float):
         return False

@@ -1,4 +1,4 @@
-"""ToolNodes: which tools of a workflow run a session opens, and whose policies hold for them."""
+"""ToolNodes: selects the tools of a workflow run for a session, and the agent whose policies apply."""
 
 from dataclasses import dataclass
 
@@ -21,9 +21,12 @@ class ChosenNodes:
 
 
 class ToolNodes:
-    """Rules: tool nodes stand for their tools, an agent node for all that are wired to it, and none for nothing; an agent has
-    to have all of them, and its policies hold: the agent whose node is named, or else the first that has them; a workflow
-    run that has ended has no tools any more."""
+    """Rules:
+    - Tool nodes select their tools, an agent node all tools wired to it; no nodes select no tools.
+    - One agent must have all of them, and its policies apply: the named agent node, otherwise
+      the first agent that has them.
+    - An ended workflow run has no tools.
+    """
 
     def __init__(self, *, runs: WorkflowRunStore) -> None:
         self._runs = runs
@@ -39,7 +42,7 @@ class ToolNodes:
             raise conflict("workflow_run_ended", f"The workflow run {run_id} has ended: its tools are gone.")
         plan = compile_workflow(await self._runs.definition(organization_id, run)).plan
         if plan is None:
-            raise conflict("workflow_run_ended", "This version of Dragoman does not take the workflow any more.")
+            raise conflict("workflow_run_ended", "This version of Dragoman does not support the workflow any more.")
         _require_in(plan, node_ids)
         agent, config = _whose(plan, node_ids)
         whole = node_ids == (agent.id,)
@@ -57,12 +60,12 @@ def _require_in(plan: Plan, node_ids: tuple[str, ...]) -> None:
     for index, node_id in enumerate(node_ids):
         node = plan.by_id.get(node_id)
         if node is None:
-            wrong.append(Violation(path=f"node_ids.{index}", message=f"{node_id!r} is no node of the workflow"))
+            wrong.append(Violation(path=f"node_ids.{index}", message=f"{node_id!r} is not a node of the workflow"))
         elif node.mode is not NodeMode.TOOL and not isinstance(node.config, AgentNodeConfig):
             message = f"{node_id!r} is neither a tool nor an agent"
             wrong.append(Violation(path=f"node_ids.{index}", message=message))
         elif node_id in node_ids[:index]:
-            wrong.append(Violation(path=f"node_ids.{index}", message=f"{node_id!r} is there twice"))
+            wrong.append(Violation(path=f"node_ids.{index}", message=f"{node_id!r} is given twice"))
     if wrong:
         raise _invalid(*wrong)
 
@@ -74,12 +77,14 @@ def _whose(plan: Plan, node_ids: tuple[str, ...]) -> tuple[PlannedNode, AgentNod
     candidates = [agents[node_id] for node_id in named] or list(agents.values())
     having = [found for found in candidates if tools <= set(found[0].connected_tool_node_ids)]
     if len(named) > 1:
-        raise _invalid(Violation(path="node_ids", message="names several agents: a session is one agent's"))
+        raise _invalid(Violation(path="node_ids", message="names several agents: a session has one agent"))
     if not having:
         whose = f"{named[0]!r} is not wired" if named else "no agent is wired"
-        raise _invalid(Violation(path="node_ids", message=f"{whose} to all of these tools, so nobody's policies hold"))
+        raise _invalid(
+            Violation(path="node_ids", message=f"{whose} to all of these tools, so no agent's policies apply")
+        )
     return having[0]
 
 
 def _invalid(*violations: Violation) -> Exception:
-    return invalid("node_ids_invalid", "The nodes are not tools that one agent of the workflow has.", *violations)
+    return invalid("node_ids_invalid", "The nodes are not tools of one agent of the workflow.", *violations)

@@ -1,4 +1,4 @@
-"""GatewayToolbox: the tools of a session as they are now, under the names that its client knows them by."""
+"""GatewayToolsets: the current tools of a session, under the names of its client."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, kw_only=True)
 class Toolbox:
-    """What a session reaches. Tools that a client displays are not there: nobody would settle their calls."""
+    """The tools of a session. Client tools are left out: a gateway client cannot settle them."""
 
     agent: Agent
     organization: Organization | None
@@ -43,34 +43,34 @@ class Toolbox:
 
     @cached_property
     def tool_timeout_s(self) -> float:
-        """How long a call may take, as agent and organization have it."""
+        """Longest duration of a call, by agent and organization."""
         limits = self.agent.config.limits
         return Limits.of(
             limits if self.organization is None else limits.narrowed_by(self.organization.limits)
         ).tool_timeout_s
 
     def timeout_s(self, name: str) -> float:
-        """How long a call of the tool, by its model-facing name, may take."""
+        """Longest duration of a call of the tool with this model-facing name."""
         found = self._timeouts_s.get(name)
         if found is None:
             found = self._timeout_s(name)
-            if self.toolset.find(name) is not None:  # models and clients call others by any name
+            if self.toolset.find(name) is not None:  # unknown names would fill the cache
                 self._timeouts_s[name] = found
         return found
 
     def _timeout_s(self, name: str) -> float:
         policy, tool = self.toolset.policy_of(name), self.toolset.find(name)
-        # An agent has limits of its own, and what they allow takes longer than a tool may.
+        # A called agent has its own, longer limit.
         allowed_s = self.tool_timeout_s if tool is None or tool.agent is None else tool.agent.timeout_s
         return allowed_s if policy.timeout_s is None else min(allowed_s, policy.timeout_s)
 
     @cached_property
     def tools(self) -> tuple[tuple[str, Tool], ...]:
-        """The tools with their names for the client, in a deterministic order."""
+        """The tools with the client's names, in a fixed order."""
         return tuple((self._exposed(tool), tool) for tool in self.toolset.tools if not tool.is_displayable)
 
     def header_params(self, tool: Tool) -> tuple[HeaderParam, ...]:
-        """The tool's parameters that are to be in HTTP headers too."""
+        """The tool's parameters that are repeated in HTTP headers."""
         if tool.mcp is None:
             return ()
         found = self._header_params.get(tool.name)
@@ -79,12 +79,11 @@ class Toolbox:
         return found
 
     def slug_of(self, tool: Tool | None) -> str | None:
-        """Whose tool it is, if the client knows the server's resources by other URIs than the server does."""
+        """The slug of the tool's server, if the client knows the server's resources by other URIs."""
         return None if tool is None or tool.mcp is None or self.names is ToolNames.ORIGINAL else tool.mcp.server_slug
 
     def model_facing(self, name: str) -> str | None:
-        """The name under which policy and ledger know the tool that the client calls `name`, be it allowed or denied; None
-        if there is none."""
+        """The name in policy and ledger of the tool that the client calls `name`, allowed or denied."""
         return self._model_facing.get(name)
 
     @cached_property
@@ -93,7 +92,6 @@ class Toolbox:
 
     @cached_property
     def _header_params(self) -> dict[str, tuple[HeaderParam, ...]]:
-        """Read once for each tool that is called."""
         return {}
 
     @cached_property
@@ -108,11 +106,11 @@ class Toolbox:
 
 
 class GatewayToolbox:
-    """Rules: what an agent is changed to holds for the next request; a session of a run has what that run may use, one of nodes of a workflow
-    run exactly their tools; a disabled agent has no tools any more.
-
-    `rows` gives another number after each change of agents, organizations, servers and what these list, and None while one may
-    be unheard of: tools that only change with them are not put together again before that.
+    """Rules:
+    - A change of an agent applies to the next request. A disabled agent has no tools.
+    - A session of a run has the run's tools; a session of workflow nodes has exactly their tools.
+    - `rows` is the version of agents, organizations, servers and catalogs, and None while
+      changes may be missed. Toolsets that depend only on these are cached by it.
     """
 
     def __init__(
@@ -136,7 +134,7 @@ class GatewayToolbox:
         self._settled: LruCache[GatewaySessionId, tuple[int, Toolbox]] = LruCache(_CAPACITY)
 
     async def of(self, session: GatewaySession) -> Toolbox:
-        """The tools, now. Raises FORBIDDEN `agent_disabled`, NOT_FOUND `agent_not_found`."""
+        """Raises FORBIDDEN `agent_disabled`, NOT_FOUND `agent_not_found`."""
         rows = self._rows()
         settled = self._settled.get(session.id)
         if settled is not None and rows is not None and settled[0] == rows:
@@ -147,7 +145,8 @@ class GatewayToolbox:
         return made
 
     async def guard_of(self, session: GatewaySession) -> CanaryGuard:
-        """The guard for the session's canary tokens, also while its agent is disabled. The tokens of a deleted agent are gone."""
+        """The guard for the session's canary tokens, also while its agent is disabled. A deleted
+        agent has no tokens."""
         agent = await self._agents.get(session.organization_id, session.agent_id)
         return CanaryGuard({}) if agent is None else _guard(agent, session)
 
@@ -157,11 +156,11 @@ class GatewayToolbox:
             raise _closed("agent_not_found", "The agent of this session was deleted.")
         if not agent.config.enabled:
             raise _closed("agent_disabled", f"The agent {agent.config.name!r} is disabled.")
-        # Runs do not call agents, so that a run's session does not either.
+        # Runs do not call agents, and neither do sessions of runs.
         agents = () if session.ends_with_another else await self._agent_tools.of(session.organization_id, agent.config)
         allowlist, wired = await self._narrowing(session)
         if wired is not None:
-            # Nothing of the agent's own is there, whoever looks.
+            # The session has none of the agent's own tools.
             agent = replace(agent, config=replace(agent.config, tools=(), mcp_servers=()))
         toolset = await self._catalog.toolset(
             agent.config, scope_of(session), run_allowlist=allowlist, agents=agents, wired=wired
@@ -180,7 +179,7 @@ class GatewayToolbox:
         return kept
 
     async def _narrowing(self, session: GatewaySession) -> tuple[Allowlist, WiredNodes | None]:
-        """What the session's run was made with, which does not change."""
+        """The allowlist and tool nodes of the session's run, which never change."""
         if session.run_id is None:
             return None, session.wired
         narrowing = self._narrowings.get(session.id)
@@ -196,7 +195,7 @@ def _guard(agent: Agent, session: GatewaySession) -> CanaryGuard:
 
 
 def scope_of(session: GatewaySession) -> ConnectionScope:
-    """Whose connections the session's calls use: its run's, or its own."""
+    """The owner of the connections of the session's calls: its run, or the session."""
     return ConnectionScope(
         organization_id=session.organization_id,
         thread_id=session.thread_id,
