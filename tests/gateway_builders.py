@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from application.gateway.tools.toolbox import Toolbox
+from application.gateway.tools.gateway_toolset import GatewayToolset
 from application.policy.canary_guard import CanaryGuard
 from application.tools.toolset import Toolset
 from domain.agents.agent import Agent
@@ -23,7 +23,7 @@ from tests.doubles.stored_gateway_session import StoredGatewaySession
 
 ECHO = "mcp__files__echo"
 CANARY = "canary-of-the-tests"
-"""The text of the canary token `vault` of `a_toolbox(canary=True)`."""
+"""The text of the canary token `vault` of `a_gateway_toolset(canary=True)`."""
 
 ASKS = {ECHO: ToolRule(decision=Verdict.REQUIRE_APPROVAL)}
 DENIES = {ECHO: ToolRule(decision=Verdict.DENY)}
@@ -149,7 +149,7 @@ def a_waiting_call(approval: Approval, call: GatewayCall | None = None) -> Gatew
     )
 
 
-def a_toolbox(
+def a_gateway_toolset(
     *tools: Tool,
     rules: Mapping[str, ToolRule] | None = None,
     denied: tuple[Tool, ...] = (),
@@ -157,10 +157,10 @@ def a_toolbox(
     names: ToolNames = ToolNames.NAMESPACED,
     canary: bool = False,
     agent: Agent | None = None,
-) -> Toolbox:
+) -> GatewayToolset:
     """The tools of a session, `mcp__files__echo` unless others are given, under the rules of its agent."""
     layers = PolicyLayers(agent=ToolPolicies(rules=tuple((rules or {}).items())), agent_allowlist=allowlist)
-    return Toolbox(
+    return GatewayToolset(
         agent=agent or an_agent(),
         organization=None,
         toolset=Toolset(tools=tools if tools or denied else (a_tool(),), denied=denied, policies=layers),

@@ -56,7 +56,7 @@ def _gateway_endpoint(container: Container, *, limits: StreamLimits) -> GatewayE
         access=container.gateway_access(),
         methods=methods,
         clients=LegacyClients(handshakes=handshakes),
-        streams=GatewayStreams(follow=container.follow_changes(), limits=limits),
+        streams=GatewayStreams(follow=container.subscribe_to_changes(), limits=limits),
         questions=GatewayQuestions(answer_question=container.answer_gateway_question()),
         cancellations=container.request_cancellations(),
         address=container.public_address(),

@@ -110,7 +110,7 @@ def inbound_limits(settings: Settings) -> InboundLimits:
 def _stop(container: Container) -> None:
     """Say that no more work is taken, and end what would be waited for."""
     container.readiness().stop()
-    container.followers().end()
+    container.subscribers().end()
 
 
 def _settle_memory() -> None:

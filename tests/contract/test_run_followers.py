@@ -32,7 +32,7 @@ def a_delta() -> NewEvent:
     return NewEvent(type=RunEventType.MESSAGE_DELTA, at=START, data={"message_id": "msg_1", "text": "…"})
 
 
-class Follower:
+class Subscriber:
     """Reads a run the moment it is woken, as a stream does."""
 
     def __init__(self, stores: Stores, subscription: Subscription) -> None:
@@ -55,7 +55,7 @@ class Follower:
 async def test_who_is_woken_finds_what_was_written(run_stores: Stores) -> None:
     claimed = await start_and_claim(run_stores)
     async with run_stores.wakeups.subscribe(events_topic(RUN)) as subscription:
-        follower = Follower(run_stores, subscription)
+        follower = Subscriber(run_stores, subscription)
         _, events = await follower.sees(run_stores.journal.append(claimed.lease, (a_delta(),)))
         assert events[-1] == "message.delta"
         _, events = await follower.sees(run_stores.journal.commit(claimed.lease, reply_step(claimed.run)))

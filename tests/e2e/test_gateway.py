@@ -11,7 +11,7 @@ from mcp_types import CallToolResult, TextContent
 from tests.e2e.service import Json, Service, a_turn, serving
 
 
-def a_toolbox(service: Service, **settings: object) -> tuple[Json, Path]:
+def a_gateway_toolset(service: Service, **settings: object) -> tuple[Json, Path]:
     """An agent with a watched server; an open session and the server's log."""
     log = service.watched_server("watched", trusted=True)
     service.agent(
@@ -35,7 +35,7 @@ def text_of(result: CallToolResult) -> str:
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_an_official_client_lists_and_calls_the_tools_of_an_agent(tmp_path: Path, mode: str) -> None:
     with serving(tmp_path / "home") as service:
-        session, log = a_toolbox(service)
+        session, log = a_gateway_toolset(service)
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {session['token']}"}, timeout=60) as http,
             Client(streamable_http_client(session["url"], http_client=http), mode=mode) as client,

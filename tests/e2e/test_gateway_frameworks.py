@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.service import ROOT, serving
-from tests.e2e.test_gateway import a_toolbox
+from tests.e2e.test_gateway import a_gateway_toolset
 
 PYTHON = ROOT / ".venv-frameworks" / "bin" / "python"
 CLIENTS = Path(__file__).with_name("clients")
@@ -21,7 +21,7 @@ LOOK, NOTE, PUT = "mcp__watched__look", "mcp__watched__note", "mcp__watched__put
 @pytest.mark.parametrize("framework", ["langchain_agent.py", "openai_agent.py"])
 def test_an_agent_of_a_framework_has_the_tools_of_a_session_under_policy(tmp_path: Path, framework: str) -> None:
     with serving(tmp_path / "home") as service:
-        session, log = a_toolbox(
+        session, log = a_gateway_toolset(
             service,
             tool_allowlist=[LOOK, NOTE, "code_execution"],
             tool_policies={NOTE: {"arguments_schema": {"properties": {"text": {"const": "allowed"}}}}},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.service import ROOT, serving
-from tests.e2e.test_gateway import a_toolbox
+from tests.e2e.test_gateway import a_gateway_toolset
 from tests.e2e.test_gateway_conformance import NODES
 
 CLIENT = ROOT / "tests" / "node" / "gateway_client.mjs"
@@ -20,7 +20,7 @@ CLIENT = ROOT / "tests" / "node" / "gateway_client.mjs"
 )
 def test_the_typescript_client_lists_and_calls_the_tools_of_an_agent(tmp_path: Path) -> None:
     with serving(tmp_path / "home") as service:
-        session, log = a_toolbox(service)
+        session, log = a_gateway_toolset(service)
         arguments = json.dumps({"text": "from TypeScript"})
         answered = subprocess.run(
             [str(NODES[-1]), str(CLIENT), session["url"], session["token"], "mcp__watched__look", arguments],

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from application.gateway.subscriptions.followers import Followers
+from application.gateway.subscriptions.subscribers import Subscribers
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore, ServerStatus
 from application.mcp.server_catalogs import ServerCatalogs
 from application.secrets.ports import SecretStore
@@ -91,7 +91,7 @@ def connections(
     node: NodeRuntime,
     reporter: StateReporter | None,
     states: ServerStates,
-    followers: Followers,
+    subscribers: Subscribers,
     announcements: Announcements,
 ) -> SupervisedConnections:
     def changed(server: McpServer, status: ServerStatus) -> None:
@@ -128,7 +128,7 @@ def connections(
         scope = ConnectionScope(organization_id=server.organization_id)
         await server_catalogs.relist(server, scope, timeout_s=REFRESH_TIMEOUT_S)
 
-    news = AnnouncedNews(followers.listed, announcements=announcements)
+    news = AnnouncedNews(subscribers.listed, announcements=announcements)
     owned = LazyMcpConnections(load)
     limits = CallLimits(
         calls_per_organization=settings.mcp_max_calls, organization_rate=settings.rate_limit_of_mcp_calls

@@ -8,7 +8,7 @@ from application.gateway.ports import GatewayClientStore, GatewaySessionStore
 from application.gateway.sessions.client_handshakes import ClientHandshakes
 from application.gateway.sessions.gateway_access import GatewayAccess
 from application.gateway.sessions.session_ends import SessionEnds
-from application.gateway.subscriptions.followers import Followers
+from application.gateway.subscriptions.subscribers import Subscribers
 from application.identity.authenticate import Authenticate
 from application.identity.key_limits import KeyLimits
 from application.identity.token_cache import TokenCache
@@ -176,7 +176,7 @@ def gateway_access(
         authenticate=authenticate,
         limits=limits,
         clock=clock,
-        is_told=rows.fresh,
+        is_notified=rows.fresh,
         ends=SessionEnds(wakeups=wakeups, clock=clock),
         on_forget=lambda: rows.wrote(("gateway_session",), None),
     )
@@ -192,16 +192,16 @@ def client_handshakes(
         box=box,
         clock=clock,
         ids=ids,
-        is_told=rows.fresh,
+        is_notified=rows.fresh,
         on_change=lambda organization_id: rows.wrote(("gateway_client",), organization_id),
     )
     rows.listen(handshakes.forget_organization, "gateway_client")
     return handshakes
 
 
-def followers(rows: RowFeed) -> Followers:
+def subscribers(rows: RowFeed) -> Subscribers:
     """They are told of what this process writes, and of what it hears that others wrote."""
-    told = Followers()
+    told = Subscribers()
     rows.watch(told.sessions_changed, "gateway_session", "gateway_client", "api_key")
     rows.watch(told.tools_changed, "agent", "organization", "mcp_server", "mcp_server_state")
     return told

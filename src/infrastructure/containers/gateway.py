@@ -3,17 +3,17 @@
 from dependency_injector import containers, providers
 
 from application.gateway.calls.answer_question import AnswerGatewayQuestion
-from application.gateway.calls.ask_client import AskClient, Patience
+from application.gateway.calls.ask_client import AnswerLimits, AskClient
 from application.gateway.calls.call_tool import CallGatewayTool
-from application.gateway.calls.clear_call import ClearGatewayCall, Holds
+from application.gateway.calls.clear_call import ApprovalWaits, ClearGatewayCall
 from application.gateway.calls.decide_gateway_approval import DecideGatewayApproval
-from application.gateway.calls.held_calls import HeldCalls
+from application.gateway.calls.notify_of_approval import NotifyOfApproval
+from application.gateway.calls.pending_calls import PendingCalls
 from application.gateway.calls.request_cancellations import RequestCancellations
 from application.gateway.calls.request_states import RequestStates
 from application.gateway.calls.send_call import SendGatewayCall
 from application.gateway.calls.settle_call import SettleGatewayCall
 from application.gateway.calls.settle_lost_calls import SettleLostCalls
-from application.gateway.calls.tell_of_approval import TellOfApproval
 from application.gateway.contents.content_sources import ContentSources
 from application.gateway.contents.list_contents import ListGatewayContents
 from application.gateway.contents.read_content import ReadGatewayContent
@@ -26,14 +26,14 @@ from application.gateway.sessions.queries import ListGatewaySessions
 from application.gateway.sessions.release_ended_sessions import ReleaseEndedSessions
 from application.gateway.sessions.revoke_session import RevokeGatewaySession
 from application.gateway.subscriptions.check_subscription import CheckSubscription
-from application.gateway.subscriptions.follow_changes import FollowChanges
+from application.gateway.subscriptions.subscribe_to_changes import SubscribeToChanges
 from application.gateway.tasks.gateway_tasks import GatewayTasks
 from application.gateway.tasks.task_ids import TaskIds
 from application.gateway.tasks.task_results import TaskResults
 from application.gateway.tasks.waiting_tasks import WaitingTasks
+from application.gateway.tools.gateway_toolset import GatewayToolsets
 from application.gateway.tools.list_tools import ListGatewayTools
 from application.gateway.tools.tool_nodes import ToolNodes
-from application.gateway.tools.toolbox import GatewayToolbox
 from application.runs.call_agent import CallAgent
 from application.tools.execute_tool import ExecuteTool
 from infrastructure.assembly import storage as storage_assembly
@@ -57,8 +57,8 @@ class Gateway(containers.DeclarativeContainer):
     gateway_sessions: providers.Provider[GatewaySessionStore] = providers.Singleton(
         SqlGatewaySessionStore, database=Storage.database
     )
-    gateway_toolbox: providers.Provider[GatewayToolbox] = providers.Singleton(
-        GatewayToolbox,
+    gateway_toolsets: providers.Provider[GatewayToolsets] = providers.Singleton(
+        GatewayToolsets,
         agents=Storage.agents,
         runs=Storage.runs,
         organizations=Storage.organizations,
@@ -108,7 +108,7 @@ class Gateway(containers.DeclarativeContainer):
         DecideGatewayApproval,
         asking=gateway_approvals,
         sessions=gateway_sessions,
-        toolbox=gateway_toolbox,
+        toolsets=gateway_toolsets,
         check=Tools.check_tool_call,
         wakeups=Surroundings.wakeups,
         clock=Surroundings.clock,
@@ -133,10 +133,10 @@ class Gateway(containers.DeclarativeContainer):
         clock=Surroundings.clock,
     )
     list_gateway_tools: providers.Provider[ListGatewayTools] = providers.Singleton(
-        ListGatewayTools, toolbox=gateway_toolbox
+        ListGatewayTools, toolsets=gateway_toolsets
     )
     request_states: providers.Provider[RequestStates] = providers.Singleton(RequestStates, box=Surroundings.secret_box)
-    client_patience: providers.Provider[Patience] = providers.Object(Patience())
+    answer_limits: providers.Provider[AnswerLimits] = providers.Object(AnswerLimits())
     ask_client: providers.Provider[AskClient] = providers.Singleton(
         AskClient,
         notes=gateway_notes,
@@ -145,10 +145,10 @@ class Gateway(containers.DeclarativeContainer):
         schemas=Surroundings.schemas,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
-        patience=client_patience,
+        limits=answer_limits,
     )
-    held_calls: providers.Provider[HeldCalls] = providers.Singleton(
-        HeldCalls,
+    pending_calls: providers.Provider[PendingCalls] = providers.Singleton(
+        PendingCalls,
         notes=gateway_notes,
         states=request_states,
         wakeups=Surroundings.wakeups,
@@ -168,7 +168,7 @@ class Gateway(containers.DeclarativeContainer):
     request_cancellations: providers.Provider[RequestCancellations] = providers.Singleton(
         RequestCancellations, notes=gateway_notes, wakeups=Surroundings.wakeups, clock=Surroundings.clock
     )
-    gateway_holds: providers.Provider[Holds] = providers.Object(Holds())
+    approval_waits: providers.Provider[ApprovalWaits] = providers.Object(ApprovalWaits())
     clear_gateway_call: providers.Provider[ClearGatewayCall] = providers.Singleton(
         ClearGatewayCall,
         asking=gateway_approvals,
@@ -178,9 +178,9 @@ class Gateway(containers.DeclarativeContainer):
         states=request_states,
         clock=Surroundings.clock,
         ids=Surroundings.ids,
-        holds=gateway_holds,
-        telling=providers.Singleton(
-            TellOfApproval, asking=ask_client, approvals=Storage.approvals, wakeups=Surroundings.wakeups
+        waits=approval_waits,
+        notifying=providers.Singleton(
+            NotifyOfApproval, asking=ask_client, approvals=Storage.approvals, wakeups=Surroundings.wakeups
         ),
     )
     call_agent: providers.Provider[CallAgent] = providers.Singleton(
@@ -190,7 +190,7 @@ class Gateway(containers.DeclarativeContainer):
         runs=Storage.runs,
         wakeups=Surroundings.wakeups,
         clock=Surroundings.clock,
-        hold_s=gateway_holds.provided.last_s,
+        wait_s=approval_waits.provided.last_s,
     )
     halt_gateway_session: providers.Provider[HaltGatewaySession] = providers.Singleton(
         HaltGatewaySession, ledger=gateway_ledger, access=gateway_access, cancel_run=Runs.cancel_run
@@ -204,7 +204,7 @@ class Gateway(containers.DeclarativeContainer):
     )
     call_gateway_tool: providers.Provider[CallGatewayTool] = providers.Singleton(
         CallGatewayTool,
-        toolbox=gateway_toolbox,
+        toolsets=gateway_toolsets,
         check=Tools.check_tool_call,
         clearing=clear_gateway_call,
         sending=providers.Singleton(
@@ -217,13 +217,13 @@ class Gateway(containers.DeclarativeContainer):
                 components=Tools.component_tools,
             ),
             asking=ask_client,
-            held=held_calls,
+            pending=pending_calls,
             settling=settle_gateway_call,
             tracer=Surroundings.tracer,
             clock=Surroundings.clock,
         ),
         settling=settle_gateway_call,
-        held=held_calls,
+        pending=pending_calls,
         states=request_states,
         ledger=gateway_ledger,
         clock=Surroundings.clock,
@@ -242,7 +242,7 @@ class Gateway(containers.DeclarativeContainer):
         ),
         results=providers.Singleton(
             TaskResults,
-            toolbox=gateway_toolbox,
+            toolsets=gateway_toolsets,
             halting=halt_gateway_session,
             clock=Surroundings.clock,
             ids=Surroundings.ids,
@@ -256,7 +256,7 @@ class Gateway(containers.DeclarativeContainer):
     )
     content_sources: providers.Provider[ContentSources] = providers.Singleton(
         ContentSources,
-        toolbox=gateway_toolbox,
+        toolsets=gateway_toolsets,
         servers=Storage.servers,
         contents=McpServers.connections,
         switch=McpServers.mcp_switch,
@@ -264,10 +264,10 @@ class Gateway(containers.DeclarativeContainer):
     check_subscription: providers.Provider[CheckSubscription] = providers.Singleton(
         CheckSubscription, sources=content_sources, check=Tools.check_tool_call
     )
-    follow_changes: providers.Provider[FollowChanges] = providers.Singleton(
-        FollowChanges,
-        followers=McpServers.followers,
-        toolbox=gateway_toolbox,
+    subscribe_to_changes: providers.Provider[SubscribeToChanges] = providers.Singleton(
+        SubscribeToChanges,
+        subscribers=McpServers.subscribers,
+        toolsets=gateway_toolsets,
         sources=content_sources,
         check=check_subscription,
         handshakes=client_handshakes,

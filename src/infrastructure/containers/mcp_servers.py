@@ -2,7 +2,7 @@
 
 from dependency_injector import containers, providers
 
-from application.gateway.subscriptions.followers import Followers
+from application.gateway.subscriptions.subscribers import Subscribers
 from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.authorize_mcp_server import AuthorizeMcpServer
 from application.mcp.check_mcp_server import CheckMcpServer
@@ -76,7 +76,9 @@ class McpServers(containers.DeclarativeContainer):
         clock=Surroundings.clock,
         ids=Surroundings.ids,
     )
-    followers: providers.Provider[Followers] = providers.Singleton(storage_assembly.followers, Surroundings.row_feed)
+    subscribers: providers.Provider[Subscribers] = providers.Singleton(
+        storage_assembly.subscribers, Surroundings.row_feed
+    )
     connections: providers.Provider[SupervisedConnections] = providers.Singleton(
         mcp_assembly.connections,
         settings=Surroundings.settings,
@@ -92,7 +94,7 @@ class McpServers(containers.DeclarativeContainer):
         node=node_runtime,
         reporter=state_reporter,
         states=Surroundings.server_states,
-        followers=followers,
+        subscribers=subscribers,
         announcements=Surroundings.wakeups,
     )
     resource_watches: providers.Provider[ResourceWatches] = providers.Singleton(ResourceWatches, connections)

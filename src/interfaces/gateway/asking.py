@@ -7,7 +7,7 @@ MCP client/elicitation, client/sampling, client/roots; MCP 2026-07-28, basic/uti
 import asyncio
 from collections.abc import Mapping
 
-from application.gateway.calls.answer import Asked
+from application.gateway.calls.answer import InputRequested
 from application.gateway.calls.answer_question import AnswerGatewayQuestion, AnswerGatewayQuestionCommand
 from application.gateway.calls.ask_client import AskableClient, Question
 from domain.errors import ErrorKind, ServiceError
@@ -56,7 +56,7 @@ class _OnStream:
             await self._tell({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": told})
 
 
-def input_required(asked: Asked) -> dict[str, object]:
+def input_required(asked: InputRequested) -> dict[str, object]:
     """The response to a call that continues after the client has answered."""
     requests = {
         request.key: {"method": request.kind.value, "params": request.params}

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from litestar.types import Receive, Send
 
-from application.gateway.subscriptions.follow_changes import (
+from application.gateway.subscriptions.subscribe_to_changes import (
     Changes,
-    FollowChanges,
-    FollowChangesCommand,
-    Following,
-    FollowingEnded,
+    ChangeSubscription,
+    SubscribeToChanges,
+    SubscribeToChangesCommand,
+    SubscriptionEnded,
 )
 from application.mcp.news import ListKind
 from domain.errors import ErrorKind, ServiceError
@@ -78,7 +78,7 @@ class GatewayStreams:
     - Of several streams of one client only the newest gets events (MCP 2025-11-25).
     """
 
-    def __init__(self, *, follow: FollowChanges, limits: StreamLimits) -> None:
+    def __init__(self, *, follow: SubscribeToChanges, limits: StreamLimits) -> None:
         self._follow = follow
         self._limits = limits
         self._count = 0
@@ -92,7 +92,7 @@ class GatewayStreams:
     async def stand_by(self, listener: Listener) -> None:
         """The stream of a legacy client, until it disconnects or has ended. Raises RpcError before
         anything is sent."""
-        command = FollowChangesCommand(session=listener.session, is_open=listener.is_open, client=listener.client)
+        command = SubscribeToChangesCommand(session=listener.session, is_open=listener.is_open, client=listener.client)
         this = object()
         with self._place(listener.session), self._newest(listener.client, this) as is_newest:
 
@@ -110,7 +110,7 @@ class GatewayStreams:
     async def listen(self, listener: Listener, message: RpcMessage) -> None:
         """Answer `subscriptions/listen`. Raises RpcError before anything is sent."""
         kinds, uris = _wanted(message.params.get("notifications"))
-        command = FollowChangesCommand(session=listener.session, is_open=listener.is_open, kinds=kinds, uris=uris)
+        command = SubscribeToChangesCommand(session=listener.session, is_open=listener.is_open, kinds=kinds, uris=uris)
         meta: dict[str, object] = {_SUBSCRIPTION_META: message.id}
 
         async def tell(changes: Changes) -> None:
@@ -131,7 +131,7 @@ class GatewayStreams:
                     await send_part(listener.send, frame(end), more=False)
 
     async def _carry(
-        self, listener: Listener, following: Following, tell: Callable[[Changes], Awaitable[None]]
+        self, listener: Listener, following: ChangeSubscription, tell: Callable[[Changes], Awaitable[None]]
     ) -> bool:
         """Send events; True after the client disconnected, False when no more events can come."""
         leaving = asyncio.create_task(client_left(listener.receive))
@@ -141,7 +141,7 @@ class GatewayStreams:
                 began = asyncio.get_running_loop().time()
                 try:
                     changes = await following.next(self._limits.heartbeat_s)
-                except FollowingEnded:
+                except SubscriptionEnded:
                     return False
                 except ServiceError:  # storage is unavailable: changes are sent when it is back
                     await asyncio.sleep(min(1.0, self._limits.heartbeat_s))
@@ -190,7 +190,7 @@ class GatewayStreams:
 
 
 @asynccontextmanager
-async def _opened(follow: FollowChanges, command: FollowChangesCommand) -> AsyncIterator[Following]:
+async def _opened(follow: SubscribeToChanges, command: SubscribeToChangesCommand) -> AsyncIterator[ChangeSubscription]:
     """Follow changes. A failure to start is the response. Raises RpcError."""
     async with AsyncExitStack() as stack:
         try:

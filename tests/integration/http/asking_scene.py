@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from application.audit.ports import AuditFilter
-from application.gateway.calls.answer import Asked, GatewayAnswer
-from application.gateway.calls.ask_client import AskableClient, Patience, Question
+from application.gateway.calls.answer import GatewayAnswer, InputRequested
+from application.gateway.calls.ask_client import AnswerLimits, AskableClient, Question
 from application.gateway.calls.call_command import CallGatewayToolCommand
 from application.gateway.sessions.open_session import OpenGatewaySessionCommand
 from application.mcp.ports import McpFailure, McpInputRequired, McpReply
@@ -46,7 +46,7 @@ from tests.integration.http.service import a_service_container, known_keys
 from tests.integration.http.tables import InMemoryTables
 
 ECHO = "mcp__files__echo"
-PATIENCE = Patience()
+ANSWER_LIMITS = AnswerLimits()
 ADMIN = Principal(organization_id=ORG, key_id=ApiKeyId("key_admin"), role=Role.ADMIN)
 FORM: JsonObject = {"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]}
 COLOUR = ClientRequest(
@@ -115,7 +115,7 @@ class Scene:
         )
         return await self.container.call_gateway_tool().execute(command)
 
-    async def asked(self, **more: Any) -> Asked:
+    async def asked(self, **more: Any) -> InputRequested:
         """What a call asks."""
         answer = await self.called(**more)
         assert answer.asked is not None, answer.result
@@ -148,7 +148,7 @@ class Scene:
 async def a_scene(
     handler: Handler | McpFailure,
     *,
-    patience: Patience = PATIENCE,
+    limits: AnswerLimits = ANSWER_LIMITS,
     allowed: bool = True,
     policies: ToolPolicies = NO_POLICIES,
 ) -> AsyncIterator[Scene]:
@@ -156,7 +156,7 @@ async def a_scene(
     tool = InMemoryTool(answer=handler)
     connections = InMemoryMcpConnections({"files": InMemoryMcpServer(tools={"echo": tool})})
     async with asyncio.timeout(30), tables.open([an_organization(ORG)], known_keys()):
-        container = a_service_container(tables, connections=connections, client_patience=patience)
+        container = a_service_container(tables, connections=connections, answer_limits=limits)
         stores = stores_of(container)
         server = a_server()
         if allowed:

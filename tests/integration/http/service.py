@@ -13,7 +13,7 @@ from litestar import Litestar
 from litestar.testing import AsyncTestClient
 from litestar.types import Receive, Scope, Send
 
-from application.gateway.calls.clear_call import Holds
+from application.gateway.calls.clear_call import ApprovalWaits
 from application.runs.sealed_input import sealed
 from application.system.readiness import Obstacle
 from domain.identity.api_key import ApiKey
@@ -46,7 +46,7 @@ from tests.doubles.secrets import InMemorySecretVault
 from tests.doubles.state import InMemoryState
 from tests.integration.http.tables import InMemoryTables, Tables
 
-NO_HOLD = Holds(resumable_s=0.0, last_s=0.0)
+NO_WAIT = ApprovalWaits(resumable_s=0.0, last_s=0.0)
 COLOUR = InputRound(
     number=1,
     questions=(
@@ -207,7 +207,7 @@ class House:
         tables: Tables | None = None,
         *,
         heartbeat_s: float = 15.0,
-        holds: Holds = NO_HOLD,
+        holds: ApprovalWaits = NO_WAIT,
         stream_limits: StreamLimits | None = None,
         settings: Settings | None = None,
     ) -> None:
@@ -222,7 +222,7 @@ class House:
             connections=self._connections,
             secret_vault=self._vault,
             database_readiness=self._readiness,
-            gateway_holds=holds,
+            approval_waits=holds,
         )
         self._stores = stores_of(self._container)
         self._app = create_app(self._container, heartbeat_s=heartbeat_s, stream_limits=stream_limits)

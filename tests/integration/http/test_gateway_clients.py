@@ -45,7 +45,7 @@ def another_process(service: Service) -> ClientHandshakes:
         box=SecretBox([BOX_KEY]),
         clock=FixedClock(),
         ids=SequentialIds(),
-        is_told=lambda: False,
+        is_notified=lambda: False,
     )
 
 

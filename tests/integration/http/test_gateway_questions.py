@@ -10,7 +10,7 @@ import pytest
 from application.approvals.decide_approval import DecideApprovalCommand
 from application.approvals.ports import ApprovalFilter
 from application.gateway.calls.answer_question import AnswerGatewayQuestionCommand
-from application.gateway.calls.ask_client import Patience
+from application.gateway.calls.ask_client import AnswerLimits
 from application.gateway.calls.call_command import CallGatewayToolCommand
 from application.gateway.sessions.open_session import OpenGatewaySessionCommand
 from application.mcp.ports import McpFailure, McpFailureKind, McpReply
@@ -26,11 +26,11 @@ from tests.builders import ORG
 from tests.doubles.mcp_connections import Invocation, text_reply
 from tests.integration.http.asking_scene import (
     ADMIN,
+    ANSWER_LIMITS,
     COLOUR,
     ECHO,
     IDEA,
     PAGE,
-    PATIENCE,
     RED,
     ROOTS,
     TOKEN,
@@ -190,9 +190,9 @@ async def test_a_canary_token_in_a_question_or_an_answer_goes_no_further_and_end
 @pytest.mark.requirement("F5")
 @pytest.mark.parametrize("how", ["answered", "refused", "wrong", "expired", "left"])
 async def test_a_client_on_a_stream_is_asked_while_its_call_waits(how: str) -> None:
-    patience = Patience(answer_s=0.0) if how == "expired" else PATIENCE
+    limits = AnswerLimits(answer_s=0.0) if how == "expired" else ANSWER_LIMITS
     person = Streamed()
-    async with a_scene(asking((COLOUR,)), patience=patience) as scene, asyncio.TaskGroup() as tasks:
+    async with a_scene(asking((COLOUR,)), limits=limits) as scene, asyncio.TaskGroup() as tasks:
         command = CallGatewayToolCommand(session=scene.session, name=ECHO, arguments={}, client=person.client())
         call = tasks.create_task(scene.container.call_gateway_tool().execute(command))
         note_id, request = await person.asked.get()
@@ -219,7 +219,7 @@ async def test_a_client_on_a_stream_is_asked_while_its_call_waits(how: str) -> N
 
 @pytest.mark.requirement("F5")
 async def test_no_more_calls_of_a_session_wait_for_its_clients_than_is_set() -> None:
-    async with a_scene(asking((COLOUR,)), patience=Patience(most_waiting=2)) as scene:
+    async with a_scene(asking((COLOUR,)), limits=AnswerLimits(most_waiting=2)) as scene:
         waiting = [await scene.asked(arguments={"n": n}) for n in (1, 2)]
         assert told(await scene.called(arguments={"n": 3})) == {"colour": {"action": "cancel"}}
         state, responses = waiting[0].request_state, {"colour": RED}

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import pytest
 
 from application.gateway.sessions.client_handshakes import ClientHandshakes
-from application.gateway.subscriptions.followers import Follower, Followers
+from application.gateway.subscriptions.subscribers import Subscriber, Subscribers
 from domain.audit.event import AuditAction
 from domain.errors import ServiceError
 from domain.gateway.session import GatewaySession
 from domain.mcp.log_level import LogLevel
 from domain.policy.allowlist import Allowlist
-from infrastructure.assembly.storage import client_handshakes, followers
+from infrastructure.assembly.storage import client_handshakes, subscribers
 from infrastructure.runtime.system import RandomIds, SystemClock
 from infrastructure.secrets.lazy_box import LazySecretBox
 from infrastructure.secrets.secret_box import SecretBox
@@ -34,14 +34,14 @@ class Gateway:
 
     process: Process
     handshakes: ClientHandshakes
-    followers: Followers
+    subscribers: Subscribers
 
     @classmethod
     def of(cls, process: Process) -> "Gateway":
         handshakes = client_handshakes(
             process.feed, clients=process.stores.gateway_clients, box=BOX, clock=SystemClock(), ids=RandomIds()
         )
-        return cls(process=process, handshakes=handshakes, followers=followers(process.feed))
+        return cls(process=process, handshakes=handshakes, subscribers=subscribers(process.feed))
 
     async def refuses(self, session: GatewaySession, sealed: str) -> bool:
         try:
@@ -88,21 +88,21 @@ async def test_a_client_that_shook_hands_here_is_known_there_until_it_is_done(tw
 async def test_what_is_changed_here_is_told_to_who_listens_there(two: tuple[Gateway, Gateway]) -> None:
     here, there = two
     woken = asyncio.Event()
-    follower = Follower(a_session(), woken.set)
-    stranger = Follower(replace(a_session(), organization_id=OTHER_ORG), woken.set)
-    for one in (follower, stranger):
-        there.followers.add(one)
+    subscriber = Subscriber(a_session(), woken.set)
+    stranger = Subscriber(replace(a_session(), organization_id=OTHER_ORG), woken.set)
+    for one in (subscriber, stranger):
+        there.subscribers.add(one)
 
     changed = replace(an_agent(version=2), config=replace(an_agent().config, tool_allowlist=NOTHING))
     audit = an_audit_event(3, action=AuditAction.AGENT_UPDATED)
     await here.process.stores.agents.save(changed, expected_version=1, audit=audit)
     async with asyncio.timeout(60):
         await woken.wait()
-    assert (follower.asks_again, follower.is_open_unknown, stranger.asks_again) == (True, False, False)
+    assert (subscriber.asks_again, subscriber.is_open_unknown, stranger.asks_again) == (True, False, False)
 
     woken.clear()
     revoked = an_audit_event(4, action=AuditAction.GATEWAY_SESSION_REVOKED)
     assert await here.process.stores.gateway_sessions.revoke(ORG, a_session().id, revoked)
     async with asyncio.timeout(60):
         await woken.wait()
-    assert (follower.is_open_unknown, stranger.is_open_unknown) == (True, False)
+    assert (subscriber.is_open_unknown, stranger.is_open_unknown) == (True, False)

@@ -13,7 +13,7 @@ from domain.tools.result import ToolOutcome, ToolResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class InputRequested:
     """The call waits for input of the client. The client sends answers by the requests' keys, with
     the sealed `request_state`."""
 
@@ -38,7 +38,7 @@ class GatewayAnswer:
     result: ToolResult
     reply: McpReply | None = None
     waiting: Waiting | None = None
-    asked: Asked | None = None
+    asked: InputRequested | None = None
     missing: JsonObject = field(default_factory=dict)
     uris_of: str | None = None
     begun: tuple[ToolCallId, RunId] | None = None

@@ -51,7 +51,7 @@ class AskableClient:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class AnswerLimits:
     """How many seconds to wait for a client's answer, and how many calls of one session may wait
     for it in one process."""
 
@@ -76,7 +76,7 @@ class AskClient:
     schemas: SchemaValidator
     clock: Clock
     ids: IdSource
-    patience: Patience
+    limits: AnswerLimits
     waiting: Counter[GatewaySessionId] = field(default_factory=Counter, init=False)
 
     def about(
@@ -150,7 +150,7 @@ class Conversation:
         waiting = self._parts.waiting[self._session.id]
         if (
             askable
-            and waiting < self._parts.patience.most_waiting
+            and waiting < self._parts.limits.most_waiting
             and not self._leaks({"asked": [request.as_json() for request in askable]})
         ):
             answers = await self._answers(askable)
@@ -184,7 +184,7 @@ class Conversation:
     async def _answers(self, requests: tuple[ClientRequest, ...]) -> dict[str, ClientAnswer]:
         parts, call = self._parts, self._call
         now = parts.clock.now()
-        until = min(now + timedelta(seconds=parts.patience.answer_s), self._session.expires_at)
+        until = min(now + timedelta(seconds=parts.limits.answer_s), self._session.expires_at)
         notes = [self._note(request, now, until) for request in requests]
         ids = tuple(note.id for note in notes)
         questions = tuple(zip(ids, requests, strict=True))

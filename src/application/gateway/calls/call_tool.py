@@ -16,14 +16,14 @@ from application.gateway.calls.clear_call import (
     Waiting,
     pending_result,
 )
-from application.gateway.calls.held_calls import Continuation, HeldCalls
+from application.gateway.calls.pending_calls import ContinuedCall, PendingCalls
 from application.gateway.calls.request_states import RequestStates
 from application.gateway.calls.send_call import SendGatewayCall
 from application.gateway.calls.settle_call import SettleGatewayCall
 from application.gateway.calls.settle_lost_calls import due_at
 from application.gateway.ports import GatewayLedger
+from application.gateway.tools.gateway_toolset import GatewayToolset, GatewayToolsets
 from application.gateway.tools.param_headers import HeaderParam, header_mismatch
-from application.gateway.tools.toolbox import GatewayToolbox, Toolbox
 from application.system.ports import Clock, IdSource
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
@@ -54,23 +54,23 @@ class CallGatewayTool:
     def __init__(
         self,
         *,
-        toolbox: GatewayToolbox,
+        toolsets: GatewayToolsets,
         check: CheckToolCall,
         clearing: ClearGatewayCall,
         sending: SendGatewayCall,
         settling: SettleGatewayCall,
-        held: HeldCalls,
+        pending: PendingCalls,
         states: RequestStates,
         ledger: GatewayLedger,
         clock: Clock,
         ids: IdSource,
     ) -> None:
-        self._toolbox = toolbox
+        self._toolsets = toolsets
         self._check = check
         self._clearing = clearing
         self._sending = sending
         self._settling = settling
-        self._held = held
+        self._pending = pending
         self._states = states
         self._ledger = ledger
         self._clock = clock
@@ -85,10 +85,10 @@ class CallGatewayTool:
         if command.request_state is not None:
             state = self._states.opened(command.session, command.request_state)
             if "call" in state:
-                return await self._held.go_on(_continued(command, state))
+                return await self._pending.resume(_continued(command, state))
             approval_id = ApprovalId(str(state.get("approval")))
-        hold_s, now = self._clearing.hold_s(resumable=command.resumable), asyncio.get_running_loop().time
-        until = now() + (0.0 if command.as_task else hold_s)
+        wait_s, now = self._clearing.wait_s(resumable=command.resumable), asyncio.get_running_loop().time
+        until = now() + (0.0 if command.as_task else wait_s)
         while True:
             answer = await self._attempt(command, approval_id, max(0.0, until - now()))
             if not isinstance(answer, Ended):
@@ -102,56 +102,56 @@ class CallGatewayTool:
         return None if isinstance(answer, Ended) else answer
 
     async def _attempt(
-        self, command: CallGatewayToolCommand, approval_id: ApprovalId | None, hold_s: float | None
+        self, command: CallGatewayToolCommand, approval_id: ApprovalId | None, wait_s: float | None
     ) -> GatewayAnswer | Ended:
         session = command.session
-        toolbox = await self._toolbox.of(session)
-        checked, tool = await self._checked(command, toolbox)
+        tools = await self._toolsets.of(session)
+        checked, tool = await self._checked(command, tools)
         if command.param_headers is not None:
-            _check_headers(toolbox.header_params(tool), command.arguments, command.param_headers)
-        call = self._call(session, toolbox, checked, tool)
-        found = toolbox.guard.arguments(
+            _check_headers(tools.header_params(tool), command.arguments, command.param_headers)
+        call = self._call(session, tools, checked, tool)
+        found = tools.guard.arguments(
             {**call.params, _ANSWERS: {**command.responses}} if command.responses else call.params
         )
         if found is not None:
-            refusal, kept = ToolResult.blocked("run_halted", _HALTED), toolbox.guard.without(call.params)
+            refusal, kept = ToolResult.blocked("run_halted", _HALTED), tools.guard.without(call.params)
             call = replace(call, params=kept)
             raise await self._settling.halt(
-                session, toolbox, call, refusal, found, decision=checked.decision, duration_s=0.0
+                session, tools, call, refusal, found, decision=checked.decision, duration_s=0.0
             )
         if checked.answer is not None:
-            await self._settling.refuse(session, toolbox, call, checked.answer, decision=checked.decision)
+            await self._settling.refuse(session, tools, call, checked.answer, decision=checked.decision)
             return GatewayAnswer(result=checked.answer)
         needs_approval = checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL
         if not needs_approval and approval_id is None:
-            return await self._recorded(command, toolbox, call, checked)
+            return await self._recorded(command, tools, call, checked)
         cleared = await self._clearing.execute(
-            session, toolbox, call, checked, approval_id=approval_id, hold_s=hold_s, client=command.client
+            session, tools, call, checked, approval_id=approval_id, wait_s=wait_s, client=command.client
         )
-        return await self._after_clearance(command, toolbox, checked, cleared)
+        return await self._after_clearance(command, tools, checked, cleared)
 
-    async def _checked(self, command: CallGatewayToolCommand, toolbox: Toolbox) -> tuple[CheckedCall, Tool]:
+    async def _checked(self, command: CallGatewayToolCommand, tools: GatewayToolset) -> tuple[CheckedCall, Tool]:
         """The checked call and its tool. Raises NOT_FOUND for a tool that is missing or hidden."""
-        name = toolbox.model_facing(command.name)
+        name = tools.model_facing(command.name)
         if name is None:
-            raise await self._unknown(command, toolbox)
-        checked = self._check.recheck(name, command.arguments, toolbox.toolset)
+            raise await self._unknown(command, tools)
+        checked = self._check.recheck(name, command.arguments, tools.toolset)
         if checked.tool is None or (checked.decision is not None and checked.decision.is_hidden):
-            raise await self._unknown(command, toolbox)
+            raise await self._unknown(command, tools)
         return checked, checked.tool
 
     async def _after_clearance(
-        self, command: CallGatewayToolCommand, toolbox: Toolbox, checked: CheckedCall, cleared: Clearance
+        self, command: CallGatewayToolCommand, tools: GatewayToolset, checked: CheckedCall, cleared: Clearance
     ) -> GatewayAnswer | Ended:
         match cleared:
             case Cleared(call=sent, decision=decision, is_recorded=is_recorded):
                 approved = replace(checked, params=sent.params, decision=decision)
                 if is_recorded:
-                    return await self._sending.execute(command, toolbox, sent, approved)
-                return await self._recorded(command, toolbox, sent, approved)
+                    return await self._sending.execute(command, tools, sent, approved)
+                return await self._recorded(command, tools, sent, approved)
             case Refused(call=refused, result=result, decision=decision, is_stored=is_stored):
                 end = self._settling.settle if is_stored else self._settling.refuse
-                await end(command.session, toolbox, refused, result, decision=decision)
+                await end(command.session, tools, refused, result, decision=decision)
                 return GatewayAnswer(result=result)
             case Waiting(approval=approval):
                 return GatewayAnswer(result=pending_result(approval), waiting=cleared)
@@ -161,18 +161,18 @@ class CallGatewayTool:
                 assert_never(cleared)
 
     async def _recorded(
-        self, command: CallGatewayToolCommand, toolbox: Toolbox, call: GatewayCall, checked: CheckedCall
+        self, command: CallGatewayToolCommand, tools: GatewayToolset, call: GatewayCall, checked: CheckedCall
     ) -> GatewayAnswer:
         """Record the call, then send it."""
-        policy = toolbox.toolset.policy_of(call.name)
+        policy = tools.toolset.policy_of(call.name)
         if not await self._ledger.intend(call, max_calls=policy.max_calls):
             reached = decide_call(policy, call.name, call.params, calls_so_far=policy.max_calls or 0)
             refusal = failure_text.blocked_by_policy(reached)
-            await self._settling.refuse(command.session, toolbox, call, refusal, decision=reached)
+            await self._settling.refuse(command.session, tools, call, refusal, decision=reached)
             return GatewayAnswer(result=refusal)
-        return await self._sending.execute(command, toolbox, call, checked)
+        return await self._sending.execute(command, tools, call, checked)
 
-    def _call(self, session: GatewaySession, toolbox: Toolbox, checked: CheckedCall, tool: Tool) -> GatewayCall:
+    def _call(self, session: GatewaySession, tools: GatewayToolset, checked: CheckedCall, tool: Tool) -> GatewayCall:
         now = self._clock.now()
         return GatewayCall(
             id=ToolCallId(self._ids.new("call")),
@@ -183,14 +183,14 @@ class CallGatewayTool:
             server_id=None if tool.mcp is None else tool.mcp.server_id,
             params=checked.params,
             recorded_at=now,
-            due_at=due_at(now, toolbox.timeout_s(checked.name)),
+            due_at=due_at(now, tools.timeout_s(checked.name)),
         )
 
-    async def _unknown(self, command: CallGatewayToolCommand, toolbox: Toolbox) -> ServiceError:
+    async def _unknown(self, command: CallGatewayToolCommand, tools: GatewayToolset) -> ServiceError:
         """Store the call of an unknown tool with its name only. Returns the refusal, or the end of
         the session if the arguments hold a canary token."""
         now = self._clock.now()
-        name = toolbox.guard.words(" ".join(cleaned(command.name).split())[:MAX_NAME_LENGTH])
+        name = tools.guard.words(" ".join(cleaned(command.name).split())[:MAX_NAME_LENGTH])
         call = GatewayCall(
             id=ToolCallId(self._ids.new("call")),
             session_id=command.session.id,
@@ -202,14 +202,14 @@ class CallGatewayTool:
             recorded_at=now,
             due_at=now,
         )
-        canary_id = toolbox.guard.arguments(command.arguments)
+        canary_id = tools.guard.arguments(command.arguments)
         if canary_id is not None:
             halted = ToolResult.blocked("run_halted", _HALTED)
             return await self._settling.halt(
-                command.session, toolbox, call, halted, canary_id, decision=None, duration_s=0.0
+                command.session, tools, call, halted, canary_id, decision=None, duration_s=0.0
             )
         refusal = failure_text.unknown_tool(name)
-        await self._settling.refuse(command.session, toolbox, call, refusal, decision=None)
+        await self._settling.refuse(command.session, tools, call, refusal, decision=None)
         return not_found("tool", command.name)
 
 
@@ -217,8 +217,8 @@ _ANSWERS = "inputResponses"
 _HALTED = "The session was halted before this call was sent."
 
 
-def _continued(command: CallGatewayToolCommand, state: JsonObject) -> Continuation:
-    return Continuation(
+def _continued(command: CallGatewayToolCommand, state: JsonObject) -> ContinuedCall:
+    return ContinuedCall(
         session=command.session,
         name=command.name,
         arguments=command.arguments,

@@ -6,11 +6,11 @@ from typing import assert_never
 
 from application.approvals.ports import TIMERS_TOPIC, ApprovalStore, session_approvals_topic
 from application.gateway.calls.ask_client import AskableClient
+from application.gateway.calls.notify_of_approval import NotifyOfApproval
 from application.gateway.calls.request_states import RequestStates
 from application.gateway.calls.session_approvals import new_approval
-from application.gateway.calls.tell_of_approval import TellOfApproval
 from application.gateway.ports import AskedCall, GatewayApprovals
-from application.gateway.tools.toolbox import Toolbox
+from application.gateway.tools.gateway_toolset import GatewayToolset
 from application.system.ports import Clock, IdSource
 from application.system.wakeups import Wakeups
 from application.tools import failure_text
@@ -29,7 +29,7 @@ _REREAD_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holds:
+class ApprovalWaits:
     """How many seconds a request waits for a decision: of a resumable client, and of one that must
     repeat the call. `most_waiting` bounds the waiting calls of one tool in one session."""
 
@@ -95,8 +95,8 @@ class ClearGatewayCall:
         states: RequestStates,
         clock: Clock,
         ids: IdSource,
-        holds: Holds,
-        telling: TellOfApproval,
+        waits: ApprovalWaits,
+        notifying: NotifyOfApproval,
     ) -> None:
         self._asking = asking
         self._approvals = approvals
@@ -105,36 +105,36 @@ class ClearGatewayCall:
         self._states = states
         self._clock = clock
         self._ids = ids
-        self._holds = holds
-        self._telling = telling
+        self._waits = waits
+        self._notifying = notifying
 
-    def hold_s(self, *, resumable: bool) -> float:
-        return self._holds.resumable_s if resumable else self._holds.last_s
+    def wait_s(self, *, resumable: bool) -> float:
+        return self._waits.resumable_s if resumable else self._waits.last_s
 
     async def execute(
         self,
         session: GatewaySession,
-        toolbox: Toolbox,
+        tools: GatewayToolset,
         call: GatewayCall,
         checked: CheckedCall,
         *,
         approval_id: ApprovalId | None,
-        hold_s: float | None,
+        wait_s: float | None,
         client: AskableClient | None = None,
     ) -> Clearance:
         """Check one call of this session's tools. `approval_id` is the approval that the client
-        knows. With `hold_s` None, a call that does not wait any more gets no new approval."""
+        knows. With `wait_s` None, a call that does not wait any more gets no new approval."""
         decision = checked.decision
         assert decision is not None
         waiting = await self._asking.asked(session.organization_id, session.id, call.name)
         found = _same(waiting, call, approval_id)
-        if found is None and approval_id is not None and hold_s is None:
+        if found is None and approval_id is not None and wait_s is None:
             return Ended(approval_id=approval_id)
         if decision.verdict is not Verdict.REQUIRE_APPROVAL:
             asked_for = call if found is None else replace(call, id=found.call.id, approval_id=found.approval.id)
             begun = found is not None and await self._asking.begin(found, asked_for)
             return Cleared(call=asked_for if begun else call, decision=decision, is_recorded=begun)
-        version = toolbox.agent.version
+        version = tools.agent.version
         if found is None:
             asked = await self._ask(session, call, decision, version, waiting)
             if isinstance(asked, Refused):
@@ -146,29 +146,29 @@ class ClearGatewayCall:
                 return Ended(approval_id=found.approval.id)
             found = renewed
         return await self._by_state(
-            session, toolbox, found, call, checked=checked, decision=decision, hold_s=hold_s, client=client
+            session, tools, found, call, checked=checked, decision=decision, wait_s=wait_s, client=client
         )
 
     async def _by_state(
         self,
         session: GatewaySession,
-        toolbox: Toolbox,
+        tools: GatewayToolset,
         found: AskedCall,
         call: GatewayCall,
         *,
         checked: CheckedCall,
         decision: Decision,
-        hold_s: float | None,
+        wait_s: float | None,
         client: AskableClient | None,
     ) -> Clearance:
         match found.approval.state:
             case ApprovalState.APPROVED:
-                return await self._begin(toolbox, found, call, checked)
+                return await self._begin(tools, found, call, checked)
             case ApprovalState.PENDING | ApprovalState.STALE:
-                if client is not None and self._telling.can_tell(client):
-                    has_ended = await self._telling.execute(session, found, client, guard=toolbox.guard)
+                if client is not None and self._notifying.can_notify(client):
+                    has_ended = await self._notifying.execute(session, found, client, guard=tools.guard)
                     return Ended(approval_id=found.approval.id) if has_ended else self._waiting(session, found.approval)
-                return await self._waited(session, found, hold_s or 0.0)
+                return await self._waited(session, found, wait_s or 0.0)
             case ApprovalState.CANCELLED:
                 result = ToolResult.blocked("approval_cancelled", _SESSION_ENDED)
             case ApprovalState.DENIED | ApprovalState.EXPIRED:
@@ -179,7 +179,7 @@ class ClearGatewayCall:
 
     def _is_full(self, waiting: tuple[AskedCall, ...]) -> bool:
         open_ones = sum(asked.approval.state is ApprovalState.PENDING for asked in waiting)
-        return open_ones >= self._holds.most_waiting
+        return open_ones >= self._waits.most_waiting
 
     async def _ask(
         self,
@@ -218,10 +218,12 @@ class ClearGatewayCall:
         approval_id = ApprovalId(self._ids.new("apr"))
         return new_approval(approval_id, session, call, decision, agent_version=version, at=self._clock.now())
 
-    async def _begin(self, toolbox: Toolbox, found: AskedCall, call: GatewayCall, checked: CheckedCall) -> Clearance:
+    async def _begin(
+        self, tools: GatewayToolset, found: AskedCall, call: GatewayCall, checked: CheckedCall
+    ) -> Clearance:
         edited = found.approval.edited_arguments
         if edited is not None:
-            checked = self._check.recheck(call.name, edited, toolbox.toolset)
+            checked = self._check.recheck(call.name, edited, tools.toolset)
             if checked.answer is not None:
                 return Refused(call=found.call, result=checked.answer, decision=checked.decision, is_stored=True)
         sent = replace(call, id=found.call.id, params=checked.params, approval_id=found.approval.id)
@@ -229,10 +231,10 @@ class ClearGatewayCall:
             return Ended(approval_id=found.approval.id)
         return Cleared(call=sent, decision=checked.decision, is_recorded=True)
 
-    async def _waited(self, session: GatewaySession, found: AskedCall, hold_s: float) -> Clearance:
-        """Wait until the approval has ended, or for `hold_s`."""
+    async def _waited(self, session: GatewaySession, found: AskedCall, wait_s: float) -> Clearance:
+        """Wait until the approval has ended, or for `wait_s`."""
         approval, now = found.approval, asyncio.get_running_loop().time
-        until = now() + hold_s
+        until = now() + wait_s
         async with self._wakeups.subscribe(session_approvals_topic(session.id)) as ended:
             while True:
                 stored = await self._approvals.get(session.organization_id, approval.id)

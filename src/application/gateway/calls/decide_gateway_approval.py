@@ -5,7 +5,7 @@ from datetime import datetime
 from application.approvals.decision_rules import checked_arguments, decided_outcome
 from application.approvals.ports import session_approvals_topic
 from application.gateway.ports import GatewayApprovals, GatewaySessionStore
-from application.gateway.tools.toolbox import GatewayToolbox, Toolbox
+from application.gateway.tools.gateway_toolset import GatewayToolset, GatewayToolsets
 from application.system.ports import Clock
 from application.system.wakeups import Wakeups
 from application.tools.check_tool_call import CheckToolCall
@@ -33,14 +33,14 @@ class DecideGatewayApproval:
         *,
         asking: GatewayApprovals,
         sessions: GatewaySessionStore,
-        toolbox: GatewayToolbox,
+        toolsets: GatewayToolsets,
         check: CheckToolCall,
         wakeups: Wakeups,
         clock: Clock,
     ) -> None:
         self._asking = asking
         self._sessions = sessions
-        self._toolbox = toolbox
+        self._toolsets = toolsets
         self._check = check
         self._wakeups = wakeups
         self._clock = clock
@@ -52,14 +52,14 @@ class DecideGatewayApproval:
         now = self._clock.now()
         refuse_decision(principal.key_id, approval, decision, at=now, path=_PATH)
         session = await self._session_of(approval, now)
-        toolbox = await self._toolbox_of(session, is_needed=decision.approve)
-        if toolbox is not None and not approval.is_bound_to(toolbox.agent.version):
+        tools = await self._tools_of(session, is_needed=decision.approve)
+        if tools is not None and not approval.is_bound_to(tools.agent.version):
             await self._end(approval, ApprovalState.STALE, at=now)
             raise approval_stale(approval.id)
-        guard = await self._toolbox.guard_of(session) if toolbox is None else toolbox.guard
+        guard = await self._toolsets.guard_of(session) if tools is None else tools.guard
         edited = decision.arguments
-        if edited is not None and toolbox is not None:
-            edited = checked_arguments(edited, approval.tool, toolbox.toolset, guard, self._check, path=_PATH)
+        if edited is not None and tools is not None:
+            edited = checked_arguments(edited, approval.tool, tools.toolset, guard, self._check, path=_PATH)
         outcome = decided_outcome(principal, approval, decision, guard, edited=edited, at=now)
         if not await self._stored(approval, outcome):
             raise approval_decided(approval.id)
@@ -76,10 +76,10 @@ class DecideGatewayApproval:
             raise approval_cancelled(approval.id)
         return session
 
-    async def _toolbox_of(self, session: GatewaySession, *, is_needed: bool) -> Toolbox | None:
+    async def _tools_of(self, session: GatewaySession, *, is_needed: bool) -> GatewayToolset | None:
         """The session's tools. None while the agent is disabled or deleted, for a denial: it needs none."""
         try:
-            return await self._toolbox.of(session)
+            return await self._toolsets.of(session)
         except ServiceError as error:
             if is_needed or error.kind is not ErrorKind.FORBIDDEN:
                 raise

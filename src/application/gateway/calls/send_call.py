@@ -9,11 +9,11 @@ from application.gateway.calls.answer import GatewayAnswer
 from application.gateway.calls.ask_client import AskClient, Conversation
 from application.gateway.calls.call_command import CallGatewayToolCommand
 from application.gateway.calls.guarded_logs import guarded_logs
-from application.gateway.calls.held_calls import HeldCall, HeldCalls
+from application.gateway.calls.pending_calls import PendingCall, PendingCalls
 from application.gateway.calls.settle_call import SettleGatewayCall
 from application.gateway.calls.settle_lost_calls import ABANDON_AFTER_S, SETTLE_WITHIN_S
 from application.gateway.tools.agent_caller import agent_caller, begun_run
-from application.gateway.tools.toolbox import Toolbox, scope_of
+from application.gateway.tools.gateway_toolset import GatewayToolset, scope_of
 from application.mcp.ports import McpProgress, McpReply, ProgressCallback
 from application.system.deadline import Deadline
 from application.system.ports import Clock
@@ -46,41 +46,41 @@ class SendGatewayCall:
         *,
         execute_tool: ExecuteTool,
         asking: AskClient,
-        held: HeldCalls,
+        pending: PendingCalls,
         settling: SettleGatewayCall,
         tracer: GatewayTracer,
         clock: Clock,
     ) -> None:
         self._execute_tool = execute_tool
         self._asking = asking
-        self._held = held
+        self._pending = pending
         self._settling = settling
         self._tracer = tracer
         self._clock = clock
 
     async def execute(
-        self, command: CallGatewayToolCommand, toolbox: Toolbox, call: GatewayCall, checked: CheckedCall
+        self, command: CallGatewayToolCommand, tools: GatewayToolset, call: GatewayCall, checked: CheckedCall
     ) -> GatewayAnswer:
         """Send a recorded call. Returns when it has ended or asks its client."""
-        within_s = toolbox.timeout_s(call.name) + ABANDON_AFTER_S + SETTLE_WITHIN_S
+        within_s = tools.timeout_s(call.name) + ABANDON_AFTER_S + SETTLE_WITHIN_S
         conversation = self._asking.about(
-            command.session, call, checked.tool, command.client, guard=toolbox.guard, call_s=within_s
+            command.session, call, checked.tool, command.client, guard=tools.guard, call_s=within_s
         )
         if conversation is None or not command.resumable:
-            return await self._made(command, toolbox, call, checked, conversation)
-        held = HeldCall(
+            return await self._made(command, tools, call, checked, conversation)
+        pending = PendingCall(
             session=command.session,
             call_id=call.id,
             name=command.name,
             arguments=command.arguments,
             within_s=within_s,
         )
-        return await self._held.begin(held, conversation, self._made(command, toolbox, call, checked, conversation))
+        return await self._pending.begin(pending, conversation, self._made(command, tools, call, checked, conversation))
 
     async def _made(
         self,
         command: CallGatewayToolCommand,
-        toolbox: Toolbox,
+        tools: GatewayToolset,
         call: GatewayCall,
         checked: CheckedCall,
         conversation: Conversation | None,
@@ -88,57 +88,57 @@ class SendGatewayCall:
         """Send a recorded call and settle it."""
         session, decision = command.session, checked.decision
         asked = () if conversation is None else conversation.asked
-        policy = toolbox.toolset.policy_of(call.name)
+        policy = tools.toolset.policy_of(call.name)
         began = self._clock.monotonic()
         replies: list[McpReply] = []
         try:
-            result = await self._outcome(command, toolbox, call, checked, replies, conversation=conversation)
+            result = await self._outcome(command, tools, call, checked, replies, conversation=conversation)
         except asyncio.CancelledError:
             lasted_s = self._clock.monotonic() - began
-            await self._settling.cut_short(session, toolbox, call, decision=decision, duration_s=lasted_s, asked=asked)
+            await self._settling.cut_short(session, tools, call, decision=decision, duration_s=lasted_s, asked=asked)
             raise
-        result, leaked = toolbox.guard.result(result)
-        leaked = leaked or toolbox.guard.seen(call.id) or _leaked_beside(toolbox, replies)
+        result, leaked = tools.guard.result(result)
+        leaked = leaked or tools.guard.seen(call.id) or _leaked_beside(tools, replies)
         lasted_s = self._clock.monotonic() - began
         if leaked is not None:
             raise await self._settling.halt(
-                session, toolbox, call, result, leaked, decision=decision, duration_s=lasted_s
+                session, tools, call, result, leaked, decision=decision, duration_s=lasted_s
             )
-        await self._settling.settle(session, toolbox, call, result, decision=decision, duration_s=lasted_s, asked=asked)
+        await self._settling.settle(session, tools, call, result, decision=decision, duration_s=lasted_s, asked=asked)
         whole = replies[-1] if replies and policy.max_result_bytes is None else None
         missing = {} if conversation is None else conversation.missing
         return GatewayAnswer(
             result=result,
             reply=whole,
             missing=missing,
-            uris_of=toolbox.slug_of(checked.tool),
+            uris_of=tools.slug_of(checked.tool),
             begun=begun_run(call, replies) if call.type is ToolType.AGENT else None,
         )
 
     async def _outcome(
         self,
         command: CallGatewayToolCommand,
-        toolbox: Toolbox,
+        tools: GatewayToolset,
         call: GatewayCall,
         checked: CheckedCall,
         replies: list[McpReply],
         *,
         conversation: Conversation | None,
     ) -> ToolResult:
-        session, policy = command.session, toolbox.toolset.policy_of(call.name)
+        session, policy = command.session, tools.toolset.policy_of(call.name)
         assert checked.tool is not None
-        timeout_s = toolbox.timeout_s(call.name)
+        timeout_s = tools.timeout_s(call.name)
         context = ToolCallContext(
             tool_call_id=call.id,
             scope=scope_of(session),
             timeout_s=timeout_s,
             meta={**self._context(command, call), IDEMPOTENCY_META: call.id},
-            on_progress=None if command.on_progress is None else _guarded(toolbox, call.id, command.on_progress),
+            on_progress=None if command.on_progress is None else _guarded(tools, call.id, command.on_progress),
             max_results=policy.max_results,
             max_result_bytes=policy.max_result_bytes,
-            holds_canary=toolbox.guard.watch_of(call.id),
+            holds_canary=tools.guard.watch_of(call.id),
             on_reply=replies.append,
-            logs=None if command.logs is None else guarded_logs(toolbox.guard, call.id, command.logs),
+            logs=None if command.logs is None else guarded_logs(tools.guard, call.id, command.logs),
             caller=agent_caller(session, command.meta, retry_key=command.retry_key, waits=not command.as_task)
             if call.type is ToolType.AGENT
             else None,
@@ -179,18 +179,18 @@ def _given_unasked(responses: Mapping[str, JsonValue]) -> InputRound | None:
     return InputRound(number=0, questions=(), answers=given) if given else None
 
 
-def _guarded(toolbox: Toolbox, call_id: ToolCallId, tell: ProgressCallback) -> ProgressCallback:
+def _guarded(tools: GatewayToolset, call_id: ToolCallId, tell: ProgressCallback) -> ProgressCallback:
     """Passes progress on until it holds a canary token."""
 
     async def guarded(progress: McpProgress) -> None:
-        toolbox.guard.progress(call_id, progress_data(progress))
-        if toolbox.guard.seen(call_id) is None:
+        tools.guard.progress(call_id, progress_data(progress))
+        if tools.guard.seen(call_id) is None:
             await tell(progress)
 
     return guarded
 
 
-def _leaked_beside(toolbox: Toolbox, replies: list[McpReply]) -> str | None:
+def _leaked_beside(tools: GatewayToolset, replies: list[McpReply]) -> str | None:
     """The id of a canary token in the reply outside text and images."""
     raw = replies[-1].raw if replies else None
-    return None if raw is None else toolbox.guard.arguments(cast(JsonObject, raw))
+    return None if raw is None else tools.guard.arguments(cast(JsonObject, raw))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from application.gateway.ports import GatewayLedger
 from application.gateway.sessions.halt_session import HaltGatewaySession
-from application.gateway.tools.toolbox import Toolbox
+from application.gateway.tools.gateway_toolset import GatewayToolset
 from application.system.ports import Clock
 from application.tracing.ports import GatewayCallRecord, GatewayTracer
 from domain.errors import ServiceError
@@ -34,7 +34,7 @@ class SettleGatewayCall:
     async def settle(
         self,
         session: GatewaySession,
-        toolbox: Toolbox,
+        tools: GatewayToolset,
         call: GatewayCall,
         result: ToolResult,
         *,
@@ -44,12 +44,12 @@ class SettleGatewayCall:
     ) -> None:
         settlement = self._settlement(call, result, duration_s)
         await self._ledger.settle(settlement, gateway_call_audit(session, settlement, decision=decision, asked=asked))
-        self._trace(session, toolbox, settlement)
+        self._trace(session, tools, settlement)
 
     async def refuse(
         self,
         session: GatewaySession,
-        toolbox: Toolbox,
+        tools: GatewayToolset,
         call: GatewayCall,
         refusal: ToolResult,
         *,
@@ -58,12 +58,12 @@ class SettleGatewayCall:
         """Store a call that is not sent and was not stored before."""
         settlement = self._settlement(call, refusal, 0.0)
         await self._ledger.refuse(settlement, gateway_call_audit(session, settlement, decision=decision))
-        self._trace(session, toolbox, settlement)
+        self._trace(session, tools, settlement)
 
     async def cut_short(
         self,
         session: GatewaySession,
-        toolbox: Toolbox,
+        tools: GatewayToolset,
         call: GatewayCall,
         *,
         decision: Decision | None,
@@ -71,17 +71,17 @@ class SettleGatewayCall:
         asked: Sequence[JsonValue],
     ) -> None:
         """Store an unknown outcome after the client left. A cancellation does not stop the storing."""
-        result, found = outcome_unknown(), toolbox.guard.seen(call.id)
+        result, found = outcome_unknown(), tools.guard.seen(call.id)
         if found is not None:
-            await self.halt(session, toolbox, call, result, found, decision=decision, duration_s=duration_s)
+            await self.halt(session, tools, call, result, found, decision=decision, duration_s=duration_s)
             return
-        settling = self.settle(session, toolbox, call, result, decision=decision, duration_s=duration_s, asked=asked)
+        settling = self.settle(session, tools, call, result, decision=decision, duration_s=duration_s, asked=asked)
         await asyncio.shield(settling)
 
     async def halt(
         self,
         session: GatewaySession,
-        toolbox: Toolbox,
+        tools: GatewayToolset,
         call: GatewayCall,
         result: ToolResult,
         canary_id: str,
@@ -93,15 +93,15 @@ class SettleGatewayCall:
         error for its client."""
         settlement = self._settlement(call, result, duration_s)
         halted = await self._halting.execute(session, settlement, decision, canary_id)
-        self._trace(session, toolbox, settlement)
+        self._trace(session, tools, settlement)
         return halted
 
     def _settlement(self, call: GatewayCall, result: ToolResult, duration_s: float) -> GatewaySettlement:
         return GatewaySettlement(call=call, result=result, duration_ms=round(duration_s * 1000), at=self._clock.now())
 
-    def _trace(self, session: GatewaySession, toolbox: Toolbox, settlement: GatewaySettlement) -> None:
+    def _trace(self, session: GatewaySession, tools: GatewayToolset, settlement: GatewaySettlement) -> None:
         if self._tracer.enabled:
-            tool = toolbox.toolset.find(settlement.call.name)
+            tool = tools.toolset.find(settlement.call.name)
             self._tracer.gateway_call(
-                GatewayCallRecord(session=session, agent=toolbox.agent, tool=tool, settlement=settlement)
+                GatewayCallRecord(session=session, agent=tools.agent, tool=tool, settlement=settlement)
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from application.gateway.contents.content_names import ContentKind, exposed, policy_name, resolved_uri
-from application.gateway.tools.toolbox import GatewayToolbox, Toolbox, scope_of
+from application.gateway.tools.gateway_toolset import GatewayToolset, GatewayToolsets, scope_of
 from application.mcp.contents import ContentMethod, ContentRequest, McpContents
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpFailure, McpServerStore
@@ -36,7 +36,7 @@ class Sources:
     """The toolset of a session, and the servers that may be asked for one kind of content."""
 
     session: GatewaySession
-    toolbox: Toolbox
+    tools: GatewayToolset
     servers: tuple[McpServer, ...]
 
 
@@ -48,26 +48,26 @@ class ContentSources:
     """
 
     def __init__(
-        self, *, toolbox: GatewayToolbox, servers: McpServerStore, contents: McpContents, switch: McpSwitch
+        self, *, toolsets: GatewayToolsets, servers: McpServerStore, contents: McpContents, switch: McpSwitch
     ) -> None:
-        self._toolbox = toolbox
+        self._toolsets = toolsets
         self._servers = servers
         self._contents = contents
         self._switch = switch
 
     async def of(self, session: GatewaySession, kind: ContentKind) -> Sources:
         """The servers, ordered by slug. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
-        toolbox = await self._toolbox.of(session)
+        tools = await self._toolsets.of(session)
         found: list[McpServer] = []
         if await self._switch.is_on(session.organization_id):
-            for slug in sorted(set(toolbox.agent.config.mcp_servers)):
+            for slug in sorted(set(tools.agent.config.mcp_servers)):
                 name = policy_name(slug, kind)
                 server = await self._servers.get(session.organization_id, slug)
                 if server is None or not server.config.enabled or server.lacks_installation:
                     continue
-                if decide_tool(toolbox.toolset.policy_of(name), name) is None:
+                if decide_tool(tools.toolset.policy_of(name), name) is None:
                     found.append(server)
-        return Sources(session=session, toolbox=toolbox, servers=tuple(found))
+        return Sources(session=session, tools=tools, servers=tuple(found))
 
     async def listed(self, sources: Sources, kind: ContentKind) -> tuple[JsonObject, ...]:
         """All entries of a kind by server, under the client's names. Repeated names are left out."""

@@ -27,5 +27,5 @@ class ListGatewayContents:
         """The servers' entries under the client's names. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
         sources = await self._sources.of(command.session, command.kind)
         listed = await self._sources.listed(sources, command.kind)
-        guard = sources.toolbox.guard
+        guard = sources.tools.guard
         return tuple(entry for entry in listed if guard.arguments(entry) is None)

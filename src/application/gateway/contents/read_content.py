@@ -11,7 +11,7 @@ from application.gateway.contents.content_names import ContentKind, exposed_uri,
 from application.gateway.contents.content_sources import ContentSources, Sources
 from application.gateway.ports import GatewayLedger
 from application.gateway.sessions.halt_session import HaltGatewaySession
-from application.gateway.tools.toolbox import scope_of
+from application.gateway.tools.gateway_toolset import scope_of
 from application.mcp.contents import ContentMethod, ContentRequest, McpContents
 from application.mcp.ports import McpFailure, McpFailureKind
 from application.policy.canary_guard import CanaryGuard
@@ -117,7 +117,7 @@ class ReadGatewayContent:
         if not accepts_input:
             params = {key: value for key, value in params.items() if key not in _ANSWERS}
         session, now = command.session, self._clock.now()
-        timeout_s = min(sources.toolbox.tool_timeout_s, server.config.timeout_s or sources.toolbox.tool_timeout_s)
+        timeout_s = min(sources.tools.tool_timeout_s, server.config.timeout_s or sources.tools.tool_timeout_s)
         return _Read(
             server=server,
             request=ContentRequest(
@@ -138,7 +138,7 @@ class ReadGatewayContent:
 
     async def _allowed(self, session: GatewaySession, sources: Sources, read: _Read) -> Decision | None:
         """Record the intent of an allowed request and return the policy decision."""
-        call, toolbox = read.call, sources.toolbox
+        call, tools = read.call, sources.tools
         tool = Tool(
             name=call.name,
             type=call.type,
@@ -146,11 +146,11 @@ class ReadGatewayContent:
             parameters={"type": "object"},
             mcp=McpBinding(server_id=read.server.id, server_slug=read.server.config.slug, tool_name=call.name),
         )
-        toolset = replace(toolbox.toolset, tools=(tool,), denied=())
+        toolset = replace(tools.toolset, tools=(tool,), denied=())
         checked = self._check.recheck(call.name, call.params, toolset)
-        found = toolbox.guard.arguments(call.params)
+        found = tools.guard.arguments(call.params)
         if found is not None:
-            kept = replace(call, params=toolbox.guard.without(call.params))
+            kept = replace(call, params=tools.guard.without(call.params))
             refusal = self._settled(kept, ToolResult.blocked("run_halted", _HALTED))
             raise await self._halting.execute(session, refusal, checked.decision, found)
         if checked.answer is not None:
@@ -159,7 +159,7 @@ class ReadGatewayContent:
             await self._refuse(
                 session, call, ToolResult.blocked("approval_required", _NEEDS_APPROVAL), checked.decision
             )
-        policy = toolbox.toolset.policy_of(call.name)
+        policy = tools.toolset.policy_of(call.name)
         if not await self._ledger.intend(call, max_calls=policy.max_calls):
             reached = decide_call(policy, call.name, call.params, calls_so_far=policy.max_calls or 0)
             await self._refuse(session, call, failure_text.blocked_by_policy(reached), reached)
@@ -167,7 +167,7 @@ class ReadGatewayContent:
 
     async def _completed(self, session: GatewaySession, sources: Sources, read: _Read) -> Mapping[str, object]:
         """Execute a completion. The ledger gets an entry only if it ends the session."""
-        guard = sources.toolbox.guard
+        guard = sources.tools.guard
         kept, leaked = ToolResult.blocked("run_halted", _HALTED), guard.arguments(read.call.params)
         if leaked is None:
             try:
@@ -186,7 +186,7 @@ class ReadGatewayContent:
     async def _asked(
         self, session: GatewaySession, sources: Sources, read: _Read, decision: Decision | None
     ) -> Mapping[str, object]:
-        began, guard = self._clock.monotonic(), sources.toolbox.guard
+        began, guard = self._clock.monotonic(), sources.tools.guard
         try:
             result = await self._ask(session, read)
         except BaseException as error:  # also when its client has left

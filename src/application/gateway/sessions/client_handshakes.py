@@ -36,7 +36,7 @@ class ClientHandshakes:
     - An id that was changed, belongs to another token, or to an ended client, is unknown.
     - Each handshake of a token's holder creates another client.
     - Settings are cached for `fresh_s`; while this process gets change notifications
-      (`is_told`), until the next change.
+      (`is_notified`), until the next change.
     - `on_change` is called after a change here. Ids of a key's daily sessions stay valid on the next day.
     """
 
@@ -47,7 +47,7 @@ class ClientHandshakes:
         box: Box,
         clock: Clock,
         ids: IdSource,
-        is_told: Callable[[], bool],
+        is_notified: Callable[[], bool],
         fresh_s: float = 0.5,
         on_change: Callable[[OrganizationId], None] = lambda _: None,
     ) -> None:
@@ -56,7 +56,7 @@ class ClientHandshakes:
         self._box = box
         self._clock = clock
         self._ids = ids
-        self._is_told = is_told
+        self._is_notified = is_notified
         self._fresh_s = fresh_s
         self._opened: LruCache[tuple[str, str], GatewayClient] = LruCache(CAPACITY)
         self._read: LruCache[GatewayClientId, _Read] = LruCache(CAPACITY)
@@ -83,7 +83,7 @@ class ClientHandshakes:
     async def settings(self, client: GatewayClient) -> ClientSettings:
         """The client's settings, cached as the rules allow."""
         known = self._read.get(client.id)
-        if known is not None and (self._is_told() or self._clock.monotonic() - known.at < self._fresh_s):
+        if known is not None and (self._is_notified() or self._clock.monotonic() - known.at < self._fresh_s):
             return known.settings
         generation, at = self._generation, self._clock.monotonic()
         settings = await self._clients.settings(client.organization_id, client.id)

@@ -34,7 +34,7 @@ class GatewayAccess:
     - An API key with the role runner opens the tools of a named agent, as a session for the UTC day.
     - A session token has the service's rate limit; all sessions of a key together have the key's limit.
     - Sessions are cached for `fresh_s`; while this process gets change notifications
-      (`is_told`), until the next change. Sessions that end with a run are cached while `ends`
+      (`is_notified`), until the next change. Sessions that end with a run are cached while `ends`
       watches the run.
     - `on_forget` is called when a session has ended here.
     """
@@ -47,7 +47,7 @@ class GatewayAccess:
         authenticate: Authenticate,
         limits: KeyLimits,
         clock: Clock,
-        is_told: Callable[[], bool],
+        is_notified: Callable[[], bool],
         ends: SessionEnds,
         fresh_s: float = 0.5,
         on_forget: Callable[[], None] = lambda: None,
@@ -58,7 +58,7 @@ class GatewayAccess:
         self._authenticate = authenticate
         self._limits = limits
         self._clock = clock
-        self._is_told = is_told
+        self._is_notified = is_notified
         self._ends = ends
         self._fresh_s = fresh_s
         self._hashes: dict[GatewaySessionId, str] = {}
@@ -89,7 +89,7 @@ class GatewayAccess:
 
     def forget(self, session_id: GatewaySessionId) -> None:
         """Invalidate an ended session, including reads under way."""
-        self._read_anew(session_id)
+        self._invalidate(session_id)
         self._on_forget()
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
@@ -120,12 +120,14 @@ class GatewayAccess:
         if known is None:
             return None
         session = known.session
-        lasts = self._is_told() and (not session.ends_with_another or self._ends.hears_since(session.id, known.read_at))
+        lasts = self._is_notified() and (
+            not session.ends_with_another or self._ends.hears_since(session.id, known.read_at)
+        )
         if not lasts and self._clock.monotonic() - known.read_at >= self._fresh_s:
             return None
         return session
 
-    def _read_anew(self, session_id: GatewaySessionId) -> None:
+    def _invalidate(self, session_id: GatewaySessionId) -> None:
         self._generation += 1
         token_hash = self._hashes.pop(session_id, None)
         if token_hash is not None:
@@ -134,7 +136,7 @@ class GatewayAccess:
     def _keep(self, token_hash: str, session: GatewaySession, generation: int) -> None:
         self._served[session.id] = session
         if session.ends_with_another and session.revoked_at is None:
-            self._ends.follow(session, self._read_anew)
+            self._ends.follow(session, self._invalidate)
         if generation != self._generation:
             return
         self._hashes[session.id] = token_hash

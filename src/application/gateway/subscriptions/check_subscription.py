@@ -42,7 +42,7 @@ class CheckSubscription:
     async def among(self, sources: Sources, uri: str) -> Watchable:
         """The same, for known servers of the session."""
         owner = await self._sources.owner_of_uri(sources, uri) if len(uri) <= MAX_URI else None
-        if owner is None or sources.toolbox.guard.arguments({"uri": uri}) is not None:
+        if owner is None or sources.tools.guard.arguments({"uri": uri}) is not None:
             raise not_found("resource", uri[:MAX_URI])
         server, own = owner
         name = policy_name(server.config.slug, ContentKind.RESOURCES)
@@ -53,7 +53,7 @@ class CheckSubscription:
             parameters={"type": "object"},
             mcp=McpBinding(server_id=server.id, server_slug=server.config.slug, tool_name=name),
         )
-        toolset = replace(sources.toolbox.toolset, tools=(tool,), denied=())
+        toolset = replace(sources.tools.toolset, tools=(tool,), denied=())
         checked = self._check.recheck(name, {"uri": own}, toolset)
         asks = checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL
         if checked.answer is not None or asks:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from application.gateway.contents.content_names import ContentKind
 from application.gateway.contents.content_sources import ContentSources
-from application.gateway.tools.toolbox import GatewayToolbox, Toolbox
+from application.gateway.tools.gateway_toolset import GatewayToolset, GatewayToolsets
 from application.mcp.news import ListKind
 from application.system.lru import LruCache
 from application.tools.toolset import Toolset
@@ -32,8 +32,8 @@ class ListState:
 class ListStates:
     """Reads the states of lists. The digest of a toolset is computed once for all sessions that have it."""
 
-    def __init__(self, *, toolbox: GatewayToolbox, sources: ContentSources) -> None:
-        self._toolbox = toolbox
+    def __init__(self, *, toolsets: GatewayToolsets, sources: ContentSources) -> None:
+        self._toolsets = toolsets
         self._sources = sources
         self._digests = _ToolDigests()
 
@@ -43,7 +43,7 @@ class ListStates:
     async def _state(self, session: GatewaySession, kind: ListKind) -> ListState:
         try:
             if kind is ListKind.TOOLS:
-                return ListState(self._digests.of(await self._toolbox.of(session)))
+                return ListState(self._digests.of(await self._toolsets.of(session)))
             servers = (await self._sources.of(session, _OF_CONTENTS[kind])).servers
         except ServiceError as error:
             if error.kind is not ErrorKind.FORBIDDEN:
@@ -57,19 +57,19 @@ class ListStates:
 class _ToolDigests:
     _kept: LruCache[tuple[int, ToolNames], tuple[Toolset, bytes]] = field(default_factory=lambda: LruCache(_DIGESTS))
 
-    def of(self, toolbox: Toolbox) -> bytes:
+    def of(self, tools: GatewayToolset) -> bytes:
         """Equal for equal lists of tools."""
-        key = (id(toolbox.toolset), toolbox.names)
+        key = (id(tools.toolset), tools.names)
         kept = self._kept.get(key)
-        if kept is None or kept[0] is not toolbox.toolset:
-            kept = (toolbox.toolset, _digest(toolbox))
+        if kept is None or kept[0] is not tools.toolset:
+            kept = (tools.toolset, _digest(tools))
             self._kept.put(key, kept)
         return kept[1]
 
 
-def _digest(toolbox: Toolbox) -> bytes:
+def _digest(tools: GatewayToolset) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
-    for name, tool in toolbox.tools:
+    for name, tool in tools.tools:
         digest.update(f"{name}\x1f{_shape(tool)}\x1e".encode("utf-8", "surrogatepass"))
     return digest.digest()
 

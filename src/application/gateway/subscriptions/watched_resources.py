@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from application.gateway.contents.content_names import ContentKind, exposed_uri
 from application.gateway.contents.content_sources import ContentSources
 from application.gateway.subscriptions.check_subscription import MAX_URI, CheckSubscription, Watchable
-from application.gateway.tools.toolbox import scope_of
+from application.gateway.tools.gateway_toolset import scope_of
 from application.mcp.news import McpResourceNews, Release
 from application.policy.canary_guard import CanaryGuard
 from domain.errors import ErrorKind, ServiceError
@@ -56,7 +56,7 @@ class WatchedResources:
         guard: CanaryGuard | None = None
         with _nothing_if_refused():
             sources = await self._sources.of(self._session, ContentKind.RESOURCES)
-            guard = sources.toolbox.guard
+            guard = sources.tools.guard
             for uri in wanted:
                 with _nothing_if_refused():
                     allowed[uri] = await self._check.among(sources, uri)

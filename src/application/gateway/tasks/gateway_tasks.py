@@ -99,7 +99,7 @@ class GatewayTasks:
         name, told = self._task_ids.opened(task_id, session), None
         while True:
             topic = await self._topic(session, name)
-            async with self._wakeups.subscribe(topic) as bell:
+            async with self._wakeups.subscribe(topic) as woken:
                 while topic == await self._topic(session, name):
                     await self._require_open(session)
                     task = await self.get(session, task_id)
@@ -108,7 +108,7 @@ class GatewayTasks:
                     if task.message != told:
                         told = task.message
                         await on_change(task)
-                    await bell.wait(REREAD_S)
+                    await woken.wait(REREAD_S)
 
     async def cancel(self, session: GatewaySession, task_id: str) -> GatewayTask:
         """Cancel the task. Raises INVALID `task_not_found`, CONFLICT `task_ended`, `task_not_stopped`."""
@@ -137,12 +137,12 @@ class GatewayTasks:
     async def _stopped(self, run: Run) -> None:
         """Wait until a worker has released the run, at most `STOP_WITHIN_S`."""
         until = self._clock.monotonic() + STOP_WITHIN_S
-        async with self._wakeups.subscribe(status_topic(run.id)) as bell:
+        async with self._wakeups.subscribe(status_topic(run.id)) as woken:
             while (left_s := until - self._clock.monotonic()) > 0:
                 stored = await self._runs.get(run.organization_id, run.id)
                 if stored is None or stored.status.is_terminal:
                     return
-                await bell.wait(min(left_s, REREAD_S))
+                await woken.wait(min(left_s, REREAD_S))
 
     async def _topic(self, session: GatewaySession, name: TaskName) -> str:
         """The topic that is signalled when the task may have changed."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from application.gateway.sessions.halt_session import HaltGatewaySession
-from application.gateway.tools.toolbox import GatewayToolbox
+from application.gateway.tools.gateway_toolset import GatewayToolsets
 from application.runs.agent_reply import reply_of
 from application.system.ports import Clock, IdSource
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut
@@ -23,21 +23,21 @@ class TaskResults:
     - A canary token in the result, or in the shape of the run, halts the session.
     """
 
-    def __init__(self, *, toolbox: GatewayToolbox, halting: HaltGatewaySession, clock: Clock, ids: IdSource) -> None:
-        self._toolbox = toolbox
+    def __init__(self, *, toolsets: GatewayToolsets, halting: HaltGatewaySession, clock: Clock, ids: IdSource) -> None:
+        self._toolsets = toolsets
         self._halting = halting
         self._clock = clock
         self._ids = ids
 
     async def of(self, session: GatewaySession, name: TaskName, run: Run) -> tuple[ToolResult, JsonObject | None]:
         """The result, and the shape of the run for programs. Raises CONFLICT `gateway_session_halted`, FORBIDDEN."""
-        toolbox = await self._toolbox.of(session)
-        limit = toolbox.toolset.policy_of(name.tool).max_result_bytes
+        tools = await self._toolsets.of(session)
+        limit = tools.toolset.policy_of(name.tool).max_result_bytes
         reply = reply_of(run)
         text = cut(cleaned(reply.result.text), TEXT_LIMIT_BYTES if limit is None else limit)
-        result, leaked = toolbox.guard.result(replace(reply.result, text=text))
+        result, leaked = tools.guard.result(replace(reply.result, text=text))
         if leaked is None and reply.run is not None:
-            leaked = toolbox.guard.arguments(reply.run)
+            leaked = tools.guard.arguments(reply.run)
         if leaked is not None:
             raise await self._halting.execute(session, self._settlement(session, name, result), None, leaked)
         return result, None if limit is not None else reply.run

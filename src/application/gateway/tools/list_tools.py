@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from application.gateway.tools.toolbox import GatewayToolbox
+from application.gateway.tools.gateway_toolset import GatewayToolsets
 from domain.gateway.session import GatewaySession
 from domain.tools.tool import Tool
 
@@ -16,9 +16,9 @@ class ListGatewayTools:
     """All tools that the session may call under the client's names, in a fixed order: native tools,
     then those of MCP servers by name. Denied and hidden tools are left out."""
 
-    def __init__(self, *, toolbox: GatewayToolbox) -> None:
-        self._toolbox = toolbox
+    def __init__(self, *, toolsets: GatewayToolsets) -> None:
+        self._toolsets = toolsets
 
     async def execute(self, command: ListGatewayToolsCommand) -> tuple[tuple[str, Tool], ...]:
         """The same object while nothing changes. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
-        return (await self._toolbox.of(command.session)).tools
+        return (await self._toolsets.of(command.session)).tools

@@ -10,7 +10,7 @@ from pytest_mock import MockerFixture
 
 from application.gateway.calls.answer import GatewayAnswer
 from application.gateway.calls.ask_client import Conversation, Question
-from application.gateway.calls.held_calls import Continuation, HeldCall, HeldCalls
+from application.gateway.calls.pending_calls import ContinuedCall, PendingCall, PendingCalls
 from application.gateway.calls.request_states import RequestStates
 from domain.gateway.note import GatewayNote, GatewayNoteKind
 from domain.ids import GatewayNoteId, ToolCallId
@@ -50,7 +50,7 @@ async def test_a_call_whose_client_has_left_is_cancelled_though_nobody_was_woken
     state, clock, is_cancelled = InMemoryState(), FixedClock(), asyncio.Event()
     state.gateway_sessions[SESSION.id] = StoredGatewaySession(session=SESSION)
     notes, states = InMemoryGatewayNotes(state), RequestStates(box=BOX)
-    calls = HeldCalls(
+    calls = PendingCalls(
         notes=notes,
         states=states,
         wakeups=Deaf(),
@@ -83,18 +83,18 @@ async def test_a_call_whose_client_has_left_is_cancelled_though_nobody_was_woken
     conversation = mocker.create_autospec(Conversation, instance=True)
     conversation.announced = asyncio.Queue()
     conversation.announced.put_nowait((ASKED,))
-    held = HeldCall(session=SESSION, call_id=CALL, name="echo", arguments={}, within_s=60.0)
+    pending = PendingCall(session=SESSION, call_id=CALL, name="echo", arguments={}, within_s=60.0)
     async with asyncio.timeout(10):
-        asked = (await calls.begin(held, conversation, making())).asked
+        asked = (await calls.begin(pending, conversation, making())).asked
         assert asked is not None
-        again = Continuation(
+        again = ContinuedCall(
             session=SESSION,
             name="echo",
             arguments={},
             state=states.opened(SESSION, asked.request_state),
             responses={"where": {"roots": []}},
         )
-        waiting = asyncio.create_task(calls.go_on(again))
+        waiting = asyncio.create_task(calls.resume(again))
         for _ in range(10):
             await asyncio.sleep(0)
         [question] = await notes.of_call(SESSION.organization_id, SESSION.id, CALL)

@@ -71,7 +71,7 @@ def house(mocker: MockerFixture) -> House:
         authenticate=mocker.create_autospec(Authenticate, instance=True),
         limits=KeyLimits(every=None, clock=clock),
         clock=clock,
-        is_told=lambda: True,
+        is_notified=lambda: True,
         ends=SessionEnds(wakeups=wakeups, clock=clock),
     )
     return House(stores=stores, clock=clock, wakeups=wakeups, sessions=sessions, access=access)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from application.gateway.tools.toolbox import GatewayToolbox
+from application.gateway.tools.gateway_toolset import GatewayToolsets
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.warm_catalogs import WarmCatalogs
@@ -75,7 +75,7 @@ class House:
         self.rows: int | None = 1
         organizations, agents = InMemoryOrganizationStore(state), InMemoryAgentStore(state)
         catalogs, connections, clock = InMemoryMcpCatalogStore(state), InMemoryMcpConnections(), FixedClock()
-        self.toolbox = GatewayToolbox(
+        self.toolsets = GatewayToolsets(
             agents=agents,
             runs=InMemoryRunStore(state, InProcessWakeups()),
             organizations=organizations,
@@ -107,7 +107,7 @@ class House:
 
     async def names(self, session: GatewaySession = SESSION) -> list[str]:
         """What the session has."""
-        return [name for name, _ in (await self.toolbox.of(session)).tools]
+        return [name for name, _ in (await self.toolsets.of(session)).tools]
 
 
 @pytest.mark.requirement("C1", "F5")
@@ -123,11 +123,11 @@ async def test_a_stored_change_holds_for_the_next_request() -> None:
 
 async def test_tools_are_the_same_object_until_something_is_stored() -> None:
     house = House()
-    first = await house.toolbox.of(SESSION)
+    first = await house.toolsets.of(SESSION)
 
     house.allow("mcp__files__read")  # which nobody was told of
 
-    assert await house.toolbox.of(SESSION) is first
+    assert await house.toolsets.of(SESSION) is first
 
 
 async def test_nothing_is_taken_as_unchanged_while_changes_may_be_unheard_of() -> None:
@@ -157,10 +157,10 @@ async def test_a_server_that_changes_without_a_row_is_looked_at_each_time(
 async def test_tools_of_a_runs_session_are_looked_at_each_time() -> None:
     house = House()
     of_run = replace(SESSION, run_id=RUN)
-    before = await house.toolbox.of(of_run)
+    before = await house.toolsets.of(of_run)
     house.allow("mcp__files__read")
 
-    assert await house.toolbox.of(of_run) is not before
+    assert await house.toolsets.of(of_run) is not before
 
 
 @pytest.mark.requirement("C1", "C4")
@@ -169,10 +169,10 @@ async def test_the_canary_tokens_of_a_disabled_agent_are_watched_for() -> None:
     agent = an_agent(enabled=False, canary_tokens=(CanaryToken(id="vault", secret="canary-of-the-tests"),))
     house.state.agents[agent.id] = [agent]
 
-    guard = await house.toolbox.guard_of(SESSION)
+    guard = await house.toolsets.guard_of(SESSION)
 
     with refused("agent_disabled"):
-        await house.toolbox.of(SESSION)
+        await house.toolsets.of(SESSION)
     assert guard.words("It said canary-of-the-tests.") == "It said [canary:vault]."
 
 
@@ -180,7 +180,7 @@ async def test_a_session_of_a_deleted_agent_watches_for_no_canary_tokens() -> No
     house = House()
     house.state.agents.clear()
 
-    assert (await house.toolbox.guard_of(SESSION)).words("canary-of-the-tests") == "canary-of-the-tests"
+    assert (await house.toolsets.guard_of(SESSION)).words("canary-of-the-tests") == "canary-of-the-tests"
 
 
 def test_a_stamp_changes_with_whoever_writes_its_tables_and_is_none_while_that_is_not_known() -> None:

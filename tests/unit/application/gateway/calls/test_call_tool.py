@@ -7,12 +7,12 @@ from application.gateway.calls.answer import GatewayAnswer
 from application.gateway.calls.call_command import CallGatewayToolCommand
 from application.gateway.calls.call_tool import CallGatewayTool
 from application.gateway.calls.clear_call import Cleared, ClearGatewayCall, Ended, Refused, Waiting
-from application.gateway.calls.held_calls import HeldCalls
+from application.gateway.calls.pending_calls import PendingCalls
 from application.gateway.calls.request_states import RequestStates
 from application.gateway.calls.send_call import SendGatewayCall
 from application.gateway.calls.settle_call import SettleGatewayCall
 from application.gateway.ports import GatewayLedger
-from application.gateway.tools.toolbox import GatewayToolbox
+from application.gateway.tools.gateway_toolset import GatewayToolsets
 from application.tools.check_tool_call import CheckToolCall
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.gateway.call import GatewayCall
@@ -31,7 +31,7 @@ from tests.gateway_builders import (
     a_gateway_approval,
     a_gateway_call,
     a_gateway_session,
-    a_toolbox,
+    a_gateway_toolset,
 )
 from tests.refusals import refused, storage_away
 
@@ -46,8 +46,8 @@ class Ports:
     """Mocks of what `CallGatewayTool` calls: the session has `mcp__files__echo`, and nothing stands against a call."""
 
     def __init__(self, mocker: MockerFixture) -> None:
-        self.toolbox: MockType = mocker.create_autospec(GatewayToolbox, instance=True)
-        self.toolbox.of.return_value = a_toolbox()
+        self.toolsets: MockType = mocker.create_autospec(GatewayToolsets, instance=True)
+        self.toolsets.of.return_value = a_gateway_toolset()
         self.ledger: MockType = mocker.create_autospec(GatewayLedger, instance=True)
         self.ledger.intend.return_value = True
         self.sending: MockType = mocker.create_autospec(SendGatewayCall, instance=True)
@@ -55,15 +55,15 @@ class Ports:
         self.settling: MockType = mocker.create_autospec(SettleGatewayCall, instance=True)
         self.settling.halt.return_value = conflict("gateway_session_halted", "The session was halted.")
         self.clearing: MockType = mocker.create_autospec(ClearGatewayCall, instance=True)
-        self.clearing.hold_s.return_value = 25.0
-        self.held: MockType = mocker.create_autospec(HeldCalls, instance=True)
+        self.clearing.wait_s.return_value = 25.0
+        self.pending: MockType = mocker.create_autospec(PendingCalls, instance=True)
         self.call_tool = CallGatewayTool(
-            toolbox=self.toolbox,
+            toolsets=self.toolsets,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
             clearing=self.clearing,
             sending=self.sending,
             settling=self.settling,
-            held=self.held,
+            pending=self.pending,
             states=STATES,
             ledger=self.ledger,
             clock=FixedClock(),
@@ -141,7 +141,9 @@ async def test_a_name_that_the_session_does_not_have_is_refused_as_unknown_and_s
 @pytest.mark.parametrize("listed", [True, False], ids=["listed", "left out of the list"])
 async def test_a_name_that_an_allowlist_hides_is_refused_as_unknown_and_stored(ports: Ports, listed: bool) -> None:
     tools = (a_tool(),)
-    ports.toolbox.of.return_value = a_toolbox(*(tools if listed else ()), denied=() if listed else tools, allowlist=())
+    ports.toolsets.of.return_value = a_gateway_toolset(
+        *(tools if listed else ()), denied=() if listed else tools, allowlist=()
+    )
 
     with refused("tool_not_found"):
         await ports.call_tool.execute(a_command())
@@ -153,7 +155,7 @@ async def test_a_name_that_an_allowlist_hides_is_refused_as_unknown_and_stored(p
 
 @pytest.mark.requirement("C4")
 async def test_an_unknown_name_is_stored_cleaned_cut_and_without_canary_tokens(ports: Ports) -> None:
-    ports.toolbox.of.return_value = a_toolbox(canary=True)
+    ports.toolsets.of.return_value = a_gateway_toolset(canary=True)
 
     with refused("tool_not_found"):
         await ports.call_tool.execute(a_command(f"{CANARY}\n\x00 {'x' * 500}"))
@@ -175,7 +177,7 @@ async def test_arguments_that_do_not_fit_are_answered_with_what_is_wrong_and_not
 
 @pytest.mark.requirement("C2", "F5")
 async def test_a_call_that_policy_denies_is_answered_with_its_reason_and_not_sent(ports: Ports) -> None:
-    ports.toolbox.of.return_value = a_toolbox(denied=(a_tool(),), rules=DENIES)
+    ports.toolsets.of.return_value = a_gateway_toolset(denied=(a_tool(),), rules=DENIES)
 
     answer = await ports.call_tool.execute(a_command())
 
@@ -186,7 +188,7 @@ async def test_a_call_that_policy_denies_is_answered_with_its_reason_and_not_sen
 
 @pytest.mark.requirement("C2", "F5")
 async def test_one_call_more_than_policy_allows_a_session_is_answered_with_the_limit_and_not_sent(ports: Ports) -> None:
-    ports.toolbox.of.return_value = a_toolbox(rules={ECHO: ToolRule(max_calls=2)})
+    ports.toolsets.of.return_value = a_gateway_toolset(rules={ECHO: ToolRule(max_calls=2)})
     ports.ledger.intend.return_value = False
 
     answer = await ports.call_tool.execute(a_command())
@@ -206,7 +208,7 @@ async def test_a_refusal_that_cannot_be_stored_is_not_answered(ports: Ports) -> 
 
 @pytest.mark.requirement("C1")
 async def test_nothing_is_recorded_for_a_session_whose_agent_is_disabled(ports: Ports) -> None:
-    ports.toolbox.of.side_effect = ServiceError("agent_disabled", ErrorKind.FORBIDDEN, "The agent is disabled.")
+    ports.toolsets.of.side_effect = ServiceError("agent_disabled", ErrorKind.FORBIDDEN, "The agent is disabled.")
 
     with refused("agent_disabled"):
         await ports.call_tool.execute(a_command())
@@ -217,7 +219,7 @@ async def test_nothing_is_recorded_for_a_session_whose_agent_is_disabled(ports: 
 
 async def test_headers_that_say_something_else_than_the_arguments_are_refused(ports: Ports) -> None:
     repeated: JsonObject = {"type": "object", "properties": {"text": {"type": "string", "x-mcp-header": "Text"}}}
-    ports.toolbox.of.return_value = a_toolbox(a_tool(parameters=repeated))
+    ports.toolsets.of.return_value = a_gateway_toolset(a_tool(parameters=repeated))
 
     with refused("header_mismatch"):
         await ports.call_tool.execute(a_command(param_headers={"mcp-param-text": "something else"}))
@@ -243,7 +245,7 @@ async def test_headers_that_say_something_else_than_the_arguments_are_refused(po
 async def test_a_canary_token_in_what_a_client_sends_ends_the_session_and_nothing_is_sent(
     ports: Ports, leaking: dict[str, object]
 ) -> None:
-    ports.toolbox.of.return_value = a_toolbox(canary=True)
+    ports.toolsets.of.return_value = a_gateway_toolset(canary=True)
 
     with refused("gateway_session_halted"):
         await ports.call_tool.execute(a_command(**leaking))  # type: ignore[arg-type]
@@ -261,7 +263,7 @@ async def test_a_canary_token_in_what_a_client_sends_ends_the_session_and_nothin
 @pytest.fixture
 def asks(ports: Ports) -> None:
     """Policy requires an approval."""
-    ports.toolbox.of.return_value = a_toolbox(rules=ASKS)
+    ports.toolsets.of.return_value = a_gateway_toolset(rules=ASKS)
 
 
 def cleared(*, is_recorded: bool) -> Cleared:
@@ -323,7 +325,7 @@ async def test_a_denied_call_is_stored_once_and_not_sent(ports: Ports, is_stored
 @pytest.mark.requirement("C1", "C3")
 @pytest.mark.usefixtures("asks")
 async def test_a_call_whose_approval_has_ended_is_decided_again_with_the_tools_of_that_moment(ports: Ports) -> None:
-    ports.toolbox.of.side_effect = [a_toolbox(rules=ASKS), a_toolbox(denied=(a_tool(),), rules=DENIES)]
+    ports.toolsets.of.side_effect = [a_gateway_toolset(rules=ASKS), a_gateway_toolset(denied=(a_tool(),), rules=DENIES)]
     ports.clearing.execute.return_value = Ended(approval_id=APPROVAL.id)
 
     answer = await ports.call_tool.execute(a_command())
@@ -353,14 +355,14 @@ async def test_a_client_that_comes_back_with_its_state_is_cleared_by_the_approva
 
 @pytest.mark.requirement("F5")
 async def test_a_client_that_comes_back_with_answers_goes_on_with_the_call_that_asked(ports: Ports) -> None:
-    ports.held.go_on.return_value = SENT
+    ports.pending.resume.return_value = SENT
     state = STATES.sealed(SESSION, {"call": "call_1"})
 
     assert await ports.call_tool.execute(a_command(request_state=state, responses={"where": {}})) is SENT
 
-    continuation = ports.held.go_on.await_args.args[0]
+    continuation = ports.pending.resume.await_args.args[0]
     assert (continuation.name, continuation.responses) == (ECHO, {"where": {}})
-    ports.toolbox.of.assert_not_awaited()
+    ports.toolsets.of.assert_not_awaited()
 
 
 @pytest.mark.requirement("F5")
@@ -369,7 +371,7 @@ async def test_a_state_that_is_not_of_this_session_is_refused(ports: Ports, stat
     with refused("request_state_invalid"):
         await ports.call_tool.execute(a_command(request_state=state))
 
-    ports.toolbox.of.assert_not_awaited()
+    ports.toolsets.of.assert_not_awaited()
 
 
 @pytest.mark.usefixtures("asks")
@@ -379,7 +381,7 @@ async def test_the_request_is_held_open_for_an_approval_unless_it_is_a_task(port
 
     await ports.call_tool.execute(a_command(as_task=as_task))
 
-    assert (ports.clearing.execute.await_args.kwargs["hold_s"] > 0) is not as_task
+    assert (ports.clearing.execute.await_args.kwargs["wait_s"] > 0) is not as_task
 
 
 @pytest.mark.usefixtures("asks")
@@ -388,6 +390,6 @@ async def test_a_resumed_call_that_waits_no_longer_is_not_asked_for_again(ports:
 
     assert await ports.call_tool.resume(a_command(), APPROVAL.id) is None
 
-    assert ports.clearing.execute.await_args.kwargs["hold_s"] is None
+    assert ports.clearing.execute.await_args.kwargs["wait_s"] is None
     ports.clearing.execute.assert_awaited_once()
     ports.sending.execute.assert_not_awaited()

@@ -8,11 +8,19 @@ from pytest_mock import MockerFixture, MockType
 
 from application.approvals.ports import TIMERS_TOPIC, ApprovalStore, session_approvals_topic
 from application.gateway.calls.ask_client import AskableClient
-from application.gateway.calls.clear_call import Clearance, Cleared, ClearGatewayCall, Ended, Holds, Refused, Waiting
+from application.gateway.calls.clear_call import (
+    ApprovalWaits,
+    Clearance,
+    Cleared,
+    ClearGatewayCall,
+    Ended,
+    Refused,
+    Waiting,
+)
+from application.gateway.calls.notify_of_approval import NotifyOfApproval
 from application.gateway.calls.request_states import RequestStates
-from application.gateway.calls.tell_of_approval import TellOfApproval
 from application.gateway.ports import AskedCall, GatewayApprovals
-from application.gateway.tools.toolbox import Toolbox
+from application.gateway.tools.gateway_toolset import GatewayToolset
 from application.tools.check_tool_call import CheckToolCall
 from domain.approvals.approval import Approval, ApprovalState
 from domain.gateway.call import GatewayCall, GatewayCallState
@@ -32,8 +40,8 @@ from tests.gateway_builders import (
     a_gateway_approval,
     a_gateway_call,
     a_gateway_session,
+    a_gateway_toolset,
     a_state_with,
-    a_toolbox,
     a_waiting_call,
 )
 from tests.refusals import refused, storage_away
@@ -52,10 +60,10 @@ class Ports:
         self.state: InMemoryState = a_state_with(SESSION)
         self.approvals: ApprovalStore = InMemoryApprovalStore(self.state)
         self.wakeups = InProcessWakeups()
-        self.telling: MockType = mocker.create_autospec(TellOfApproval, instance=True)
-        self.telling.can_tell.return_value = False
-        self.toolbox: Toolbox = a_toolbox(rules=ASKS)
-        self.holds = Holds(most_waiting=2)
+        self.notifying: MockType = mocker.create_autospec(NotifyOfApproval, instance=True)
+        self.notifying.can_notify.return_value = False
+        self.tools: GatewayToolset = a_gateway_toolset(rules=ASKS)
+        self.approval_waits = ApprovalWaits(most_waiting=2)
 
     def waits(self, approval: Approval, number: int = 1) -> Approval:
         """A call of the session waits for the approval."""
@@ -73,8 +81,8 @@ class Ports:
             states=STATES,
             clock=FixedClock(),
             ids=SequentialIds(),
-            holds=self.holds,
-            telling=self.telling,
+            waits=self.approval_waits,
+            notifying=self.notifying,
         )
 
     async def clear(
@@ -82,13 +90,13 @@ class Ports:
         call: GatewayCall = MADE_AGAIN,
         *,
         approval_id: ApprovalId | None = None,
-        hold_s: float | None = 0.0,
+        wait_s: float | None = 0.0,
         client: AskableClient | None = None,
         asking: GatewayApprovals | None = None,
     ) -> Clearance:
-        checked = CHECK.recheck(call.name, call.params, self.toolbox.toolset)
+        checked = CHECK.recheck(call.name, call.params, self.tools.toolset)
         return await self.clearing(asking).execute(
-            SESSION, self.toolbox, call, checked, approval_id=approval_id, hold_s=hold_s, client=client
+            SESSION, self.tools, call, checked, approval_id=approval_id, wait_s=wait_s, client=client
         )
 
     def stored_state(self, call: GatewayCall) -> GatewayCallState:
@@ -158,7 +166,7 @@ async def test_calls_that_were_decided_leave_room_for_others(ports: Ports) -> No
 
 @pytest.mark.requirement("C2", "C3")
 async def test_nobody_is_asked_about_one_call_more_than_policy_allows(ports: Ports, mocker: MockerFixture) -> None:
-    ports.toolbox = a_toolbox(rules={ECHO: ToolRule(decision=Verdict.REQUIRE_APPROVAL, max_calls=1)})
+    ports.tools = a_gateway_toolset(rules={ECHO: ToolRule(decision=Verdict.REQUIRE_APPROVAL, max_calls=1)})
     ports.state.gateway_sessions[SESSION.id].calls[a_gateway_call(1).id] = (a_gateway_call(1), None)
     wake = mocker.spy(ports.wakeups, "wake")
 
@@ -181,7 +189,7 @@ async def test_a_request_held_open_is_decided_again_when_its_approval_ends(ports
     ports.approvals = mocker.create_autospec(ApprovalStore, instance=True, get=get)
 
     async with asyncio.timeout(4):  # sooner than a look without a wake-up
-        assert await ports.clear(hold_s=60.0) == Ended(approval_id=approval.id)
+        assert await ports.clear(wait_s=60.0) == Ended(approval_id=approval.id)
 
 
 @pytest.mark.parametrize(("has_ended", "clearance"), [(True, Ended), (False, Waiting)])
@@ -189,17 +197,17 @@ async def test_a_client_with_forms_is_told_whom_it_waits_for(
     ports: Ports, has_ended: bool, clearance: type[Clearance]
 ) -> None:
     ports.waits(a_gateway_approval())
-    ports.telling.can_tell.return_value = True
-    ports.telling.execute.return_value = has_ended
+    ports.notifying.can_notify.return_value = True
+    ports.notifying.execute.return_value = has_ended
 
-    assert isinstance(await ports.clear(client=FORMS, hold_s=60.0), clearance)
+    assert isinstance(await ports.clear(client=FORMS, wait_s=60.0), clearance)
 
 
 async def test_a_client_that_comes_back_by_itself_is_held_for_a_shorter_time_than_one_that_does_not(
     ports: Ports,
 ) -> None:
     clearing = ports.clearing()
-    assert clearing.hold_s(resumable=True) < clearing.hold_s(resumable=False)
+    assert clearing.wait_s(resumable=True) < clearing.wait_s(resumable=False)
 
 
 # --- calls that may be sent ---
@@ -253,7 +261,7 @@ async def test_edited_arguments_are_what_is_sent(ports: Ports) -> None:
 @pytest.mark.requirement("C2", "C3")
 async def test_edited_arguments_that_policy_denies_by_now_are_not_sent(ports: Ports) -> None:
     ports.waits(a_gateway_approval(state=ApprovalState.APPROVED, edited_arguments={"text": "a", "loud": True}))
-    ports.toolbox = a_toolbox(rules={ECHO: ToolRule(decision=Verdict.REQUIRE_APPROVAL, denied_params=("loud",))})
+    ports.tools = a_gateway_toolset(rules={ECHO: ToolRule(decision=Verdict.REQUIRE_APPROVAL, denied_params=("loud",))})
 
     refusal = await ports.clear()
 
@@ -265,7 +273,7 @@ async def test_edited_arguments_that_policy_denies_by_now_are_not_sent(ports: Po
 @pytest.mark.requirement("C1", "C3")
 async def test_a_waiting_call_that_policy_allows_by_now_is_sent_and_its_approval_is_stale(ports: Ports) -> None:
     approval = ports.waits(a_gateway_approval())
-    ports.toolbox = a_toolbox()
+    ports.tools = a_gateway_toolset()
 
     cleared = await ports.clear(approval_id=approval.id)
 
@@ -291,7 +299,7 @@ async def test_after_the_agent_has_changed_the_call_is_asked_for_again(
     ports: Ports, state: ApprovalState, version: int
 ) -> None:
     old = ports.waits(a_gateway_approval(50, state=state))
-    ports.toolbox = a_toolbox(rules=ASKS, agent=an_agent(version=version))
+    ports.tools = a_gateway_toolset(rules=ASKS, agent=an_agent(version=version))
 
     waiting = await ports.clear(approval_id=old.id)
 
@@ -347,7 +355,7 @@ async def test_a_call_whose_denial_was_told_may_be_asked_for_again(ports: Ports)
 async def test_a_resumed_call_that_waits_no_longer_asks_nobody(ports: Ports) -> None:
     gone = a_gateway_approval().id
 
-    assert await ports.clear(approval_id=gone, hold_s=None) == Ended(approval_id=gone)
+    assert await ports.clear(approval_id=gone, wait_s=None) == Ended(approval_id=gone)
     assert ports.state.approvals == {}
 
 

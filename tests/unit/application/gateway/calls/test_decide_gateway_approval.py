@@ -9,7 +9,7 @@ from pytest_mock import MockerFixture, MockType
 from application.approvals.ports import session_approvals_topic
 from application.gateway.calls.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.ports import GatewayApprovals
-from application.gateway.tools.toolbox import GatewayToolbox
+from application.gateway.tools.gateway_toolset import GatewayToolsets
 from application.policy.canary_guard import CanaryGuard
 from application.system.wakeups import Wakeups
 from application.tools.check_tool_call import CheckToolCall
@@ -33,8 +33,8 @@ from tests.gateway_builders import (
     ECHO,
     a_gateway_approval,
     a_gateway_session,
+    a_gateway_toolset,
     a_state_with,
-    a_toolbox,
     a_waiting_call,
 )
 from tests.refusals import refused, storage_away
@@ -53,8 +53,8 @@ class Ports:
         self.state: InMemoryState = a_state_with(SESSION, CALL)
         self.state.approvals[APPROVAL.id] = APPROVAL
         self.asking: GatewayApprovals = InMemoryGatewayApprovals(self.state)
-        self.toolbox: MockType = mocker.create_autospec(GatewayToolbox, instance=True)
-        self.toolbox.of.return_value = a_toolbox(rules=ASKS, canary=True)
+        self.toolsets: MockType = mocker.create_autospec(GatewayToolsets, instance=True)
+        self.toolsets.of.return_value = a_gateway_toolset(rules=ASKS, canary=True)
         self.wakeups: MockType = mocker.create_autospec(Wakeups, instance=True)
         self.clock = FixedClock()
 
@@ -63,7 +63,7 @@ class Ports:
         return DecideGatewayApproval(
             asking=self.asking,
             sessions=InMemoryGatewaySessionStore(self.state),
-            toolbox=self.toolbox,
+            toolsets=self.toolsets,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
             wakeups=self.wakeups,
             clock=self.clock,
@@ -178,7 +178,7 @@ async def test_edited_arguments_are_stored_as_they_would_be_sent(ports: Ports) -
 async def test_arguments_that_may_not_be_sent_decide_nothing(
     ports: Ports, arguments: JsonObject, approve: bool, code: str
 ) -> None:
-    ports.toolbox.of.return_value = a_toolbox(rules=ASKS_OTHERS, canary=True)
+    ports.toolsets.of.return_value = a_gateway_toolset(rules=ASKS_OTHERS, canary=True)
 
     with refused(code):
         await ports.decide(arguments=arguments, approve=approve)
@@ -189,7 +189,7 @@ async def test_arguments_that_may_not_be_sent_decide_nothing(
 @pytest.mark.requirement("C3")
 @pytest.mark.parametrize("approve", [True, False])
 async def test_an_approval_for_another_version_of_the_agent_is_stale(ports: Ports, approve: bool) -> None:
-    ports.toolbox.of.return_value = a_toolbox(rules=ASKS, agent=an_agent(version=2))
+    ports.toolsets.of.return_value = a_gateway_toolset(rules=ASKS, agent=an_agent(version=2))
 
     with refused("approval_stale"):
         await ports.decide(approve=approve)
@@ -213,13 +213,13 @@ async def test_an_approval_of_a_session_that_has_ended_is_cancelled(
 
 @pytest.mark.requirement("C1", "C3")
 async def test_calls_of_a_disabled_agent_are_denied_but_not_approved(ports: Ports) -> None:
-    ports.toolbox.of.side_effect = ServiceError("agent_disabled", ErrorKind.FORBIDDEN, "The agent is disabled.")
+    ports.toolsets.of.side_effect = ServiceError("agent_disabled", ErrorKind.FORBIDDEN, "The agent is disabled.")
 
     with refused("agent_disabled"):
         await ports.decide()
     ports.assert_nothing_is_decided()
 
-    ports.toolbox.guard_of.return_value = CanaryGuard({})
+    ports.toolsets.guard_of.return_value = CanaryGuard({})
     await ports.decide(approve=False)
     assert ports.stored.state is ApprovalState.DENIED
 
@@ -233,12 +233,12 @@ async def test_a_canary_token_in_the_reason_is_not_stored(ports: Ports) -> None:
 
 @pytest.mark.requirement("C1", "C4")
 async def test_a_canary_token_in_the_reason_is_not_stored_while_the_agent_is_disabled(ports: Ports) -> None:
-    ports.toolbox.of.side_effect = ServiceError("agent_disabled", ErrorKind.FORBIDDEN, "The agent is disabled.")
-    ports.toolbox.guard_of.return_value = a_toolbox(canary=True).guard
+    ports.toolsets.of.side_effect = ServiceError("agent_disabled", ErrorKind.FORBIDDEN, "The agent is disabled.")
+    ports.toolsets.guard_of.return_value = a_gateway_toolset(canary=True).guard
 
     await ports.decide(approve=False, reason=f"It said {CANARY}.")
 
-    ports.toolbox.guard_of.assert_awaited_once_with(SESSION)
+    ports.toolsets.guard_of.assert_awaited_once_with(SESSION)
     assert ports.stored.reason == "It said [canary:vault]."
     [entry] = ports.state.audit.values()
     assert entry.details["reason"] == "It said [canary:vault]."

@@ -9,10 +9,10 @@ from pytest_mock import MockerFixture, MockType
 from application.gateway.calls.answer import GatewayAnswer
 from application.gateway.calls.ask_client import AskableClient, AskClient, Conversation
 from application.gateway.calls.call_command import CallGatewayToolCommand
-from application.gateway.calls.held_calls import HeldCalls
+from application.gateway.calls.pending_calls import PendingCalls
 from application.gateway.calls.send_call import SendGatewayCall
 from application.gateway.calls.settle_call import SettleGatewayCall
-from application.gateway.tools.toolbox import Toolbox
+from application.gateway.tools.gateway_toolset import GatewayToolset
 from application.mcp.log_messages import LogTap, McpLogMessage
 from application.mcp.ports import McpProgress, McpReply
 from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
@@ -29,7 +29,7 @@ from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
 from tests.builders import RUN, a_tool
 from tests.doubles.surroundings import FixedClock
-from tests.gateway_builders import CANARY, ECHO, a_gateway_call, a_gateway_session, a_toolbox
+from tests.gateway_builders import CANARY, ECHO, a_gateway_call, a_gateway_session, a_gateway_toolset
 from tests.refusals import refused, storage_away
 
 SESSION, CALL = a_gateway_session(), a_gateway_call()
@@ -46,25 +46,25 @@ class Ports:
         self.execute_tool.execute.return_value = DONE
         self.asking: MockType = mocker.create_autospec(AskClient, instance=True)
         self.asking.about.return_value = None
-        self.held: MockType = mocker.create_autospec(HeldCalls, instance=True)
+        self.pending: MockType = mocker.create_autospec(PendingCalls, instance=True)
         self.settling: MockType = mocker.create_autospec(SettleGatewayCall, instance=True)
         self.settling.halt.return_value = conflict("gateway_session_halted", "The session was halted.")
         self.tracer: MockType = mocker.create_autospec(GatewayTracer, instance=True)
         self.tracer.enabled = False
         self.conversation: MockType = mocker.create_autospec(Conversation, instance=True)
         self.conversation.asked, self.conversation.missing = [], {}
-        self.toolbox: Toolbox = a_toolbox(canary=True)
+        self.tools: GatewayToolset = a_gateway_toolset(canary=True)
 
     async def send(self, command: CallGatewayToolCommand | None = None) -> GatewayAnswer:
         sending = SendGatewayCall(
             execute_tool=self.execute_tool,
             asking=self.asking,
-            held=self.held,
+            pending=self.pending,
             settling=self.settling,
             tracer=self.tracer,
             clock=FixedClock(),
         )
-        return await sending.execute(command or a_command(), self.toolbox, CALL, CHECKED)
+        return await sending.execute(command or a_command(), self.tools, CALL, CHECKED)
 
     @property
     def sent(self) -> ToolCallContext:
@@ -143,7 +143,7 @@ async def test_a_call_whose_outcome_cannot_be_stored_is_not_answered(ports: Port
 
 @pytest.mark.requirement("C2")
 async def test_of_a_result_that_policy_cuts_only_the_text_is_answered(ports: Ports) -> None:
-    ports.toolbox = a_toolbox(rules={ECHO: ToolRule(max_result_bytes=10)})
+    ports.tools = a_gateway_toolset(rules={ECHO: ToolRule(max_result_bytes=10)})
     ports.replies(DONE)
 
     assert (await ports.send()).reply is None
@@ -260,16 +260,16 @@ async def test_a_client_that_is_asked_by_the_answer_to_its_request_comes_back_fo
     ports.asking.about.return_value = ports.conversation
     asked = GatewayAnswer(result=DONE)
 
-    async def begin(held: object, conversation: object, making: object) -> GatewayAnswer:
+    async def begin(pending: object, conversation: object, making: object) -> GatewayAnswer:
         making.close()  # type: ignore[attr-defined]
         return asked
 
-    ports.held.begin.side_effect = begin
+    ports.pending.begin.side_effect = begin
 
     assert await ports.send(a_command(resumable=True, client=AskableClient(capabilities={}))) is asked
 
-    held = ports.held.begin.await_args.args[0]
-    assert (held.call_id, held.arguments) == (CALL.id, CALL.params)
+    pending = ports.pending.begin.await_args.args[0]
+    assert (pending.call_id, pending.arguments) == (CALL.id, CALL.params)
     ports.execute_tool.execute.assert_not_awaited()
 
 

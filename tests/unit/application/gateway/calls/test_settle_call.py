@@ -15,10 +15,10 @@ from domain.tools.result import ToolOutcome, ToolResult
 from tests.doubles.gateway import InMemoryGatewayLedger
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
-from tests.gateway_builders import CANARY, a_gateway_call, a_gateway_session, a_state_with, a_toolbox
+from tests.gateway_builders import CANARY, a_gateway_call, a_gateway_session, a_gateway_toolset, a_state_with
 from tests.refusals import refused, storage_away
 
-SESSION, CALL, TOOLBOX = a_gateway_session(), a_gateway_call(), a_toolbox(canary=True)
+SESSION, CALL, TOOLBOX = a_gateway_session(), a_gateway_call(), a_gateway_toolset(canary=True)
 DONE = ToolResult.succeeded("hi")
 HALTED = conflict("gateway_session_halted", "The session was halted.")
 
@@ -114,10 +114,10 @@ async def test_the_outcome_of_a_call_that_was_cut_short_is_stored_though_its_cli
 
 @pytest.mark.requirement("C4")
 async def test_a_call_that_was_cut_short_after_a_canary_token_was_seen_ends_the_session(ports: Ports) -> None:
-    toolbox = a_toolbox(canary=True)
-    toolbox.guard.progress(CALL.id, {"message": CANARY})
+    tools = a_gateway_toolset(canary=True)
+    tools.guard.progress(CALL.id, {"message": CANARY})
 
-    await ports.settling().cut_short(SESSION, toolbox, CALL, decision=None, duration_s=1.0, asked=())
+    await ports.settling().cut_short(SESSION, tools, CALL, decision=None, duration_s=1.0, asked=())
 
     session, settlement, _, canary_id = ports.halting.execute.await_args.args
     assert (session, settlement.result.outcome, canary_id) == (SESSION, ToolOutcome.UNKNOWN, "vault")

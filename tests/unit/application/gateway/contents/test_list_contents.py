@@ -8,7 +8,7 @@ from pytest_mock import MockerFixture, MockType
 from application.gateway.contents.content_names import ContentKind
 from application.gateway.contents.content_sources import ContentSources
 from application.gateway.contents.list_contents import ListGatewayContents, ListGatewayContentsCommand
-from application.gateway.tools.toolbox import GatewayToolbox
+from application.gateway.tools.gateway_toolset import GatewayToolsets
 from application.mcp.contents import ContentRequest, McpContents
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, McpServerStore
@@ -16,7 +16,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.json_value import JsonObject
 from domain.mcp.server import McpServer
 from tests.builders import a_server, an_agent
-from tests.gateway_builders import CANARY, a_gateway_session, a_toolbox
+from tests.gateway_builders import CANARY, a_gateway_session, a_gateway_toolset
 from tests.refusals import refused, storage_away
 
 LISTING = ListGatewayContentsCommand(session=a_gateway_session(), kind=ContentKind.RESOURCES)
@@ -37,16 +37,18 @@ class Ports:
         self.switch.is_on.return_value = True
         self.servers: MockType = mocker.create_autospec(McpServerStore, instance=True)
         self.servers.get.side_effect = self._server
-        self.toolbox: MockType = mocker.create_autospec(GatewayToolbox, instance=True)
+        self.toolsets: MockType = mocker.create_autospec(GatewayToolsets, instance=True)
         agent = an_agent(mcp_servers=("files", "clock"))
-        self.toolbox.of.return_value = a_toolbox(agent=agent, canary=True)
+        self.toolsets.of.return_value = a_gateway_toolset(agent=agent, canary=True)
 
     async def _server(self, _: OrganizationId, slug: str) -> McpServer:
         return {"clock": CLOCK, "files": FILES}[slug]
 
     async def list(self) -> list[object]:
         """The URIs that the client is shown."""
-        sources = ContentSources(toolbox=self.toolbox, servers=self.servers, contents=self.contents, switch=self.switch)
+        sources = ContentSources(
+            toolsets=self.toolsets, servers=self.servers, contents=self.contents, switch=self.switch
+        )
         return [entry["uri"] for entry in await ListGatewayContents(sources=sources).execute(LISTING)]
 
 

@@ -27,7 +27,7 @@ from tests.builders import a_server
 from tests.doubles.gateway import InMemoryGatewayLedger
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import CANARY, a_gateway_session, a_state_with, a_toolbox
+from tests.gateway_builders import CANARY, a_gateway_session, a_gateway_toolset, a_state_with
 from tests.refusals import refused, storage_away
 
 SESSION, SERVER = a_gateway_session(), a_server()
@@ -56,8 +56,8 @@ class Ports:
 
     def rules(self, **rules: ToolRule) -> None:
         """Policy says this; the agent has a canary token."""
-        toolbox = a_toolbox(rules=rules, canary=True)
-        self.sources.of.return_value = Sources(session=SESSION, toolbox=toolbox, servers=(SERVER,))
+        tools = a_gateway_toolset(rules=rules, canary=True)
+        self.sources.of.return_value = Sources(session=SESSION, tools=tools, servers=(SERVER,))
 
     async def read(
         self, method: ContentMethod = ContentMethod.READ_RESOURCE, params: JsonObject | None = None, **more: Any

@@ -9,7 +9,7 @@ from application.tools.check_tool_call import CheckToolCall
 from domain.policy.rules import ToolRule, Verdict
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import a_server
-from tests.gateway_builders import CANARY, a_gateway_session, a_toolbox
+from tests.gateway_builders import CANARY, a_gateway_session, a_gateway_toolset
 from tests.refusals import refused, storage_away
 
 SESSION, SERVER = a_gateway_session(), a_server()
@@ -21,7 +21,7 @@ CHECK = CheckToolCall(schemas=JsonSchemaValidator())
 def sources(mocker: MockerFixture) -> MockType:
     """A session that reaches the resources of the server `files`."""
     sources = mocker.create_autospec(ContentSources, instance=True)
-    sources.of.return_value = Sources(session=SESSION, toolbox=a_toolbox(canary=True), servers=(SERVER,))
+    sources.of.return_value = Sources(session=SESSION, tools=a_gateway_toolset(canary=True), servers=(SERVER,))
     sources.owner_of_uri.return_value = (SERVER, "file:///notes")
     return sources
 
@@ -45,8 +45,8 @@ async def test_what_may_be_read_may_be_watched(sources: MockType) -> None:
 async def test_what_may_not_be_read_or_not_without_an_approval_may_not_be_watched(
     sources: MockType, rule: ToolRule
 ) -> None:
-    toolbox = a_toolbox(rules={RESOURCES: rule})
-    sources.of.return_value = Sources(session=SESSION, toolbox=toolbox, servers=(SERVER,))
+    tools = a_gateway_toolset(rules={RESOURCES: rule})
+    sources.of.return_value = Sources(session=SESSION, tools=tools, servers=(SERVER,))
 
     with refused("content_denied"):
         await CheckSubscription(sources=sources, check=CHECK).execute(SESSION, URI)

@@ -1,4 +1,4 @@
-"""FollowChanges: notifies a client of a session about changes while it listens."""
+"""SubscribeToChanges: notifies a client of a session about changes while it listens."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from application.gateway.contents.content_sources import ContentSources
 from application.gateway.sessions.client_handshakes import ClientHandshakes
 from application.gateway.subscriptions.check_subscription import CheckSubscription
-from application.gateway.subscriptions.followers import Follower, Followers
 from application.gateway.subscriptions.list_states import ListState, ListStates
+from application.gateway.subscriptions.subscribers import Subscriber, Subscribers
 from application.gateway.subscriptions.watched_resources import WatchedResources
-from application.gateway.tools.toolbox import GatewayToolbox
+from application.gateway.tools.gateway_toolset import GatewayToolsets
 from application.mcp.news import ListKind, McpResourceNews
 from application.runs.ports import status_topic
 from application.system.ports import Clock
@@ -25,13 +25,13 @@ _TOPIC_REREAD_S = 5.0
 _JUST_READ_S = 0.6
 
 
-class FollowingEnded(Exception):
+class SubscriptionEnded(Exception):
     """The subscription has ended: the session, its token or its client has ended, the subscriber is
     too slow, or the process stops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FollowChangesCommand:
+class SubscribeToChangesCommand:
     """The lists, and the resources by the client's names: `uris`, or the subscriptions of `client`.
     `is_open` says whether the subscriber's session is still open."""
 
@@ -50,7 +50,7 @@ class Changes:
     updated: tuple[str, ...] = ()
 
 
-class FollowChanges:
+class SubscribeToChanges:
     """Rules:
     - A list has changed if this session sees other entries, not if something was only written.
     - Servers' list notifications reach sessions whose policy allows these lists.
@@ -62,8 +62,8 @@ class FollowChanges:
     def __init__(
         self,
         *,
-        followers: Followers,
-        toolbox: GatewayToolbox,
+        subscribers: Subscribers,
+        toolsets: GatewayToolsets,
         sources: ContentSources,
         check: CheckSubscription,
         handshakes: ClientHandshakes,
@@ -71,8 +71,8 @@ class FollowChanges:
         wakeups: Wakeups,
         clock: Clock,
     ) -> None:
-        self._followers = followers
-        self._lists = ListStates(toolbox=toolbox, sources=sources)
+        self._subscribers = subscribers
+        self._lists = ListStates(toolsets=toolsets, sources=sources)
         self._sources = sources
         self._check = check
         self._handshakes = handshakes
@@ -81,38 +81,38 @@ class FollowChanges:
         self._wakeups = wakeups
 
     @asynccontextmanager
-    async def execute(self, command: FollowChangesCommand) -> AsyncIterator["Following"]:
+    async def execute(self, command: SubscribeToChangesCommand) -> AsyncIterator["ChangeSubscription"]:
         """Subscribe until the context ends. Raises UNAVAILABLE `storage_unavailable`."""
         woken = asyncio.Event()
-        follower = Follower(command.session, woken.set)
+        subscriber = Subscriber(command.session, woken.set)
         watched = WatchedResources(
             command.session,
-            follower.resource_updated,
+            subscriber.resource_updated,
             sources=self._sources,
             check=self._check,
             resources=self._resources,
         )
-        following = Following(
+        following = ChangeSubscription(
             command,
-            follower,
+            subscriber,
             woken,
             lists=self._lists,
             watched=watched,
             handshakes=self._handshakes,
             clock=self._clock,
         )
-        self._followers.add(follower)
-        ending = self._ending(command.session, follower)
+        self._subscribers.add(subscriber)
+        ending = self._ending(command.session, subscriber)
         try:
             await following.begin()
             yield following
         finally:
             if ending is not None:
                 ending.cancel()
-            self._followers.remove(follower)
+            self._subscribers.remove(subscriber)
             watched.release()
 
-    def _ending(self, session: GatewaySession, follower: Follower) -> "asyncio.Task[None] | None":
+    def _ending(self, session: GatewaySession, subscriber: Subscriber) -> "asyncio.Task[None] | None":
         """Watch the session's run: a session that ends with it causes no notification of its own."""
         if session.run_id is not None:
             topic = status_topic(session.run_id)
@@ -128,19 +128,19 @@ class FollowChanges:
                     was_told = await subscription.wait(wait_s)
                     # The session's cache entry may be half a second old.
                     wait_s = _JUST_READ_S if was_told else _TOPIC_REREAD_S
-                    follower.is_open_unknown = follower.asks_again = True
-                    follower.wake()
+                    subscriber.is_open_unknown = subscriber.asks_again = True
+                    subscriber.wake()
 
-        return asyncio.create_task(listen(), name="gateway-follower")
+        return asyncio.create_task(listen(), name="gateway-subscriber")
 
 
-class Following:
+class ChangeSubscription:
     """One subscription. `honored` are the command's resources that the client may watch."""
 
     def __init__(
         self,
-        command: FollowChangesCommand,
-        follower: Follower,
+        command: SubscribeToChangesCommand,
+        subscriber: Subscriber,
         woken: asyncio.Event,
         *,
         lists: ListStates,
@@ -150,7 +150,7 @@ class Following:
     ) -> None:
         self.honored: tuple[str, ...] = ()
         self._command = command
-        self.follower = follower
+        self.subscriber = subscriber
         self._woken = woken
         self._lists = lists
         self._watched = watched
@@ -169,7 +169,7 @@ class Following:
 
     async def next(self, timeout_s: float) -> Changes:
         """Changes since the last call, perhaps none. Returns after a change, a wake-up or
-        `timeout_s`. Raises FollowingEnded."""
+        `timeout_s`. Raises SubscriptionEnded."""
         left_s = (self._command.session.expires_at - self._clock.now()).total_seconds()
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, min(timeout_s, left_s))):
@@ -177,29 +177,29 @@ class Following:
         # After a quiet time, everything is checked.
         was_quiet = not self._woken.is_set()
         self._woken.clear()
-        follower = self.follower
-        if follower.is_let_go:
-            raise FollowingEnded
-        if follower.is_open_unknown or was_quiet:
-            follower.is_open_unknown = False
+        subscriber = self.subscriber
+        if subscriber.is_dropped:
+            raise SubscriptionEnded
+        if subscriber.is_open_unknown or was_quiet:
+            subscriber.is_open_unknown = False
             await self._check_open()
             if self._command.client is not None:
                 await self._watch()
         changed: set[ListKind] = set()
-        if follower.asks_again or was_quiet:
-            follower.asks_again = False
+        if subscriber.asks_again or was_quiet:
+            subscriber.asks_again = False
             changed = await self._changed_lists()
             await self._watch()
-        changed |= follower.lists
-        updated, follower.updated, follower.lists = follower.updated, {}, set()
+        changed |= subscriber.lists
+        updated, subscriber.updated, subscriber.lists = subscriber.updated, {}, set()
         return Changes(lists=tuple(kind for kind in ListKind if kind in changed), updated=tuple(updated))
 
     async def _check_open(self) -> None:
         client = self._command.client
         if not self._command.session.is_open(self._clock.now()) or not await self._command.is_open():
-            raise FollowingEnded
+            raise SubscriptionEnded
         if client is not None and (await self._handshakes.settings(client)).ended_at is not None:
-            raise FollowingEnded
+            raise SubscriptionEnded
 
     async def _changed_lists(self) -> set[ListKind]:
         before, self._seen = self._seen, await self._states()
@@ -207,7 +207,7 @@ class Following:
 
     async def _states(self) -> Mapping[ListKind, ListState]:
         states = await self._lists.of(self._command.session, self._command.kinds)
-        self.follower.servers = {kind: state.servers for kind, state in states.items()}
+        self.subscriber.servers = {kind: state.servers for kind, state in states.items()}
         return states
 
     async def _watch(self) -> None:

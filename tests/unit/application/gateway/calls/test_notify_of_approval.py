@@ -1,4 +1,4 @@
-"""TellOfApproval: what a client is shown while its call waits for somebody else, and how that ends."""
+"""NotifyOfApproval: what a client is shown while its call waits for somebody else, and how that ends."""
 
 import asyncio
 import json
@@ -8,8 +8,8 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.approvals.ports import ApprovalStore, session_approvals_topic
-from application.gateway.calls.ask_client import AskableClient, AskClient, Patience, Question
-from application.gateway.calls.tell_of_approval import TellOfApproval
+from application.gateway.calls.ask_client import AnswerLimits, AskableClient, AskClient, Question
+from application.gateway.calls.notify_of_approval import NotifyOfApproval
 from application.gateway.ports import AskedCall, GatewayNotes
 from domain.approvals.approval import ApprovalState
 from domain.ids import GatewayNoteId
@@ -22,7 +22,13 @@ from tests.doubles.approvals import InMemoryApprovalStore
 from tests.doubles.gateway_notes import InMemoryGatewayNotes
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.gateway_builders import a_gateway_approval, a_gateway_session, a_state_with, a_toolbox, a_waiting_call
+from tests.gateway_builders import (
+    a_gateway_approval,
+    a_gateway_session,
+    a_gateway_toolset,
+    a_state_with,
+    a_waiting_call,
+)
 from tests.refusals import refused, storage_away
 
 SESSION, APPROVAL = a_gateway_session(), a_gateway_approval()
@@ -37,7 +43,7 @@ class Person:
     answers: str | None = None
     decides: bool = False
     leaves: bool = False
-    patience_s: float = 600.0
+    answer_s: float = 600.0
     state: InMemoryState = field(default_factory=lambda: a_state_with(SESSION, CALL))
     shown: list[ClientRequest] = field(default_factory=list)
     taken_back: list[GatewayNoteId] = field(default_factory=list)
@@ -50,7 +56,7 @@ class Person:
         self.client = AskableClient(capabilities={"elicitation": {}}, ask=self._ask, take_back=self._take_back)
 
     @property
-    def telling(self) -> TellOfApproval:
+    def notifying(self) -> NotifyOfApproval:
         asking = AskClient(
             notes=self.notes,
             wakeups=self.wakeups,
@@ -58,15 +64,15 @@ class Person:
             schemas=JsonSchemaValidator(),
             clock=FixedClock(),
             ids=SequentialIds(),
-            patience=Patience(answer_s=self.patience_s),
+            limits=AnswerLimits(answer_s=self.answer_s),
         )
-        return TellOfApproval(asking=asking, approvals=self.approvals, wakeups=self.wakeups)
+        return NotifyOfApproval(asking=asking, approvals=self.approvals, wakeups=self.wakeups)
 
     async def is_over(self) -> bool:
         """Whether the approval ended while the client waited."""
         waiting = AskedCall(call=CALL, approval=APPROVAL)
         async with asyncio.timeout(4):  # sooner than a look without a wake-up
-            return await self.telling.execute(SESSION, waiting, self.client, guard=a_toolbox().guard)
+            return await self.notifying.execute(SESSION, waiting, self.client, guard=a_gateway_toolset().guard)
 
     async def _ask(self, questions: tuple[Question, ...]) -> None:
         [(note_id, request)] = questions
@@ -113,7 +119,7 @@ async def test_whoever_agrees_waits_until_somebody_has_decided() -> None:
 @pytest.mark.requirement("F5")
 @pytest.mark.parametrize(
     "person",
-    [Person(answers="decline"), Person(answers="cancel"), Person(leaves=True), Person(patience_s=0.0)],
+    [Person(answers="decline"), Person(answers="cancel"), Person(leaves=True), Person(answer_s=0.0)],
     ids=["declines", "dismisses", "goes away", "says nothing"],
 )
 async def test_whoever_does_not_agree_does_not_wait(person: Person) -> None:
@@ -131,7 +137,7 @@ async def test_a_form_that_is_open_when_somebody_decides_is_taken_back() -> None
 
 
 @pytest.mark.parametrize(
-    ("capabilities", "can_tell"),
+    ("capabilities", "can_notify"),
     [
         ({"elicitation": {}}, True),
         ({"elicitation": {"form": {}}}, True),
@@ -139,15 +145,15 @@ async def test_a_form_that_is_open_when_somebody_decides_is_taken_back() -> None
         ({}, False),
     ],
 )
-async def test_clients_with_forms_can_be_told(capabilities: JsonObject, can_tell: bool) -> None:
+async def test_clients_with_forms_can_be_told(capabilities: JsonObject, can_notify: bool) -> None:
     person = Person()
-    assert person.telling.can_tell(replace(person.client, capabilities=capabilities)) is can_tell
+    assert person.notifying.can_notify(replace(person.client, capabilities=capabilities)) is can_notify
 
 
 async def test_a_client_that_is_not_asked_while_its_call_waits_cannot_be_told() -> None:
-    telling = Person().telling
-    assert not telling.can_tell(None)
-    assert not telling.can_tell(AskableClient(capabilities={"elicitation": {}}))
+    notifying = Person().notifying
+    assert not notifying.can_notify(None)
+    assert not notifying.can_notify(AskableClient(capabilities={"elicitation": {}}))
 
 
 async def test_a_form_that_cannot_be_stored_is_not_shown(mocker: MockerFixture) -> None:

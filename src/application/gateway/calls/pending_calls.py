@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import cast
 
-from application.gateway.calls.answer import Asked, GatewayAnswer
+from application.gateway.calls.answer import GatewayAnswer, InputRequested
 from application.gateway.calls.ask_client import Conversation, Question
 from application.gateway.calls.client_answers import read_client_answer
 from application.gateway.calls.request_states import RequestStates, state_invalid
@@ -36,7 +36,7 @@ _NOTHING_YET = ToolResult.succeeded("")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldCall:
+class PendingCall:
     """A call of a client. `within_s` is its longest duration, without waiting for the client."""
 
     session: GatewaySession
@@ -47,7 +47,7 @@ class HeldCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Continuation:
+class ContinuedCall:
     """The client's next request for a call: the `state` that it got, and answers by the requests' keys."""
 
     session: GatewaySession
@@ -57,7 +57,7 @@ class Continuation:
     responses: Mapping[str, JsonValue]
 
 
-class HeldCalls:
+class PendingCalls:
     """Rules:
     - A call stays in the process that started it. The answer to its client's request carries the questions.
     - The client sends the answers to any process, and that process waits for the outcome.
@@ -88,10 +88,10 @@ class HeldCalls:
         self._finishing: set[asyncio.Task[None]] = set()
 
     async def begin(
-        self, held: HeldCall, conversation: Conversation, making: Coroutine[None, None, GatewayAnswer]
+        self, pending: PendingCall, conversation: Conversation, making: Coroutine[None, None, GatewayAnswer]
     ) -> GatewayAnswer:
         """Execute the call until it has ended or asks its client. Raises what `making` raises."""
-        task = asyncio.create_task(making, name="gateway-held-call")
+        task = asyncio.create_task(making, name="gateway-pending-call")
         announcing = asyncio.create_task(conversation.announced.get())
         try:
             await asyncio.wait({task, announcing}, return_when=asyncio.FIRST_COMPLETED)
@@ -103,18 +103,18 @@ class HeldCalls:
             announcing.cancel()
         if task.done():
             return task.result()
-        finishing = asyncio.create_task(self._finished(held, task), name="gateway-held-call-end")
+        finishing = asyncio.create_task(self._finished(pending, task), name="gateway-pending-call-end")
         self._finishing.add(finishing)
         finishing.add_done_callback(self._finishing.discard)
-        return self._asked(held, announcing.result())
+        return self._asked(pending, announcing.result())
 
-    async def go_on(self, again: Continuation) -> GatewayAnswer:
+    async def resume(self, again: ContinuedCall) -> GatewayAnswer:
         """Continue a call whose client has answered. Raises INVALID `request_state_invalid`,
         `client_answer_invalid`, and what the call itself raises."""
         state, session = again.state, again.session
         if (state.get("name"), state.get("digest")) != (again.name, canonical_digest(again.arguments)):
             raise state_invalid()
-        held = HeldCall(
+        pending = PendingCall(
             session=session,
             call_id=ToolCallId(cast(str, state["call"])),
             name=again.name,
@@ -122,8 +122,8 @@ class HeldCalls:
             within_s=cast(float, state["within_s"]),
         )
         asked = cast("dict[str, str]", state["asked"])
-        async with self._wakeups.subscribe(call_topic(held.call_id)) as woken:
-            stored = await self._notes.of_call(session.organization_id, session.id, held.call_id)
+        async with self._wakeups.subscribe(call_topic(pending.call_id)) as woken:
+            stored = await self._notes.of_call(session.organization_id, session.id, pending.call_id)
             if (outcome := _outcome_in(stored)) is not None:
                 return await self._told(outcome)
             questions = {note.id: note for note in stored if note.kind is GatewayNoteKind.QUESTION}
@@ -132,7 +132,7 @@ class HeldCalls:
                 raise _over()
             if any(key not in again.responses for key in open_ids):
                 return self._asked(
-                    held, [(note_id, self._request(questions[note_id])) for note_id in open_ids.values()]
+                    pending, [(note_id, self._request(questions[note_id])) for note_id in open_ids.values()]
                 )
             answers = {
                 note_id: self._sealed_answer(self._request(questions[note_id]), again.responses[key], key)
@@ -141,20 +141,22 @@ class HeldCalls:
             at = self._clock.now()
             if not await self._notes.answer(session.organization_id, session.id, answers, at=at):
                 raise _over()
-            self._wakeups.wake(call_topic(held.call_id))
+            self._wakeups.wake(call_topic(pending.call_id))
             try:
-                return await self._next(held, frozenset(answers), woken)
+                return await self._next(pending, frozenset(answers), woken)
             except asyncio.CancelledError:
-                await asyncio.shield(self._cancel(held))
+                await asyncio.shield(self._cancel(pending))
                 raise
 
-    async def _next(self, held: HeldCall, answered: frozenset[GatewayNoteId], woken: Subscription) -> GatewayAnswer:
+    async def _next(
+        self, pending: PendingCall, answered: frozenset[GatewayNoteId], woken: Subscription
+    ) -> GatewayAnswer:
         """The outcome of the call, or its next questions. After `within_s` the call is lost: its
         outcome is unknown."""
-        session, now = held.session, asyncio.get_running_loop().time
-        until = now() + held.within_s
+        session, now = pending.session, asyncio.get_running_loop().time
+        until = now() + pending.within_s
         while True:
-            stored = await self._notes.of_call(session.organization_id, session.id, held.call_id)
+            stored = await self._notes.of_call(session.organization_id, session.id, pending.call_id)
             if (outcome := _outcome_in(stored)) is not None:
                 return await self._told(outcome)
             further = [
@@ -163,28 +165,28 @@ class HeldCalls:
                 if note.kind is GatewayNoteKind.QUESTION and note.id not in answered and note.answer is None
             ]
             if further:
-                return self._asked(held, further)
+                return self._asked(pending, further)
             left_s = until - now()
             if left_s <= 0:
                 return GatewayAnswer(result=outcome_unknown())
             await woken.wait(min(left_s, _REREAD_S))
 
-    def _asked(self, held: HeldCall, questions: "list[Question] | tuple[Question, ...]") -> GatewayAnswer:
+    def _asked(self, pending: PendingCall, questions: "list[Question] | tuple[Question, ...]") -> GatewayAnswer:
         # Servers of older versions give their questions no keys.
         named = {request.key or note_id: (note_id, request) for note_id, request in questions}
         asked: JsonObject = {key: note_id for key, (note_id, _) in named.items()}
         state: JsonObject = {
-            "call": held.call_id,
-            "name": held.name,
-            "digest": canonical_digest(held.arguments),
-            "within_s": held.within_s,
+            "call": pending.call_id,
+            "name": pending.name,
+            "digest": canonical_digest(pending.arguments),
+            "within_s": pending.within_s,
             "asked": asked,
         }
         requests = tuple(
             ClientRequest(key=key, kind=request.kind, params=request.params) for key, (_, request) in named.items()
         )
-        sealed = self._states.sealed(held.session, state)
-        return GatewayAnswer(result=_NOTHING_YET, asked=Asked(requests=requests, request_state=sealed))
+        sealed = self._states.sealed(pending.session, state)
+        return GatewayAnswer(result=_NOTHING_YET, asked=InputRequested(requests=requests, request_state=sealed))
 
     def _request(self, note: GatewayNote) -> ClientRequest:
         assert note.sealed is not None
@@ -203,24 +205,24 @@ class HeldCalls:
             raise ServiceError(error["code"], ErrorKind(error["kind"]), error["detail"], extra=error["extra"])
         return GatewayAnswer.from_json(told)
 
-    async def _finished(self, held: HeldCall, task: "asyncio.Task[GatewayAnswer]") -> None:
+    async def _finished(self, pending: PendingCall, task: "asyncio.Task[GatewayAnswer]") -> None:
         try:
-            await self._finish(held, task)
+            await self._finish(pending, task)
         except ServiceError as error:
             # Storage is unavailable or the session is gone: the client's state is then rejected.
-            extra = {"tool_call_id": held.call_id, "error_code": error.code}
+            extra = {"tool_call_id": pending.call_id, "error_code": error.code}
             logger.warning("cannot store the outcome of a gateway call for its client", extra=extra)
             await asyncio.wait({task})
 
-    async def _finish(self, held: HeldCall, task: "asyncio.Task[GatewayAnswer]") -> None:
+    async def _finish(self, pending: PendingCall, task: "asyncio.Task[GatewayAnswer]") -> None:
         """Store the outcome for the client's next request, or cancel the call once its client has left."""
-        session, cancellation = held.session, _cancellation_id(held)
+        session, cancellation = pending.session, _cancellation_id(pending)
         async with self._wakeups.subscribe(cancellation_topic(cancellation)) as woken:
             while not task.done():
                 waking = asyncio.create_task(woken.wait(_LOOK_S))
                 await asyncio.wait({task, waking}, return_when=asyncio.FIRST_COMPLETED)
                 waking.cancel()
-                if not task.done() and await self._is_taken_back(held, cancellation):
+                if not task.done() and await self._is_taken_back(pending, cancellation):
                     task.cancel()
                     await asyncio.wait({task})
                     await self._notes.remove(session.organization_id, cancellation)
@@ -232,35 +234,35 @@ class HeldCalls:
             extra: JsonObject = {**error.extra}
             told = {"error": {"code": error.code, "kind": error.kind.value, "detail": error.detail, "extra": extra}}
         except Exception:
-            logger.exception("gateway call failed while its client was away", extra={"tool_call_id": held.call_id})
+            logger.exception("gateway call failed while its client was away", extra={"tool_call_id": pending.call_id})
             return
-        await self._leave(held, GatewayNoteKind.OUTCOME, GatewayNoteId(self._ids.new("gwn")), told)
-        self._wakeups.wake(call_topic(held.call_id))
+        await self._leave(pending, GatewayNoteKind.OUTCOME, GatewayNoteId(self._ids.new("gwn")), told)
+        self._wakeups.wake(call_topic(pending.call_id))
 
-    async def _is_taken_back(self, held: HeldCall, cancellation: GatewayNoteId) -> bool:
+    async def _is_taken_back(self, pending: PendingCall, cancellation: GatewayNoteId) -> bool:
         try:
-            note = await self._notes.get(held.session.organization_id, held.session.id, cancellation)
+            note = await self._notes.get(pending.session.organization_id, pending.session.id, cancellation)
         except ServiceError as error:
             if is_storage_away(error):
                 return False  # read again later
             raise
         return note is not None
 
-    async def _cancel(self, held: HeldCall) -> None:
-        cancellation = _cancellation_id(held)
-        await self._leave(held, GatewayNoteKind.CANCELLATION, cancellation, None)
+    async def _cancel(self, pending: PendingCall) -> None:
+        cancellation = _cancellation_id(pending)
+        await self._leave(pending, GatewayNoteKind.CANCELLATION, cancellation, None)
         self._wakeups.wake(cancellation_topic(cancellation))
 
     async def _leave(
-        self, held: HeldCall, kind: GatewayNoteKind, note_id: GatewayNoteId, told: JsonObject | None
+        self, pending: PendingCall, kind: GatewayNoteKind, note_id: GatewayNoteId, told: JsonObject | None
     ) -> None:
         now = self._clock.now()
         note = GatewayNote(
             id=note_id,
-            organization_id=held.session.organization_id,
-            session_id=held.session.id,
+            organization_id=pending.session.organization_id,
+            session_id=pending.session.id,
             kind=kind,
-            call_id=held.call_id,
+            call_id=pending.call_id,
             sealed=None if told is None else self._box.encrypt(json.dumps(told).encode()),
             created_at=now,
             expires_at=now + timedelta(seconds=OUTCOME_KEPT_S),
@@ -272,8 +274,8 @@ def _outcome_in(notes: tuple[GatewayNote, ...]) -> GatewayNote | None:
     return next((note for note in notes if note.kind is GatewayNoteKind.OUTCOME), None)
 
 
-def _cancellation_id(held: HeldCall) -> GatewayNoteId:
-    return GatewayNoteId(derived_id("gwn", held.session.id, held.call_id, "cancelled"))
+def _cancellation_id(pending: PendingCall) -> GatewayNoteId:
+    return GatewayNoteId(derived_id("gwn", pending.session.id, pending.call_id, "cancelled"))
 
 
 def _over() -> ServiceError:

@@ -32,7 +32,7 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Toolbox:
+class GatewayToolset:
     """The tools of a session. Client tools are left out: a gateway client cannot settle them."""
 
     agent: Agent
@@ -105,7 +105,7 @@ class Toolbox:
         return tool.name
 
 
-class GatewayToolbox:
+class GatewayToolsets:
     """Rules:
     - A change of an agent applies to the next request. A disabled agent has no tools.
     - A session of a run has the run's tools; a session of workflow nodes has exactly their tools.
@@ -129,11 +129,11 @@ class GatewayToolbox:
         self._catalog = catalog
         self._agent_tools = agent_tools
         self._narrowings: LruCache[GatewaySessionId, tuple[Allowlist, WiredNodes | None]] = LruCache(_CAPACITY)
-        self._kept: LruCache[GatewaySessionId, Toolbox] = LruCache(_CAPACITY)
+        self._kept: LruCache[GatewaySessionId, GatewayToolset] = LruCache(_CAPACITY)
         self._rows = rows
-        self._settled: LruCache[GatewaySessionId, tuple[int, Toolbox]] = LruCache(_CAPACITY)
+        self._settled: LruCache[GatewaySessionId, tuple[int, GatewayToolset]] = LruCache(_CAPACITY)
 
-    async def of(self, session: GatewaySession) -> Toolbox:
+    async def of(self, session: GatewaySession) -> GatewayToolset:
         """Raises FORBIDDEN `agent_disabled`, NOT_FOUND `agent_not_found`."""
         rows = self._rows()
         settled = self._settled.get(session.id)
@@ -150,7 +150,7 @@ class GatewayToolbox:
         agent = await self._agents.get(session.organization_id, session.agent_id)
         return CanaryGuard({}) if agent is None else _guard(agent, session)
 
-    async def _made(self, session: GatewaySession) -> Toolbox:
+    async def _made(self, session: GatewaySession) -> GatewayToolset:
         agent = await self._agents.get(session.organization_id, session.agent_id)
         if agent is None:
             raise _closed("agent_not_found", "The agent of this session was deleted.")
@@ -168,7 +168,7 @@ class GatewayToolbox:
         organization = await self._organizations.get(session.organization_id)
         kept = self._kept.get(session.id)
         if kept is None or kept.toolset is not toolset or kept.agent != agent or kept.organization != organization:
-            kept = Toolbox(
+            kept = GatewayToolset(
                 agent=agent,
                 organization=organization,
                 toolset=toolset,

@@ -18,7 +18,7 @@ _KIND = ClientRequestKind.ELICITATION
 _NOTHING_TO_FILL_IN: JsonObject = {"type": "object", "properties": {}}
 
 
-class TellOfApproval:
+class NotifyOfApproval:
     """Rules:
     - The form names the approval and decides nothing: the holder of a session token, perhaps a
       program, has no right to approve by it.
@@ -32,7 +32,7 @@ class TellOfApproval:
         self._approvals = approvals
         self._wakeups = wakeups
 
-    def can_tell(self, client: AskableClient | None) -> bool:
+    def can_notify(self, client: AskableClient | None) -> bool:
         """Whether the client supports forms and can be asked while its call waits."""
         able = None if client is None or client.ask is None else client.capabilities.get(_KIND.capability)
         return isinstance(able, dict) and ("form" in able or "url" not in able)
@@ -59,8 +59,8 @@ class TellOfApproval:
         try:
             await asyncio.wait({asking, ending}, return_when=asyncio.FIRST_COMPLETED)
             if asking.done() and asking.result():
-                patience_s = self._asking.patience.answer_s
-                await asyncio.wait({ending, leaving}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+                answer_s = self._asking.limits.answer_s
+                await asyncio.wait({ending, leaving}, timeout=answer_s, return_when=asyncio.FIRST_COMPLETED)
             if ending.done():
                 await ending  # raises if reading failed
             return ending.done()

@@ -10,7 +10,7 @@ import pytest
 from application.approvals.decide_approval import DecideApprovalCommand
 from application.approvals.ports import TIMERS_TOPIC, ApprovalFilter
 from application.gateway.calls.call_command import CallGatewayToolCommand
-from application.gateway.calls.clear_call import Holds
+from application.gateway.calls.clear_call import ApprovalWaits
 from application.gateway.sessions.open_session import OpenGatewaySessionCommand
 from application.gateway.sessions.revoke_session import RevokeGatewaySessionCommand
 from domain.identity.api_key import Principal
@@ -42,7 +42,7 @@ async def test_a_held_call_is_answered_when_its_approval_ends(
         container = a_service_container(
             tables,
             connections=InMemoryMcpConnections({"files": files}),
-            gateway_holds=Holds(resumable_s=600.0, last_s=600.0),
+            approval_waits=ApprovalWaits(resumable_s=600.0, last_s=600.0),
         )
         stores = stores_of(container)
         await stores.servers.add(a_server(), an_audit_event(201))
@@ -79,7 +79,7 @@ async def test_people_are_asked_for_no_more_calls_at_one_time_than_a_session_may
         container = a_service_container(
             tables,
             connections=InMemoryMcpConnections({"files": files}),
-            gateway_holds=Holds(resumable_s=0.0, last_s=0.0, most_waiting=2),
+            approval_waits=ApprovalWaits(resumable_s=0.0, last_s=0.0, most_waiting=2),
         )
         stores = stores_of(container)
         await stores.servers.add(a_server(), an_audit_event(201))
