@@ -43,6 +43,10 @@ class StepClock:
         """Seconds since the clock's start; reading it takes no time."""
         return (self._next - self._start).total_seconds()
 
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self._next += timedelta(seconds=seconds)
+
 
 class SequentialIds:
     """Identifiers in counting order: `run_00000000000000000000000001`, and so on over all prefixes."""

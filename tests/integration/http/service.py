@@ -44,6 +44,7 @@ from tests.contract.stores import Stores
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from tests.doubles.secrets import InMemorySecretVault
 from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import StepClock
 from tests.integration.http.tables import InMemoryTables, Tables
 
 NO_WAIT = ApprovalWaits(resumable_s=0.0, last_s=0.0)
@@ -166,6 +167,7 @@ class Service:
     worker: ObedientWorker
     connections: InMemoryMcpConnections
     readiness: ReadyUnless
+    clock: StepClock
 
     @property
     def wakeups(self) -> InProcessWakeups:
@@ -232,8 +234,9 @@ class House:
         """A service with two organizations: ORG with a key of each role, OTHER_ORG with an admin key."""
         files = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))}, stderr="started\n")
         vars(self._connections).update(vars(InMemoryMcpConnections({"files": files})))
-        worker = self._container.run_queue()
+        worker, clock = self._container.run_queue(), self._container.clock()
         assert isinstance(worker, ObedientWorker)
+        assert isinstance(clock, StepClock)
         worker.act = Act.FINISH
         worker.submitted.clear()
         self._vault.stale = STALE
@@ -249,6 +252,7 @@ class House:
                 worker=worker,
                 connections=self._connections,
                 readiness=self._readiness,
+                clock=clock,
             )
 
 

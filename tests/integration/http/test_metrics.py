@@ -3,6 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from infrastructure.metrics.page import FRESH_S
 from tests.builders import ORG
 from tests.composition import MODEL, the_settings
 from tests.integration.http.service import Act, House, Service
@@ -24,6 +25,7 @@ async def test_the_page_shows_requests_and_what_is_not_over_and_names_no_organiz
     service.worker.act = Act.REST
     await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
     run = (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hello"})).json()
+    service.clock.advance(FRESH_S)
     answer = await service.call("GET", "/metrics", token=None)
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/plain; version=")

@@ -76,7 +76,7 @@ async def test_health_checks_and_requests_that_succeed_are_silent_at_info_and_on
 
 @pytest.mark.requirement("G2")
 async def test_a_fault_of_ours_is_one_line_with_ids_reference_and_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def broken(self: ListAgents, command: object) -> None:
+    async def broken(self: ListAgents, *_: object, **__: object) -> None:
         raise RuntimeError("no such luck")
 
     monkeypatch.setattr(ListAgents, "execute", broken)

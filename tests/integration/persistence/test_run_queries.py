@@ -72,7 +72,7 @@ async def test_neither_the_sweep_nor_the_queue_of_a_thread_scans_the_runs(
         asked = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", tuple(seen[statement]))
         return [row[3] for row in asked]
 
-    assert len([statement for statement in seen if "lease_expires_at" in statement]) == 1
+    assert len([statement for statement in seen if "run.lease_expires_at <=" in statement]) == 1
     assert len([statement for statement in seen if "row_number()" in statement]) == 1
     assert len([statement for statement in seen if "run.thread_id = ?" in statement]) == 3
     for statement in seen:
