@@ -1,8 +1,6 @@
-"""The one place where the house is put together: every adapter and use case, from the settings.
-
-Its slices are in `infrastructure.containers`, one file each; here they become one. Providers are synchronous and build
-without I/O; what must be opened and closed is entered in lifecycle.py. Heavy adapters are imported when they are first built.
-"""
+"""Dependency-injection container: every adapter and use case, built from the settings. Its
+slices are in `infrastructure.containers`. Providers are synchronous and without I/O;
+lifecycle.py opens and closes adapters. Heavy adapters are imported on first use."""
 
 from infrastructure.containers.agents import Agents
 from infrastructure.containers.approvals import Approvals
@@ -38,4 +36,5 @@ class Container(
     Workflows,
     Upkeep,
 ):
-    """Give it `settings`; ask it for use cases, each by its name. A slice takes from those above it only."""
+    """Built from `settings`; provides every use case by name. A slice depends only on those
+    above it."""

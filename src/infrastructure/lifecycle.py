@@ -1,7 +1,5 @@
-"""Opens and closes the system in order, in one task: whoever enters a context here also leaves it.
-
-Above: the service, the worker and the CLI. Below: every adapter that must be opened.
-"""
+"""Opens and closes the system in order, in one task that enters and leaves every context. Above:
+the service, the worker and the CLI. Below: every adapter that must be opened."""
 
 import asyncio
 import logging
@@ -24,11 +22,12 @@ from infrastructure.runtime.logs import configure_logging
 logger = logging.getLogger(__name__)
 
 _LAST_SEAL_S = 5.0
-"""How long the audit seal of the last entries may take when a process stops."""
+"""Timeout for sealing the last audit entries when a process stops."""
 
 
 def configure_logs(container: Container, *, only_trouble: bool = False) -> None:
-    """Make this process log as its settings say, without secrets; with `only_trouble`, warnings and errors alone."""
+    """Configure logging from the settings, with redaction; `only_trouble` logs warnings and
+    errors only."""
     settings = container.settings()
     level = settings.log_level
     if only_trouble and level in {"debug", "info"}:
@@ -38,9 +37,10 @@ def configure_logs(container: Container, *, only_trouble: bool = False) -> None:
 
 @asynccontextmanager
 async def open_service(container: Container) -> AsyncIterator[None]:
-    """The system of a service, without the execution of runs (`interfaces.worker.execution`): HOME owned, schema current,
-    maintenance running. Raises ServiceError when it cannot start (`home_in_use`, `storage_unavailable`, …)."""
-    # Whatever is made in HOME from here on, by whichever library, is its owner's alone.
+    """The system of a service, without executing runs (`interfaces.worker.execution`). It owns
+    HOME, upgrades the schema and starts maintenance. Raises ServiceError `home_in_use`,
+    `storage_unavailable`, …."""
+    # From here on, files created in HOME by any library are readable by the owner only.
     os.umask(0o077)
     async with AsyncExitStack() as stack:
         stack.enter_context(container.home().owned())
@@ -73,8 +73,8 @@ async def open_service(container: Container) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def open_worker(container: Container) -> AsyncIterator[None]:
-    """The system of a process beside the service: only what executing runs needs. HOME may belong to a service; nothing is
-    written there. Raises INVALID `worker_needs_postgresql`, and like `open_service`."""
+    """The system of a worker process: only what executing runs requires; HOME is never written.
+    Raises INVALID `worker_needs_postgresql`, and the errors of `open_service`."""
     if container.settings().postgres_url is None:
         raise invalid(
             "worker_needs_postgresql",
@@ -94,7 +94,8 @@ async def open_worker(container: Container) -> AsyncIterator[None]:
 
 
 def upgrade_database(container: Container) -> bool:
-    """Bring the database to this version's schema; False if it was there. Raises ServiceError."""
+    """Upgrade the database to this version's schema; False if it was current. Raises
+    ServiceError."""
     os.umask(0o077)
     if container.settings().postgres_url is not None:
         return container.upgrade_schema()
@@ -103,8 +104,8 @@ def upgrade_database(container: Container) -> bool:
 
 
 def back_up_database(container: Container, target: Path) -> int:
-    """Copy the SQLite database to a file, whether or not a service runs on it; its size in bytes. Raises ServiceError, `backup_needs_sqlite`
-    for PostgreSQL, whose own tools do that."""
+    """Copy the SQLite database to a file, even while a service uses it; returns its size in
+    bytes. Raises ServiceError, `backup_needs_sqlite` for PostgreSQL."""
     if container.settings().postgres_url is not None:
         raise invalid(
             "backup_needs_sqlite",
@@ -114,7 +115,7 @@ def back_up_database(container: Container, target: Path) -> int:
 
 
 async def _open_storage(container: Container, stack: AsyncExitStack) -> None:
-    """The database at this version's schema, and the wake-ups of those who share it."""
+    """Upgrade the schema and start notifications between processes."""
     await asyncio.to_thread(container.upgrade_schema)
     database = container.database()
     await database.start()
@@ -125,7 +126,7 @@ async def _open_storage(container: Container, stack: AsyncExitStack) -> None:
 
 
 def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
-    """What runs use; all of it is opened when it is first needed."""
+    """Register what runs open lazily for closing."""
     stack.push_async_callback(container.tracer().close)
     stack.push_async_callback(container.webhook_sender().close)
     stack.push_async_callback(container.lazy_providers().close)
@@ -144,7 +145,7 @@ def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
 
 @asynccontextmanager
 async def _sealing(container: Container) -> AsyncIterator[None]:
-    """Entries of the audit trail come under seals, those of the last steps too."""
+    """Seal audit entries periodically, and once more at shutdown."""
     seal_audit = container.seal_audit()
     task = asyncio.create_task(seal_audit.keep(), name="audit-seals")
     try:
@@ -157,7 +158,7 @@ async def _sealing(container: Container) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _reporting(container: Container) -> AsyncIterator[None]:
-    """Other processes on the database, if there may be any, know how MCP servers stand here."""
+    """Report the state of MCP servers to other processes on the database, if any."""
     reporter = container.state_reporter()
     if reporter is None:
         yield
@@ -171,7 +172,7 @@ async def _reporting(container: Container) -> AsyncIterator[None]:
 
 
 async def _sweep(container: Container) -> None:
-    """Let go of what has outlived its time; of the audit trail that is what has its seal."""
+    """Delete expired data periodically; of the audit trail only sealed entries."""
     await container.seal_audit().caught_up()
     await every(
         sweep.SWEEP_EVERY_S,
@@ -187,13 +188,13 @@ def _periodic(seconds: float, step: Callable[[], Awaitable[object]], *, task: st
 
 
 async def _warm(container: Container) -> None:
-    """Load what the first runs will need, after the service is ready."""
+    """Load what the first runs need, after the service is ready."""
     try:
-        # The MCP SDK takes tens of megabytes, which a service without servers need not hold.
+        # The MCP SDK takes tens of megabytes; a service without servers does not need it.
         if not await container.servers().is_empty():
             await container.connections().warm()
         if any(provider.api_key is not None for provider in container.model_providers()):
             await container.lazy_providers().warm()
             await container.prices().warm()
     except Exception:
-        logger.exception("warming up failed; what is missing is loaded when it is needed")
+        logger.exception("warm-up failed; missing parts are loaded on first use")

@@ -1,1 +1,1 @@
-"""Ways in: HTTP, gateway, command line and worker; each only calls use cases."""
+"""Inbound adapters: HTTP, gateway, command line and worker. Each only calls use cases."""

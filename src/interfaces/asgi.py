@@ -24,10 +24,9 @@ HEARTBEAT_S = 15.0
 def create_app(
     container: Container, *, heartbeat_s: float = HEARTBEAT_S, stream_limits: StreamLimits | None = None
 ) -> Litestar:
-    """The application over the container's use cases. The caller starts and stops what they need.
-
-    `heartbeat_s` is the silence after which a stream sends a comment; `stream_limits` are those of the gateway's streams.
-    """
+    """The application over the container's use cases. The caller starts and stops what they
+    need. After `heartbeat_s` of silence a stream sends a comment; `stream_limits` bound the
+    gateway's streams."""
     frames = EventFrames()
     app = create_api(container, frames=frames, heartbeat_s=heartbeat_s)
     api = with_console(app.asgi_handler, container, frames=frames, heartbeat_s=heartbeat_s)

@@ -1,4 +1,4 @@
-"""YAML and JSON as people write definitions in: read without surprises, and written to be edited."""
+"""YAML and JSON definitions: parsing without YAML's surprises, and writing for editors."""
 
 import json
 import re
@@ -11,24 +11,27 @@ from domain.json_value import JsonObject
 from interfaces.json_bounds import MAX_VALUES, has_too_many_values
 
 MAX_YAML = 256 * 1024
-"""Characters: reading YAML takes a hundred times as long as JSON."""
+"""Most characters of a YAML text: parsing takes a hundred times as long as JSON."""
 
 
 _ODD = re.compile(r"[^\n\x20-\x7e\xa0-\u2027\u202a-\ufefe\uff00-\U0010ffff]")
 
 
 class DefinitionTextError(Exception):
-    """The text cannot be read; the message is a sentence without its subject: `is not valid YAML: line 2 …`."""
+    """The text is invalid. The message is a sentence without its subject: `is not valid YAML:
+    line 2 …`."""
 
 
 def read_definition(text: str, *, is_json: bool, texts: Collection[str] = (), aliases: bool = True) -> object:
-    """The JSON value that the text is. Under the keys `texts` YAML's bare `true`, `no`, `on` and the like are what they
-    say, and not truth values. Without `aliases` none may be used: few words of them make a lot of data.
-    Raises DefinitionTextError, for bad syntax with the place."""
+    """The JSON value of the text.
+    - Under the keys `texts`, YAML's bare `true`, `no`, `on` and the like are strings.
+    - Without `aliases`, aliases are rejected: a few of them can expand to a lot of data.
+    - Raises DefinitionTextError, with the position of a syntax error.
+    """
     if is_json and has_too_many_values(text.encode(errors="replace")):
         raise DefinitionTextError(f"has more than {MAX_VALUES} values.")
     try:
-        # JSON is YAML, but a parser of its own gives better messages.
+        # JSON is YAML, but the JSON parser gives better messages.
         document = json.loads(text) if is_json else yaml.load(text, _loader(texts, aliases=aliases))  # noqa: S506
         # YAML also has dates and sets.
         return json.loads(json.dumps(document, allow_nan=False, ensure_ascii=False).encode())
@@ -38,11 +41,11 @@ def read_definition(text: str, *, is_json: bool, texts: Collection[str] = (), al
         place = f"line {exc.problem_mark.line + 1}, column {exc.problem_mark.column + 1}: " if exc.problem_mark else ""
         raise DefinitionTextError(f"is not valid YAML: {place}{exc.problem}.") from exc
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as exc:
-        raise DefinitionTextError("holds something that is not plain data.") from exc
+        raise DefinitionTextError("contains something other than plain data.") from exc
 
 
 def written(document: JsonObject) -> str:
-    """As YAML, in the order in which it comes."""
+    """YAML with keys in their given order."""
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
@@ -57,21 +60,21 @@ def _loader(texts: Collection[str], *, aliases: bool) -> type[yaml.SafeLoader]:
         def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
             if not aliases and self.check_event(yaml.AliasEvent):
                 mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-                raise yaml.MarkedYAMLError(problem="aliases are not taken", problem_mark=mark)
+                raise yaml.MarkedYAMLError(problem="aliases are not allowed", problem_mark=mark)
             return super().compose_node(parent, index)
 
     return Loader
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as blocks, and no aliases."""
+    """Writes multi-line strings as blocks, without aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    """What YAML folds or takes for the end of a line is escaped."""
+    """Characters that YAML folds or treats as line ends are escaped."""
     style = '"' if _ODD.search(text) else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 

@@ -4,6 +4,6 @@ from litestar.types import Receive
 
 
 async def client_left(receive: Receive) -> None:
-    """Returns when the client has gone. For a request whose body has been read, if it has one."""
+    """Return when the client has disconnected. The request body must have been read."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""uvicorn on a port, for the service and for a worker's health and metrics: its socket, signals and order of shutdown."""
+"""Runs uvicorn on a port for the service and for workers: socket, signals, order of shutdown."""
 
 import asyncio
 import logging
@@ -18,12 +18,13 @@ from interfaces.inbound import IDLE_S, Inbound, InboundLimits
 logger = logging.getLogger(__name__)
 
 CLOSE_CONNECTIONS_S = 2
-"""How long open connections (streams, waits) are given when the service stops."""
+"""Grace period of open connections (streams, waits) when the service stops."""
 
 
 @contextmanager
 def listening(host: str, port: int, *, change: str) -> Iterator[socket.socket]:
-    """A socket to answer on. Raises UNAVAILABLE `address_unusable`, which says what to `change`."""
+    """A listening socket. Raises UNAVAILABLE `address_unusable`, whose message names what to
+    `change`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family, backlog=2048)
@@ -38,7 +39,8 @@ def listening(host: str, port: int, *, change: str) -> Iterator[socket.socket]:
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn inside our own lifecycle: our signals, our shutdown order. `on_stop` ends streams that would be waited for."""
+    """uvicorn with our signal handling and shutdown order. `on_stop` ends streams before the
+    wait."""
 
     def __init__(
         self, app: Litestar, *, limits: InboundLimits | None = None, on_stop: Callable[[], None] = lambda: None
@@ -55,7 +57,7 @@ class HttpServer(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                proxy_headers=False,  # nothing here asks for a client's address
+                proxy_headers=False,  # no code reads a client's address
                 timeout_graceful_shutdown=CLOSE_CONNECTIONS_S,
                 timeout_keep_alive=IDLE_S,
             )
@@ -68,13 +70,13 @@ class HttpServer(uvicorn.Server):
 
     @contextmanager
     def stopped_by_signals(self) -> Iterator[None]:
-        """While inside, SIGTERM or SIGINT ends `serve`, also one that has not begun; a second one stops without waiting for
-        connections."""
+        """Within this context SIGTERM or SIGINT ends `serve`, even before it starts. A second
+        signal stops without waiting for connections."""
         loop = asyncio.get_running_loop()
 
         def stop() -> None:
             if not self.should_exit:
-                logger.info("stopping: runs in progress may finish the step in hand; a second signal stops at once")
+                logger.info("stopping; runs in progress may finish their current step; a second signal stops at once")
             self.force_exit = self.should_exit
             self.should_exit = True
             self._on_stop()

@@ -1,8 +1,7 @@
-"""Bounds on what clients send before their requests are known: size of heads, time for heads and bodies, connections.
-
-Between the socket and uvicorn, which with httptools bounds none of these (ADR 0034). A second parser of the same library counts
-what arrives and passes it on unchanged; uvicorn's protocol is wrapped by its public interface only.
-"""
+"""Bounds on inbound requests before parsing: size of heads, time for heads and bodies,
+connections. It works between the socket and uvicorn, which with httptools has no such bounds
+(ADR 0034). A second parser of the same library counts the bytes and passes them on unchanged,
+through uvicorn's public interface."""
 
 import asyncio
 import logging
@@ -22,22 +21,23 @@ from interfaces.request_reading import MAX_HEAD_BYTES, MAX_HEADER_LINES, Phase, 
 logger = logging.getLogger(__name__)
 
 IDLE_S = 75
-"""How long an unused connection stays open: longer than clients and load balancers keep theirs (60 s is usual), so that they close
-it. A connection closed here may carry a request by then, and its sender cannot know whether it was carried out."""
-_MIN_BYTES_PER_S = 4 * 1024  # a body that is slower than this runs out of time
+"""Idle time before a connection is closed: longer than that of clients and load balancers (usually
+60 s), so that they close first. Closing here could drop a request with an unknown outcome."""
+_MIN_BYTES_PER_S = 4 * 1024  # a slower body times out
 _DRAINED_BYTES = 64 * 1024  # the rest of a body that is read and discarded, so that the connection can be used again
 _LINGER_BYTES, _LINGER_S = (
     16 * 1024 * 1024,
     1.0,
-)  # what is discarded of a refused body: closed at once, the answer could be lost
+)  # bytes of a refused body that are read first: closing at once could lose the response
 _AT_ONCE, _PAUSE_S = 100, 0.005
 _SCOPE_KEY = "dragoman_connection"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboundLimits:
-    """`shared` are networks of addresses that many clients have, as that of a reverse proxy: `per_address` is not for them.
-    `timeout_s` is for a head, and for a body beside what it takes at 4 KiB a second."""
+    """- `per_address` does not apply to the networks in `shared`, such as a reverse proxy's.
+    - `timeout_s` applies to a head, and to a body in addition to its time at 4 KiB a second.
+    """
 
     connections: int = 4_096
     per_address: int = 1_024
@@ -47,7 +47,7 @@ class InboundLimits:
 
 
 class Inbound:
-    """The connections of one server. `protocol` is uvicorn's `http`; the instance is the ASGI application around `app`."""
+    """The connections of one server. `protocol` is uvicorn's `http`; the instance wraps `app`."""
 
     def __init__(self, app: ASGIApp, limits: InboundLimits) -> None:
         self.limits = limits
@@ -58,11 +58,11 @@ class Inbound:
         self._timer: asyncio.TimerHandle | None = None
 
     def protocol(self, *, app_state: dict[str, Any], **given: Any) -> asyncio.Protocol:
-        """The protocol of a new connection; arguments are those that uvicorn passes to its own."""
+        """The protocol of a new connection; arguments are those of uvicorn's protocol."""
         return _Connection(self, lambda state: HttpToolsProtocol(app_state={**app_state, **state}, **given))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; a connection is closed after an answer that leaves much of its request unread."""
+        """Serve a request, and close the connection if much of the request remains unread."""
         connection = cast("_Connection | None", scope.get("state", {}).get(_SCOPE_KEY))
         if connection is None:
             await self._app(scope, receive, send)
@@ -76,7 +76,7 @@ class Inbound:
             connection.answered += 1
 
     def admit(self, connection: "_Connection", peer: str) -> bool:
-        """Whether there is a place for one more connection, which it then has until `release`."""
+        """Whether one more connection is allowed. It occupies a slot until `release`."""
         address, is_shared = self.counted(peer)
         if len(self._open) >= self.limits.connections or (
             not is_shared and self._by_address[address] >= self.limits.per_address
@@ -91,21 +91,20 @@ class Inbound:
         return True
 
     def release(self, connection: "_Connection") -> None:
-        """The connection has ended."""
         self._open.discard(connection)
         self._by_address[connection.address] -= 1
         if not self._by_address[connection.address]:
             del self._by_address[connection.address]
 
     def _sweep(self) -> None:
-        """One look at all connections, instead of timers for each request."""
+        """One check of all connections, instead of a timer per request."""
         if self._refused:
             logger.warning("connections refused: too many are open", extra={"count": self._refused})
             self._refused = 0
         self._look_at(list(self._open))
 
     def _look_at(self, left: "list[_Connection]") -> None:
-        """Some at a time: closing thousands holds the event loop."""
+        """In batches: closing thousands at once blocks the event loop."""
         loop = asyncio.get_running_loop()
         for connection in left[-_AT_ONCE:]:
             connection.look(loop.time())
@@ -116,7 +115,8 @@ class Inbound:
             self._timer = loop.call_later(self.limits.look_every_s, self._sweep) if self._open else None
 
     def counted(self, peer: str) -> tuple[str, bool]:
-        """What is counted for a peer, and whether many clients share it. Of IPv6 it is the network that one client has."""
+        """The counted address of a peer, and whether many clients share it. For IPv6 it is the
+        network of one client."""
         try:
             address = ip_address(peer)
         except ValueError:
@@ -130,7 +130,8 @@ class Inbound:
 
 
 class _Connection(asyncio.Protocol):
-    """A client's connection, with uvicorn's protocol behind it. `begun` and `answered` count requests that the application has."""
+    """A client's connection with uvicorn's protocol behind it. `begun` and `answered` count
+    requests."""
 
     def __init__(self, inbound: Inbound, make: Callable[[dict[str, Any]], HttpToolsProtocol]) -> None:
         self.reading = RequestReading()
@@ -146,7 +147,6 @@ class _Connection(asyncio.Protocol):
         self._since = asyncio.get_running_loop().time()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client has connected."""
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         if not self._inbound.admit(self, str(peer[0]) if peer else ""):
@@ -164,7 +164,7 @@ class _Connection(asyncio.Protocol):
         )
 
     def data_received(self, data: bytes) -> None:
-        """Count, and pass on."""
+        """Count the bytes and pass them on."""
         if self._is_closing or self._inner is None or self._parser is None:
             self._discard(len(data))
             return
@@ -172,7 +172,7 @@ class _Connection(asyncio.Protocol):
         try:
             self.reading.feed(self._parser, data)
         except httptools.HttpParserUpgrade:
-            pass  # uvicorn goes on in HTTP/1.1
+            pass  # uvicorn continues in HTTP/1.1
         except httptools.HttpParserError:
             self._inner.data_received(data)  # answers 400
             self._close()
@@ -190,17 +190,14 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     def pause_writing(self) -> None:
-        """The client reads too slowly."""
         if self._inner is not None:
             self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """The client has read."""
         if self._inner is not None:
             self._inner.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended."""
         self._is_closing = True
         if self._parser is not None:
             self._inbound.release(self)
@@ -208,7 +205,7 @@ class _Connection(asyncio.Protocol):
         self._parser = None
 
     def look(self, now: float) -> None:
-        """Close the connection if its client is late."""
+        """Close the connection if its client exceeds a timeout."""
         reading, mark = self.reading, (self.reading.begun, self.reading.phase, self.answered)
         is_waiting_for_us = reading.phase is Phase.BODY and not self._transport.is_reading()
         if mark != self._mark or is_waiting_for_us or self._is_closing:
@@ -227,12 +224,13 @@ class _Connection(asyncio.Protocol):
 
     @property
     def _idle_limit_s(self) -> float:
-        """How long nothing may come: less before the first request, and after bytes that belong to none."""
+        """The idle limit: shorter before the first request, and after bytes that belong to no
+        request."""
         is_used = self.reading.begun and not self.reading.loose
         return IDLE_S if is_used else self._inbound.limits.timeout_s
 
     def closing_send(self, number: int, scope: Scope, send: Send) -> Send:
-        """`send` for a request that has not arrived completely when its answer may begin."""
+        """`send` for a request whose body may still be arriving when its response starts."""
 
         async def closing(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -245,7 +243,8 @@ class _Connection(asyncio.Protocol):
         return closing
 
     def _refuse(self, status: int, code: str, detail: str, *, is_answerable: bool, discard: bool = False) -> None:
-        """Close the connection, with an answer where that is not taken for the answer to another request."""
+        """Close the connection, with a response unless it could be taken for that to another
+        request."""
         if is_answerable:
             self._transport.write(_answer(status, code, detail))
         self._close(discard=discard)
@@ -279,7 +278,7 @@ class _ClosedBy:
 
 
 def _leaves_much(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether the rest of a body is not worth reading, or may never come."""
+    """Whether the rest of a body is too large to read, or may never arrive."""
     length = b""
     for name, value in headers:
         if name in (b"expect", b"transfer-encoding"):

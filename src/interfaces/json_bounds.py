@@ -1,31 +1,29 @@
-"""Bounds on JSON that clients send, whichever route takes it: how many values it has, and how deep they are nested.
-
-Bytes alone do not bound the work: ten megabytes can be five million values, each of which is decoded, validated and looked at.
-"""
+"""Bounds on JSON from clients: number of values and depth of nesting. A byte limit is not
+enough: ten megabytes can hold five million values."""
 
 from domain.json_value import JsonValue
 
 MAX_VALUES = 100_000
-"""Numbers, texts, lists, objects and so on, in one body. Names of fields are not counted."""
+"""Most values in one body. Names of fields are not counted."""
 MAX_DEPTH = 128
 
 
 def has_too_many_values(body: bytes) -> bool:
-    """Whether JSON has more than MAX_VALUES values. Nothing is decoded for it; all passes over the bytes are in C."""
+    """Whether JSON has more than MAX_VALUES values. It counts bytes in C, without decoding."""
     if len(body) <= MAX_VALUES:
         return False
     plain = body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
-    if plain.count(b'"') > 4 * MAX_VALUES:  # two for a text, two for its name
+    if plain.count(b'"') > 4 * MAX_VALUES:  # two for a string, two for its name
         return True
     outside = b'"'.join(plain.split(b'"')[::2])
-    # Each value but the first is behind a comma, or the first of its list or object.
+    # Each value except the first follows a comma, or is the first of its list or object.
     empty = outside.count(b"[]") + outside.count(b"{}")
     return outside.count(b",") + outside.count(b"[") + outside.count(b"{") - empty >= MAX_VALUES
 
 
 def is_too_deep(body: bytes, value: JsonValue) -> bool:
-    """Whether the value that a body decodes to is nested deeper than MAX_DEPTH."""
-    # Few bodies have as many brackets as it takes.
+    """Whether the decoded value is nested deeper than MAX_DEPTH."""
+    # Few bodies have that many brackets.
     if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
         return False
     level: list[JsonValue] = [value]

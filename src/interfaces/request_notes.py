@@ -1,4 +1,4 @@
-"""What a request's handlers know that its log line should say. The notes travel in the ASGI scope's state."""
+"""Facts that handlers record for the log line of a request, in the state of the ASGI scope."""
 
 import re
 from dataclasses import dataclass
@@ -16,10 +16,9 @@ _LOGGED_PARAMETERS = {"run_id": "run_id", "thread_id": "thread_id", "workflow_ru
 
 @dataclass(slots=True)
 class RequestNotes:
-    """Notes on one request.
-
-    `refusal` is the code of the expected failure that the answer tells, `refused_by` its kind. `lasts_on_purpose`: a wait or a
-    stream, which no duration makes slow. `is_logged`: another line already reports the failure, with the request's ids.
+    """- `refusal` is the code of an expected failure, `refused_by` its kind.
+    - `lasts_on_purpose` marks waits and streams, which are never slow.
+    - `is_logged`: another line already reports the failure, with the request's ids.
     """
 
     request_id: str
@@ -31,24 +30,23 @@ class RequestNotes:
     is_logged: bool = False
 
     def refused(self, error: ServiceError) -> None:
-        """The answer tells of this failure."""
+        """Record the failure that the response reports."""
         self.refusal = error.code
         self.refused_by = error.kind
 
 
 def put_notes(scope: Scope, notes: RequestNotes) -> None:
-    """Attach the notes to a request."""
     scope["state"] = {**scope.get("state", {}), _KEY: notes}
 
 
 def notes_of(scope: Scope) -> RequestNotes:
-    """The notes of a request; unattached ones where requests are not logged."""
+    """The notes of a request; unattached notes where requests are not logged."""
     found = scope.get("state", {}).get(_KEY)
     return found if isinstance(found, RequestNotes) else RequestNotes(request_id="")
 
 
 def request_fields(scope: Scope) -> dict[str, object]:
-    """What a line says of a request: its ids as far as they are known, method and path template, and what its notes say."""
+    """Fields of a log line: known ids, method, path template, and the notes."""
     notes = notes_of(scope)
     principal = scope.get("auth")
     fields: dict[str, object] = {
@@ -62,7 +60,7 @@ def request_fields(scope: Scope) -> dict[str, object]:
     if isinstance(principal, Principal):
         fields |= {"organization_id": principal.organization_id, "key_id": principal.key_id}
     for name, value in scope.get("path_params", {}).items():
-        # What does not look like an id may be anything, a secret too.
+        # Text that does not look like an id may be a secret.
         if name in _LOGGED_PARAMETERS and _ID.fullmatch(str(value)):
             fields[_LOGGED_PARAMETERS[name]] = str(value)
     return {name: value for name, value in fields.items() if value}

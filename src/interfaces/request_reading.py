@@ -1,4 +1,5 @@
-"""What llhttp reports of the requests on a connection, counted: where one begins and ends, and how large its head is."""
+"""Counts llhttp's events on a connection: where requests begin and end, and the size of their
+heads."""
 
 from enum import Enum
 
@@ -8,7 +9,7 @@ MAX_HEAD_BYTES, MAX_HEADER_LINES = 32 * 1024, 100
 
 
 class Phase(Enum):
-    """What the next byte of a connection belongs to."""
+    """The part of a request that the next byte belongs to."""
 
     BETWEEN = "between"
     HEAD = "head"
@@ -16,10 +17,11 @@ class Phase(Enum):
 
 
 class RequestReading:
-    """Counts of a connection: requests that have `begun`, whose head is complete (`headed`), and that are `completed`.
-
-    `body`: bytes of the present request's body, which may be reset. `loose`: bytes of something incomplete, such as a header
-    line, which the parser holds. `is_too_large`: a head, with the trailers of its request, went past what it may have."""
+    """Counts of requests: `begun`, with a complete head (`headed`), and `completed`.
+    - `body`: bytes of the current request's body, resettable.
+    - `loose`: bytes of an incomplete token that the parser holds, such as a header line.
+    - `is_too_large`: a head, with its trailers, exceeded its bounds.
+    """
 
     def __init__(self) -> None:
         self.phase = Phase.BETWEEN
@@ -30,7 +32,7 @@ class RequestReading:
         self._events = 0
 
     def feed(self, parser: httptools.HttpRequestParser, data: bytes) -> None:
-        """Let the parser read. Raises what it raises."""
+        """Parse the data. Raises the parser's errors."""
         events = self._events
         parser.feed_data(data)
         if self._events == events:
@@ -40,47 +42,42 @@ class RequestReading:
         self._check_head()
 
     def on_message_begin(self) -> None:
-        """A request begins."""
         self.phase = Phase.HEAD
         self.begun += 1
         self._events += 1
         self._lines = self._size = self.body = 0
 
     def on_url(self, url: bytes) -> None:
-        """A part of its URL."""
         self._events += 1
         self._size += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header or trailer."""
         self._events += 1
         self._lines += 1
         self._size += len(name) + len(value) + 4
 
     def on_headers_complete(self) -> None:
-        """Its head is complete."""
         self._events += 1
         self._check_head()
         self.headed += 1
         self.phase = Phase.BODY
 
     def on_chunk_header(self) -> None:
-        """A part of a body of unknown length follows."""
+        """A chunk of a body of unknown length follows."""
         self._events += 1
 
     def on_body(self, body: bytes) -> None:
-        """A part of its body."""
         self._events += 1
         self.body += len(body)
 
     def on_message_complete(self) -> None:
-        """The request is complete."""
         self._events += 1
         self.completed += 1
         self.phase = Phase.BETWEEN
         self._check_head()
 
     def _check_head(self) -> None:
-        """Where a head may end, and at the end of what was received; `_size` and `_lines` only grow in between."""
+        """Called where a head may end and after each read; `_size` and `_lines` only grow in
+        between."""
         if self._size > MAX_HEAD_BYTES or self._lines > MAX_HEADER_LINES or self.loose > MAX_HEAD_BYTES:
             self.is_too_large = True

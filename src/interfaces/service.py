@@ -1,4 +1,4 @@
-"""The running service: the HTTP application in front of the system, embedded in a process or listening on a port."""
+"""The running service: the HTTP application, embedded in a process or listening on a port."""
 
 import asyncio
 import gc
@@ -29,7 +29,8 @@ _COLLECT_AFTER = (10_000, 20, 50)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedService:
-    """The system in this process, reached through `app` (ASGI). `api_key` is the admin key of HOME."""
+    """The system in this process, reached through `app` (ASGI). `api_key` is the admin key of
+    HOME."""
 
     app: Litestar
     api_key: str
@@ -37,7 +38,8 @@ class EmbeddedService:
 
 @asynccontextmanager
 async def running(container: Container, *, worker: bool = True) -> AsyncIterator[None]:
-    """A service's system, open; with `worker` it executes runs too. Raises ServiceError when it cannot start."""
+    """The running system, which with `worker` also executes runs. Raises ServiceError if it
+    cannot start."""
     async with open_service(container):
         if not worker:
             yield
@@ -63,13 +65,14 @@ async def embedded(settings: Settings, *, worker: bool = True) -> AsyncIterator[
 
 
 def serve(settings: Settings, *, worker: bool = True) -> int:
-    """Run the service until it is told to stop; returns the exit status. Raises ServiceError when it cannot start."""
+    """Run the service until a signal; returns the exit status. Raises ServiceError if it cannot
+    start."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings, worker=worker))
 
 
 async def _serve(settings: Settings, *, worker: bool) -> int:
-    gc.disable()  # until all is made
+    gc.disable()  # until everything is built
     container = Container(settings=settings)
     configure_logs(container)
     for warning in unknown_variables():
@@ -83,7 +86,7 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
             host, port = listener.getsockname()[:2]
             url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             container.public_address().listening_on(url)
-            # Whoever reads the announcement may send a signal at once: it must find its handler.
+            # A reader of the announcement may send a signal at once: the handler must be installed.
             with server.stopped_by_signals(), container.home().announced(url):
                 _announce(container, url, first_start=first_start)
                 _settle_memory()
@@ -92,12 +95,12 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
 
 
 def inbound_limits(settings: Settings) -> InboundLimits:
-    """The limits that the settings name, with fewer connections where the process may not open as many files."""
+    """The limits from the settings, with fewer connections if the process may open fewer files."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     connections = min(settings.max_connections, files * 3 // 4) if files > 0 else settings.max_connections
     if connections < settings.max_connections:
         logger.warning(
-            "fewer connections than set: the process may open too few files", extra={"connections": connections}
+            "fewer connections than configured; the process may open too few files", extra={"connections": connections}
         )
     return InboundLimits(
         connections=connections,
@@ -108,14 +111,14 @@ def inbound_limits(settings: Settings) -> InboundLimits:
 
 
 def _stop(container: Container) -> None:
-    """Say that no more work is taken, and end what would be waited for."""
+    """Refuse new work and end streams and waits."""
     container.readiness().stop()
     container.subscribers().end()
 
 
 def _settle_memory() -> None:
-    """What the start has made stays: collections need not look at it again and again. They come less often, too, as hardly
-    anything here is freed by them: what calls leave is freed by its count."""
+    """Exempt objects of the start from garbage collection, and collect less often: reference
+    counts free most of what requests allocate."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
@@ -123,7 +126,7 @@ def _settle_memory() -> None:
 
 
 def _announce(container: Container, url: str, *, first_start: bool) -> None:
-    """Tell whoever started us. The first key is shown once, and only to a terminal."""
+    """Print the address. The first key is shown once, and only on a terminal."""
     home = container.home()
     lines = [f"Dragoman is ready on {url}", f"API key: {home.admin_key_path}"]
     key = home.read_admin_key()

@@ -1,1 +1,1 @@
-"""The console: what people see of Dragoman in a browser. Above: nobody. Below: the use cases."""
+"""The console: web pages for people, over the use cases."""

@@ -1,4 +1,4 @@
-"""Puts the console together: an application of its own, as it is loaded only when somebody goes there (entry.py)."""
+"""Assembles the console as a separate application, loaded on first use (entry.py)."""
 
 from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
@@ -46,7 +46,6 @@ from interfaces.http.runs.frames import EventFrames
 
 
 def console_app(container: Container, *, frames: EventFrames, heartbeat_s: float) -> Litestar:
-    """What answers below `/console`."""
     clock = container.clock()
     sessions = ConsoleSessions(
         authenticate=container.authenticate(),
@@ -137,7 +136,7 @@ def console_app(container: Container, *, frames: EventFrames, heartbeat_s: float
 
 
 def console_routes() -> list[HTTPRouteHandler]:
-    """Everything that answers below `/console`."""
+    """All routes below `/console`."""
     return [
         read_asset,
         sign_in_page,

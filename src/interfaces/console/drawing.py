@@ -1,4 +1,5 @@
-"""A workflow as a drawing for pages: outlines, lines and words with their places; colours and fonts are the style's."""
+"""Draws a workflow for pages: outlines, lines and texts with positions. The style sheet sets
+colours and fonts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ SYMBOLS: Mapping[NodeStatus, str] = {
     NodeStatus.SKIPPED: "–",
     NodeStatus.CANCELLED: "■",
 }
-"""Beside the colour and the word: a state is seen without either."""
+"""Symbols of states, in addition to colour and text."""
 _LABEL = 22
 _EDGE_LABEL = 12
 _ARROW = 8
@@ -27,7 +28,7 @@ _ARROW = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnNode:
-    """A node: `outline` is a path around it, `inner` a second one of a tool's."""
+    """A node: `outline` is a path around it, `inner` a second path for tools."""
 
     id: str
     name: str
@@ -43,7 +44,8 @@ class DrawnNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnEdge:
-    """An edge: `path` its line, `head` its arrow, `label` the way out of its source if that has several."""
+    """An edge: the `path` of its line, its arrow `head`, and the `label` of its output handle if
+    the source has several."""
 
     path: str
     head: str
@@ -55,7 +57,7 @@ class DrawnEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """The whole, in pixels."""
+    """The complete drawing, in pixels."""
 
     width: float
     height: float
@@ -64,7 +66,7 @@ class Drawing:
 
 
 def drawing(definition: WorkflowDefinition, statuses: Mapping[str, NodeStatus] | None = None) -> Drawing:
-    """The drawing; with `statuses` of a run's nodes each has its own, absent ones being pending."""
+    """The drawing. With `statuses` each node shows its status; absent nodes are pending."""
     placed = layout(definition)
     return Drawing(
         width=placed.width,
@@ -96,7 +98,7 @@ def _node(
 
 
 def _outline(kind: str, inset: int) -> str:
-    """Around a node whose upper left corner is the origin."""
+    """The outline of a node whose upper left corner is the origin."""
     left, top, right, bottom = inset, inset, NODE_WIDTH - inset, NODE_HEIGHT - inset
     match kind:
         case NodeKind.CONDITION:
@@ -131,7 +133,7 @@ def _edge(line: Line) -> DrawnEdge:
     ended = (*points[:-1], (x - _ARROW, y))
     steps = [f"M{points[0][0]:g},{points[0][1]:g}"]
     for number, (one, other) in enumerate(pairwise(ended)):
-        # Every second step goes straight through a column.
+        # Every second segment passes straight through a column.
         steps.append(f"H{other[0]:g}" if number % 2 else _curve(one, other))
     is_tool = edge.target_handle == TOOLS_HANDLE
     told = "" if is_tool or edge.source_handle in ("", OUTPUT_HANDLE) else edge.source_handle

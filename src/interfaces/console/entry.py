@@ -1,4 +1,4 @@
-"""The way into the console: of all that is below `/console` nothing is loaded before somebody goes there."""
+"""The entry to the console, which loads its code on the first request below `/console`."""
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
@@ -10,14 +10,12 @@ from interfaces.http.runs.frames import EventFrames
 
 
 def with_console(app: ASGIApp, container: Container, *, frames: EventFrames, heartbeat_s: float) -> ASGIApp:
-    """`app`, with the console beside it."""
-
     def load() -> ASGIApp:
         from interfaces.console.app import console_app
 
         return console_app(container, frames=frames, heartbeat_s=heartbeat_s)
 
-    console = Lazy(load)  # made in a thread, so that other requests are answered meanwhile
+    console = Lazy(load)  # built in a thread, so that other requests are served meanwhile
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == ScopeType.HTTP and is_below(scope["path"]):
@@ -29,5 +27,4 @@ def with_console(app: ASGIApp, container: Container, *, frames: EventFrames, hea
 
 
 def is_below(path: str) -> bool:
-    """Whether the console answers there."""
     return path == PATH or path.startswith(f"{PATH}/")

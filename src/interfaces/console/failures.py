@@ -1,4 +1,4 @@
-"""Failures as people at a browser see them: a page, or a message on the page they are on."""
+"""Failures in a browser: a page, or a message on the current page."""
 
 from urllib.parse import quote, urlsplit
 
@@ -19,14 +19,14 @@ FLASH = "#flash"
 
 
 def failure_handlers(pages: Pages) -> ExceptionHandlersMap:
-    """For the console's routes: every exception has a handler."""
+    """Handlers for every exception of the console's routes."""
 
     def shown(request: AnyRequest, status: int, title: str, detail: str, faults: tuple[str, ...] = ()) -> Response[str]:
         asked = ConsoleRequest(request.scope)
         told = {"title": title, "detail": detail, "faults": faults}
         if not asked.htmx:
             return pages.show(asked, "failure.html", told, status=status)
-        # On the page they are on; what they had entered stays.
+        # On the current page, so that entered text stays.
         headers = {HTMXHeaders.RE_TARGET.value: FLASH, HTMXHeaders.RE_SWAP.value: "innerHTML"}
         return pages.show(asked, "parts/flash.html", told, status=status, headers=headers)
 
@@ -40,16 +40,16 @@ def failure_handlers(pages: Pages) -> ExceptionHandlersMap:
         if isinstance(error, NotFoundException):
             return shown(request, 404, "Not found", "There is no such page.")
         if isinstance(error, ValidationException):
-            return shown(request, 422, "Not valid", "Something that was entered, or in the address, is not valid.")
+            return shown(request, 422, "Not valid", "A field or the address is not valid.")
         if error.status_code == HTTP_413_REQUEST_ENTITY_TOO_LARGE:
-            detail = f"What was sent is larger than {MAX_JSON_BYTES // 2**20} MiB, which is all that is taken at once."
+            detail = f"The request is larger than {MAX_JSON_BYTES // 2**20} MiB, the limit of a request."
             return shown(request, error.status_code, "Too large", detail)
-        return shown(request, error.status_code, "Not possible", "The request could not be taken.")
+        return shown(request, error.status_code, "Not possible", "The request could not be processed.")
 
     def unexpected(request: AnyRequest, error: Exception) -> Response[str]:
         reference = unexpected_reference(request, error)
         return shown(
-            request, 500, "Something went wrong", f"It is our fault; the log has the details under {reference}."
+            request, 500, "Something went wrong", f"Internal error; the log has the details under {reference}."
         )
 
     return {ServiceError: of_service, HTTPException: of_http, Exception: unexpected}
@@ -66,7 +66,7 @@ _TITLES = {
 
 
 def _to_sign_in(request: ConsoleRequest) -> Response[str]:
-    """To the page where one signs in, and back from there."""
+    """Redirect to the sign-in page, and from there back."""
     if request.htmx:
         target = _sign_in_for(request.htmx.current_url)
         return Response("", status_code=200, headers={HTMXHeaders.REDIRECT.value: target})

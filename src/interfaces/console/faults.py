@@ -1,4 +1,4 @@
-"""What is wrong with a form, told beside its fields; what was entered stays in the browser, and is not sent back."""
+"""Faults of a form, shown beside its fields. Entered text stays in the browser."""
 
 from collections.abc import Mapping
 from types import TracebackType
@@ -11,13 +11,13 @@ from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 
 FAULTS = "#faults"
-"""Where forms have the list of what is wrong."""
+"""The element for the list of faults."""
 _TAKEN = ("_slug_taken", "_name_taken")
 
 
 class FormCheck:
-    """A block that reads a form: what says which fields are wrong is kept to be `shown`, every other failure is raised.
-    `fields` are names in the form of what is called otherwise in the API."""
+    """Context manager that catches faults of fields, to be `shown`, and passes on other
+    failures. `fields` maps names of the API to names in the form."""
 
     def __init__(self, fields: Mapping[str, str] | None = None) -> None:
         self._fields = fields or {}
@@ -41,7 +41,7 @@ class FormCheck:
         return True
 
     def shown(self, pages: Pages, request: ConsoleRequest) -> Response[str]:
-        """The list; the page's script marks the fields."""
+        """The list of faults; the page's script marks the fields."""
         headers = {HTMXHeaders.RE_TARGET.value: FAULTS, HTMXHeaders.RE_SWAP.value: "innerHTML"}
         faults = [
             Violation(path=self._fields.get(fault.path, fault.path), message=fault.message)
@@ -52,5 +52,5 @@ class FormCheck:
 
 
 def entered_version(text: str) -> int:
-    """The version that a form was opened at; one that never is, if the form does not say."""
+    """The version at which the form was opened; -1 if absent or invalid."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1

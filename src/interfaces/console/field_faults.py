@@ -1,4 +1,4 @@
-"""What is wrong with what was entered, field by field, for the form to show where it stands."""
+"""Faults by field, for the form to show them at the fields."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from domain.errors import ServiceError, Violation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldFaults:
-    """`by_field` are sentences by the name of a field, `others` those that belong to none."""
+    """`by_field` are sentences by field name; `others` belong to no field."""
 
     by_field: dict[str, list[str]] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, violations: Iterable[Violation], field_of: Callable[[str], str | None]) -> "FieldFaults":
-        """`field_of` names the field that a path in the body means."""
+        """`field_of` returns the field of a path in the body."""
         faults = cls()
         for fault in violations:
             name = field_of(fault.path)
@@ -27,11 +27,11 @@ class FieldFaults:
 
     @classmethod
     def of_refusal(cls, error: ServiceError, field_of: Callable[[str], str | None]) -> "FieldFaults":
-        """What a refusal says of fields, or else what it says."""
+        """The faults of an error, or else its detail."""
         return cls.of(error.violations, field_of) or cls(others=[error.detail])
 
     def within(self, row: str) -> bool:
-        """Whether a field of a row (`PREFIX.ROW.`) has one."""
+        """Whether a field of the row (`PREFIX.ROW.`) has a fault."""
         return any(name.startswith(row) for name in self.by_field)
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""What stands in the fields of a form, as text; read as JSON values, with what is wrong by field."""
+"""Values of a form as text, and their conversion to JSON, with faults by field."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,26 +18,24 @@ WHOLE_LIMITS = frozenset(field.name for field in fields(LimitSettings) if field.
 
 
 class FormValues:
-    """Fields by name. What cannot be read is noted in `wrong`, under the field's name, and left out."""
+    """Fields by name. Unreadable values are omitted and noted in `wrong` under the field's name."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = {name: value.replace("\r\n", "\n") for name, value in values.items()}
         self.wrong: list[Violation] = []
 
     def __getitem__(self, name: str) -> str:
-        """The text of a field, empty if there is none."""
         return self._values.get(name, "")
 
     def has(self, name: str) -> bool:
-        """Whether a box is ticked."""
         return name in self._values
 
     def again(self) -> "FormValues":
-        """The same fields, nothing noted."""
+        """The same fields without faults."""
         return FormValues(self._values)
 
     def label(self, name: str) -> str:
-        """What people call a field: those of rows by the name that stands in the row."""
+        """The label of a field; for rows the name entered in the row."""
         kind, _, rest = name.partition(".")
         row, _, field = rest.partition(".")
         if not field:
@@ -46,39 +44,38 @@ class FormValues:
         return f"{kind} {named}, {field.replace('_', ' ')}"
 
     def says_more(self, row: str, but: tuple[str, ...]) -> bool:
-        """Whether anything is said in a row (`PREFIX.ROW`), but for these fields and values that say nothing."""
+        """Whether a row (`PREFIX.ROW`) has values, except for these fields and default values."""
         left_out = {f"{row}.{name}" for name in but}
         return any(
             value not in ("", "any") for name, value in self.beginning(f"{row}.").items() if name not in left_out
         )
 
     def beginning(self, prefix: str) -> dict[str, str]:
-        """The fields whose names begin so."""
+        """Fields with this prefix."""
         return {name: value for name, value in self._values.items() if name.startswith(prefix)}
 
     def note(self, name: str, message: str) -> None:
-        """Something is wrong with a field."""
         self.wrong.append(Violation(path=name, message=message))
 
     def lines(self, name: str) -> list[JsonValue]:
-        """One entry a line; blank ones are none."""
+        """One entry per line, without blank lines."""
         return [line.strip() for line in self[name].splitlines() if line.strip()]
 
     def words(self, name: str) -> list[JsonValue]:
-        """Entries between commas, or lines."""
+        """Entries separated by commas or lines."""
         return [word.strip() for word in re.split(r"[,\n]", self[name]) if word.strip()]
 
     def ticked(self, prefix: str) -> list[JsonValue]:
-        """The ends of the names of the boxes that are ticked."""
+        """Names of ticked boxes, without the prefix."""
         return [name.removeprefix(prefix) for name in self._values if name.startswith(prefix)]
 
     def rows(self, prefix: str) -> list[str]:
-        """The ids of the rows of a list whose fields are called `PREFIX.ROW.FIELD`, in their order."""
+        """Ids of the rows of a list with fields `PREFIX.ROW.FIELD`, in order."""
         ids = (name.split(".")[1] for name in self._values if name.startswith(f"{prefix}.") and name.count(".") > 1)
         return [row for row in dict.fromkeys(ids) if _ROW.fullmatch(row)]
 
     def whole(self, name: str) -> int | None:
-        """A whole number, None where nothing stands."""
+        """A whole number; None if empty."""
         text = self[name].strip()
         if text and not _INTEGER.fullmatch(text):
             self.note(name, "must be a whole number")
@@ -86,7 +83,7 @@ class FormValues:
         return int(text) if text else None
 
     def number(self, name: str) -> float | None:
-        """A number, None where nothing stands."""
+        """A number; None if empty."""
         text = self[name].strip()
         if text and not _NUMBER.fullmatch(text):
             self.note(name, "must be a number, such as 2.5")
@@ -94,7 +91,7 @@ class FormValues:
         return float(text) if text else None
 
     def json_object(self, name: str) -> JsonObject | None:
-        """A JSON object, None where nothing stands."""
+        """A JSON object; None if empty."""
         text = self[name].strip()
         if not text:
             return None
@@ -109,14 +106,14 @@ class FormValues:
         return value
 
     def limits(self) -> JsonObject:
-        """All limits; null where nothing stands."""
+        """All limits; null where empty."""
         return {
             name: self.whole(f"limits.{name}") if name in WHOLE_LIMITS else self.number(f"limits.{name}")
             for name in LIMITS
         }
 
     def allowlist(self) -> list[JsonValue] | None:
-        """None leaves it to the next layer."""
+        """The allowlist; None inherits that of the next layer."""
         match self["allowlist"]:
             case "nothing":
                 return []
@@ -127,28 +124,26 @@ class FormValues:
 
 
 def fields_of(settings: type, type_: object) -> tuple[str, ...]:
-    """Fields of a dataclass that have this type."""
+    """Fields of a dataclass with this type."""
     return tuple(field.name for field in fields(settings) if field.type == type_)
 
 
 def limit_values(limits: Mapping[str, object]) -> dict[str, str]:
-    """The fields of limits."""
     return {f"limits.{name}": text(limits.get(name)) for name in LIMITS}
 
 
 def allowlist_values(allowlist: list[str] | None) -> dict[str, str]:
-    """The fields of an allowlist."""
     mode = "inherit" if allowlist is None else "listed" if allowlist else "nothing"
     return {"allowlist": mode, "allowlist_entries": joined(allowlist or ())}
 
 
 def joined(entries: Iterable[str]) -> str:
-    """One entry a line."""
+    """One entry per line."""
     return "\n".join(entries)
 
 
 def text(value: object) -> str:
-    """A value as it stands in a field."""
+    """A value as the text of a field."""
     if value is None:
         return ""
     return format(Decimal(str(value)).normalize(), "f") if isinstance(value, float) else str(value)

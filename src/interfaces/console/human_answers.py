@@ -1,4 +1,4 @@
-"""What a node of a workflow asks a person for, as a field, and what was entered there, as the JSON value that is meant."""
+"""Questions of workflow nodes to people as fields, and their answers as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Kind = Literal["choice", "text", "json", "any"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """`choices` are JSON values with what is shown of each; without a schema a person says whether it is text or JSON."""
+    """`choices` are JSON values with labels. Without a schema the person selects text or JSON."""
 
     node_id: str
     prompt: str
@@ -25,7 +25,7 @@ class Question:
 
 
 def question_of(node: NodeRun) -> Question | None:
-    """What a waiting node asks a person for; None if it does not."""
+    """The question of a waiting node, or None."""
     asked = node.asked
     if node.run_id is not None or not isinstance(asked, Mapping):
         return None
@@ -36,7 +36,7 @@ def question_of(node: NodeRun) -> Question | None:
 
 
 def answer_to(question: Question, form: Mapping[str, str]) -> JsonValue:
-    """The value that was entered. Raises INVALID at the field."""
+    """The entered value. Raises INVALID at the field."""
     text = form.get("answer", "")
     if question.kind == "text" or (question.kind == "any" and form.get("format") != "json"):
         return text

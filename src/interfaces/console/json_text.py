@@ -1,4 +1,4 @@
-"""JSON as people enter it in fields, read as strictly as the HTTP API reads bodies."""
+"""JSON entered in fields, parsed as strictly as the HTTP API parses bodies."""
 
 import json
 from math import isfinite
@@ -8,12 +8,13 @@ from interfaces.json_bounds import MAX_VALUES, has_too_many_values
 
 
 class JsonTextError(Exception):
-    """The text cannot be read; the message is a sentence without its subject: `is not JSON: line 1, column 2: …`."""
+    """The text is invalid. The message is a sentence without its subject: `is not JSON: line 1,
+    column 2: …`."""
 
 
 def json_of(text: str) -> JsonValue:
-    """The value that the text is. Raises JsonTextError, also for numbers without end (`NaN`, `1e999`) and halves of
-    characters (`"\\ud800"`), which nothing else takes."""
+    r"""The JSON value. Raises JsonTextError, also for infinite numbers (`NaN`, `1e999`) and lone
+    surrogates (`"\ud800"`)."""
     if has_too_many_values(text.encode(errors="replace")):
         raise JsonTextError(f"has more than {MAX_VALUES} values")
     try:

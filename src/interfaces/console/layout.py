@@ -1,8 +1,8 @@
-"""Where the nodes and edges of a workflow are drawn: in layers from left to right, by what comes after what.
-
-Each node is in the layer after the last one that leads to it, a tool in the one before its first agent; within a layer nodes
-are ordered by their neighbours (the barycenter method of Sugiyama, Tagawa and Toda, 1981); long edges bend around what is
-between by points of their own. What is drawn may be wrong, with cycles too: the picture helps to see it.
+"""Layout of a workflow in layers from left to right, in topological order.
+- A node is in the layer after its last predecessor, a tool in the layer before its first agent.
+- Nodes of a layer are ordered by their neighbours (barycenter method of Sugiyama, Tagawa and Toda,
+  1981).
+- Long edges bend around nodes. Invalid workflows, also with cycles, are drawn too.
 """
 
 from collections import defaultdict, deque
@@ -20,12 +20,12 @@ MARGIN = 16
 _BEND_HEIGHT = 18
 _SWEEPS = 6
 _MAX_BENDS = 3_000
-"""Beyond that, long edges are drawn straight: nobody reads such a picture edge by edge."""
+"""Beyond this number long edges are drawn straight."""
 
 
 @dataclass(slots=True)
 class _Place:
-    """A node, or a bend of an edge, within its layer."""
+    """A node, or a bend of an edge, in its layer."""
 
     layer: int
     height: int
@@ -45,7 +45,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """An edge: the points that it goes through, from its source to its target."""
+    """The points of an edge, from source to target."""
 
     edge: Edge
     points: tuple[tuple[float, float], ...]
@@ -53,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """`corners` has the upper left corner of each node that is drawn, by its place in the definition."""
+    """`corners` has the upper left corner of each drawn node, by its index in the definition."""
 
     width: float
     height: float
@@ -62,7 +62,7 @@ class Layout:
 
 
 def layout(definition: WorkflowDefinition) -> Layout:
-    """The layout of all nodes whose ids are unique, and of the edges between them."""
+    """The layout of all nodes with unique ids, and of the edges between them."""
     index = {node.id: at for at, node in reversed(tuple(enumerate(definition.nodes)))}
     edges = [edge for edge in definition.edges if edge.source in index and edge.target in index]
     layers = _layers(definition, index, edges)
@@ -81,7 +81,7 @@ def layout(definition: WorkflowDefinition) -> Layout:
 
 
 def _layers(definition: WorkflowDefinition, index: dict[str, int], edges: Sequence[Edge]) -> dict[int, int]:
-    """Nodes of a cycle, which nothing leads to otherwise, come after what was placed before them."""
+    """Layers of nodes. Nodes of a cycle that no other edge reaches follow those already placed."""
     following: dict[int, list[int]] = defaultdict(list)
     missing: dict[int, int] = dict.fromkeys(index.values(), 0)
     for edge in edges:
@@ -110,7 +110,7 @@ def _layers(definition: WorkflowDefinition, index: dict[str, int], edges: Sequen
 
 
 def _chain(edge: Edge, places: dict[int, _Place], index: dict[str, int], *, bends: bool) -> list[_Place]:
-    """The places that an edge goes through, which become neighbours."""
+    """The places that an edge passes, which become neighbours."""
     source, target = places[index[edge.source]], places[index[edge.target]]
     between = range(source.layer + 1, target.layer) if bends else ()
     chain = [source, *(_Place(layer, _BEND_HEIGHT) for layer in between), target]
@@ -143,7 +143,7 @@ def _centre(neighbours: Sequence[_Place], otherwise: float) -> float:
 
 
 def _stack(columns: Sequence[Sequence[_Place]]) -> float:
-    """Gives each place its height on the page; the height of all."""
+    """Set the height of each place; returns the total height."""
     heights = [sum(place.height + ROW_GAP for place in column) - ROW_GAP for column in columns]
     tallest = max(heights, default=0)
     for column, height in zip(columns, heights, strict=True):
@@ -155,7 +155,7 @@ def _stack(columns: Sequence[Sequence[_Place]]) -> float:
 
 
 def _lines(edges: Sequence[Edge], chains: Sequence[Sequence[_Place]]) -> tuple[Line, ...]:
-    """Edges that leave or reach a node side by side do so at points of their own."""
+    """Lines of edges. Edges that share a side of a node have distinct end points."""
     leaving: dict[int, list[int]] = defaultdict(list)
     reaching: dict[int, list[int]] = defaultdict(list)
     for number, chain in enumerate(chains):

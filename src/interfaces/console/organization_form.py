@@ -1,4 +1,5 @@
-"""The form of an organization's settings: its fields from the settings, the API's body from its fields."""
+"""The form of an organization's settings: fields from the settings, and the API's body from the
+fields."""
 
 from domain.errors import invalid
 from domain.json_value import JsonObject
@@ -17,7 +18,6 @@ _FIELDS = {
 
 
 def organization_values(view: OrganizationView) -> dict[str, str]:
-    """The fields of an organization as it is."""
     values = {
         "version": str(view["version"]),
         "name": view["name"],
@@ -32,7 +32,7 @@ def organization_values(view: OrganizationView) -> dict[str, str]:
 
 
 def organization_body(form: FormValues) -> JsonObject:
-    """All settings as the API takes them. Raises INVALID with what cannot be read, by field."""
+    """The API's body. Raises INVALID with unreadable fields."""
     body: JsonObject = {
         "name": form["name"].strip(),
         "mcp_enabled": form.has("mcp_enabled"),
@@ -44,15 +44,15 @@ def organization_body(form: FormValues) -> JsonObject:
         "retention_days": form.whole("retention_days"),
     }
     if form.wrong:
-        raise invalid("form_invalid", "Something that was entered is not valid.", *form.wrong)
+        raise invalid("form_invalid", "The form has invalid fields.", *form.wrong)
     return body
 
 
 def organization_field(form: FormValues, path: str) -> str | None:
-    """The field that a path in the body means; None if it means none."""
+    """The field of a path in the body, or None."""
     first, _, rest = path.partition(".")
     if first == "limits" and rest in LIMITS:
         return path
     if first == policy_rows.PREFIX and path.count(".") > 1:
-        return path  # as reading the form said it
+        return path  # reported by reading the form
     return _FIELDS.get(first) or policy_rows.rule_field(form, path)

@@ -1,4 +1,4 @@
-"""Pages and parts of pages: templates, what all of them show, and the headers that keep browsers from anything else."""
+"""Pages and fragments: templates, their common data, and security headers."""
 
 import hashlib
 import json
@@ -34,11 +34,11 @@ NAVIGATION = (
     ("Audit", f"{PATH}/audit"),
 )
 FOR_ADMINS = (("API keys", f"{PATH}/keys"), ("Settings", f"{PATH}/settings"))
-"""Pages that nobody else may see."""
+"""Pages for admins only."""
 
 
 class Pages:
-    """Renders templates. Everything that goes into them is escaped; there is no inline script or style."""
+    """Renders templates. All values are escaped; there is no inline script or style."""
 
     def __init__(self, *, version: str) -> None:
         self._environment = Environment(
@@ -72,7 +72,7 @@ class Pages:
         status: int = 200,
         headers: Mapping[str, str] | None = None,
     ) -> Response[str]:
-        """A page, or the part of one that a template is."""
+        """A page or a fragment."""
         text = self._environment.get_template(template).render(
             person=request.person, path=request.url.path, **(context or {})
         )
@@ -80,29 +80,28 @@ class Pages:
 
 
 def moment(value: datetime | None) -> str:
-    """A time for people, in UTC, as `<time>` has it in full."""
+    """A time in UTC for people; `<time>` has the full value."""
     return "–" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def usd(value: Decimal | float | None) -> str:
-    """An amount of money, fine enough for single calls."""
+    """An amount of money, precise enough for single calls."""
     return "–" if value is None else f"${value:,.4f}" if value < 1 else f"${value:,.2f}"
 
 
 def seconds(value: float | None) -> str:
-    """A duration."""
     if value is None:
         return "–"
     return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s" if value < 120 else f"{value / 60:.0f} min"
 
 
 def pretty(value: object) -> str:
-    """JSON for reading."""
+    """JSON, indented."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def twice(value: str) -> tuple[str, str]:
-    """Of a choice that is called what it is: its value and its text."""
+    """A choice whose label is its value."""
     return value, value
 
 

@@ -19,7 +19,6 @@ _YES, _NO = "yes", "no"
 
 
 def policy_values(policies: Mapping[str, ToolRuleView]) -> dict[str, str]:
-    """The fields of all rules, in their order."""
     values: dict[str, str] = {}
     for index, (pattern, rule) in enumerate(policies.items()):
         values |= {f"{PREFIX}.r{index}.{name}": value for name, value in _rule_values(pattern, rule).items()}
@@ -42,7 +41,7 @@ def _rule_values(pattern: str, rule: ToolRuleView) -> dict[str, str]:
 
 
 def policies_body(form: FormValues) -> dict[str, JsonValue]:
-    """`tool_policies` as the API takes it. Rows in which nothing stands are none."""
+    """`tool_policies` of the API. Empty rows are skipped."""
     policies: dict[str, JsonValue] = {}
     for row in form.rows(PREFIX):
         rule = _rule_body(form, row)
@@ -78,7 +77,7 @@ def _rule_body(form: FormValues, row: str) -> JsonObject:
 
 
 def rule_field(form: FormValues, path: str) -> str | None:
-    """The field that `tool_policies.PATTERN.FIELD` means; None if it means none."""
+    """The field of `tool_policies.PATTERN.FIELD`, or None."""
     if not path.startswith(_RULE):
         return None
     rest = path.removeprefix(_RULE)

@@ -1,4 +1,4 @@
-"""Questions of MCP servers as forms: fields from the schema of an answer, and the answer from what was filled in."""
+"""Questions of MCP servers as forms: fields from the schema, and the answer from the fields."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _YES = "yes"
 
 
 class FieldKind(StrEnum):
-    """How a field is shown. `json` is for what no form field is: the person writes JSON."""
+    """The input of a field. `json` is for types without a form field: the person writes JSON."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -26,7 +26,7 @@ class FieldKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A choice. `name` is the form's name for it where several may be chosen."""
+    """A choice. `name` is its form name where several may be chosen."""
 
     value: str
     title: str
@@ -36,8 +36,8 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A property of the answer (MCP: `PrimitiveSchemaDefinition`). `name` is the form's name of it, made by us: what a server
-    calls its properties goes into no attribute but as text."""
+    """A property of the answer (MCP: `PrimitiveSchemaDefinition`). Its form `name` is generated:
+    names from a server appear only as escaped text."""
 
     name: str
     key: str
@@ -50,23 +50,22 @@ class Field:
 
     @property
     def input_type(self) -> str:
-        """The type of an input element for text."""
         return _INPUT_TYPES.get(str(self.schema.get("format")), "text")
 
     @property
     def value(self) -> str:
-        """What stands in it at first."""
+        """The initial value."""
         default = self.schema.get("default")
         return "" if default is None else default if isinstance(default, str) else json.dumps(default)
 
     @property
     def is_set(self) -> bool:
-        """Whether it is ticked at first."""
+        """Whether the box is ticked initially."""
         return self.schema.get("default") is True
 
 
 def fields_of(schema: JsonObject) -> tuple[Field, ...]:
-    """The fields of a form, in the schema's order."""
+    """Fields in the schema's order."""
     properties, required = schema.get("properties"), schema.get("required")
     asked = properties if isinstance(properties, dict) else {}
     needed = required if isinstance(required, list) else []
@@ -77,7 +76,8 @@ def fields_of(schema: JsonObject) -> tuple[Field, ...]:
 
 
 def content_of(schema: JsonObject, form: Mapping[str, str]) -> JsonObject:
-    """The answer as it was filled in; what was left empty is left out. Raises INVALID where JSON or a number is expected."""
+    """The answer without empty fields. Raises INVALID for text that is not JSON or a number
+    where one is required."""
     content: JsonObject = {}
     for field in fields_of(schema):
         value = _value(field, form)
@@ -123,7 +123,7 @@ def _kind(schema: JsonObject) -> tuple[FieldKind, list[tuple[str, str]]]:
 
 
 def _choices(schema: JsonObject, titled: str) -> list[tuple[str, str]]:
-    """Values and what they are called: `enum` with or without `enumNames`, or a list of `const` and `title`."""
+    """Values with labels: `enum` with or without `enumNames`, or a list of `const` and `title`."""
     values, names = schema.get("enum"), schema.get("enumNames")
     if isinstance(values, list):
         titles = names if isinstance(names, list) and len(names) == len(values) else values

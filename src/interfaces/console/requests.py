@@ -12,10 +12,10 @@ _MAX_FIELDS = 5_000
 
 
 class ConsoleRequest(Request[None, SignedIn, State]):
-    """A request of somebody at a browser, who is signed in but where there is no need to be."""
+    """A request from a browser, signed in except on public routes."""
 
     async def body(self) -> bytes:
-        """The fields of a form, as they came. Raises TOO_LARGE `too_many_values`."""
+        """The raw form. Raises TOO_LARGE `too_many_values`."""
         body = await super().body()
         if body.count(b"&") > _MAX_FIELDS:
             raise ServiceError("too_many_values", ErrorKind.TOO_LARGE, f"A form has at most {_MAX_FIELDS} fields.")
@@ -23,16 +23,15 @@ class ConsoleRequest(Request[None, SignedIn, State]):
 
     @property
     def htmx(self) -> HTMXDetails:
-        """What htmx says of the request; false if it did not send it."""
+        """Details of htmx; false without its headers."""
         return HTMXDetails(self)
 
     @property
     def person(self) -> SignedIn | None:
-        """Whoever is signed in."""
+        """The signed-in person, or None."""
         found: SignedIn | None = self.scope.get("auth")
         return found
 
     @property
     def principal(self) -> Principal:
-        """On whose behalf things are done."""
         return self.auth.principal

@@ -1,4 +1,4 @@
-"""Which runs cost what nobody knows: those of models without a price."""
+"""Finds runs of unknown cost: those of models without a price."""
 
 from collections.abc import Iterable
 
@@ -11,13 +11,13 @@ _ANY_USAGE = ModelUsage(input_tokens=1, output_tokens=1)
 
 
 class RunCosts:
-    """A sum of nothing says two things: that it was free, or that no price is known. Pages tell them apart."""
+    """Distinguishes runs that were free from runs without a known price."""
 
     def __init__(self, *, prices: PriceTable) -> None:
         self._prices = prices
 
     def unknown(self, runs: Iterable[Run]) -> frozenset[RunId]:
-        """Those of `runs` of which nothing could be priced, since their model is in no price list."""
+        """Runs without any priced usage, because their model is in no price list."""
         free = [run for run in runs if not run.usage.cost_usd]
         unpriced = {model for model in {run.model for run in free} if self._prices.cost_usd(model, _ANY_USAGE) is None}
         return frozenset(run.id for run in free if run.model in unpriced)

@@ -1,4 +1,4 @@
-"""The form of an MCP server: which fields a kind has, and what was filled in, as the body that the HTTP API takes."""
+"""The form of an MCP server: fields by kind, and the API's body from the fields."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,11 +20,11 @@ KINDS: Mapping[McpServerKind, str] = {
     McpServerKind.SSE: "Remote (SSE, older)",
 }
 AUTH_TYPES: Mapping[str, str] = {
-    "": "none, or by headers",
+    "": "none, or in headers",
     "bearer": "Bearer token",
     "api_key": "API key in a header",
-    "oauth_client_credentials": "OAuth: Dragoman for itself",
-    "oauth_authorization_code": "OAuth: a person agrees",
+    "oauth_client_credentials": "OAuth: client credentials",
+    "oauth_authorization_code": "OAuth: consent of a person",
 }
 ENTRY_GROUPS: Mapping[str, str] = {"env": "Environment", "headers": "Headers"}
 MAX_ENTRIES = 200
@@ -42,7 +42,7 @@ CHOICES: Mapping[str, type[StrEnum]] = {
     for field in fields(McpServerConfig)
     if isinstance(field.type, type) and issubclass(field.type, StrEnum) and field.name != "kind"
 }
-"""Fields with one of a few values. The template shows them; a field that it does not show is not sent."""
+"""Fields with fixed choices. Fields that the template does not show are not sent."""
 _NUMBERS = tuple(field.name for field in fields(McpServerConfig) if field.type in (int, float))
 _RATE = tuple(field.name for field in fields(RateLimit))
 _AUTH_TEXTS: Mapping[str, tuple[str, ...]] = {
@@ -62,15 +62,16 @@ _ENTRY = re.compile(r"(env|headers)-(\d{1,4})-name")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilledIn:
-    """What somebody entered. `stored` is the server as it is, if it is changed: secret values that were left empty stay."""
+    """The entered form. `stored` is the server being changed: empty secret fields keep its
+    values."""
 
     form: Mapping[str, str]
     kind: McpServerKind
     stored: McpServerConfig | None = None
 
     def body(self) -> dict[str, object]:
-        """As the HTTP API takes it: of a new server whole, of a change with what may change. Raises INVALID
-        `mcp_server_invalid` for entries that cannot be told apart."""
+        """The API's body: complete for a new server, changeable fields for a change. Raises
+        INVALID `mcp_server_invalid` for ambiguous entries."""
         body: dict[str, object] = {"slug": self._text("slug") or ""}
         for name in _TEXTS[self.kind]:
             self._put(body, name, self._text(name))
@@ -95,7 +96,7 @@ class FilledIn:
         return body
 
     def _put(self, body: dict[str, object], name: str, value: object) -> None:
-        """A new server leaves out what was left empty, a change empties it."""
+        """A new server omits empty fields; a change clears them."""
         if value is not None or self.stored is not None:
             body[name] = value
 
@@ -122,7 +123,7 @@ class FilledIn:
         auth = None if self.stored is None else self.stored.auth
         if auth is None or (auth_view(auth) or {}).get("type") != kind:
             return None
-        # Without its client id a secret means nothing: who takes that away takes the secret away.
+        # A client secret without its client id is useless: removing the id removes the secret.
         alone = kind == "oauth_authorization_code" and self._text("auth.client_id") is None
         return None if alone else secrets_of(auth).get(name)
 
@@ -158,7 +159,7 @@ class FilledIn:
 
 
 def _number(text: str) -> object:
-    """A number, or the text for the API's own check to say what is wrong with it."""
+    """A number, or the text, which the API's validation then rejects."""
     for read in (int, float):
         try:
             return read(text)

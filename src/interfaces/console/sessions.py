@@ -1,4 +1,5 @@
-"""Who is signed in: a cookie that holds the API key, sealed, so that any process opens it and a revoked key ends it."""
+"""Sessions: a cookie with the sealed API key, so that any process opens it and revoking the key
+ends it."""
 
 import hmac
 import json
@@ -29,7 +30,7 @@ _SAFE = frozenset({"GET", "HEAD"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """A person at a browser. `csrf` goes with everything that changes something."""
+    """A person in a browser. Every changing request carries `csrf`."""
 
     principal: Principal
     csrf: str
@@ -43,7 +44,10 @@ class _Session:
 
 
 class ConsoleSessions:
-    """Rules: a session lasts twelve hours and as long as its key; what changes something comes from our own pages."""
+    """Rules:
+    - A session lasts twelve hours, at most as long as its key.
+    - Changing requests must come from the console's own pages.
+    """
 
     def __init__(self, *, authenticate: Authenticate, box: Box, clock: Clock, address: PublicAddress) -> None:
         self._authenticate = authenticate
@@ -52,7 +56,7 @@ class ConsoleSessions:
         self._address = address
 
     async def begun(self, token: str) -> Cookie:
-        """A session of whoever has the key. Raises UNAUTHENTICATED, LIMIT."""
+        """A new session for a key. Raises UNAUTHENTICATED, LIMIT."""
         await self._authenticate.execute(AuthenticateCommand(token=token))
         session = {
             "token": token,
@@ -62,11 +66,11 @@ class ConsoleSessions:
         return self._cookie(self._box.encrypt(json.dumps(session).encode()).decode(), LASTS)
 
     def ended(self) -> Cookie:
-        """No session any more."""
+        """A cookie that ends the session."""
         return self._cookie("", timedelta())
 
     async def of(self, cookie: str | None) -> SignedIn:
-        """Who is signed in. Raises UNAUTHENTICATED, LIMIT."""
+        """The signed-in person. Raises UNAUTHENTICATED, LIMIT."""
         session = None if not cookie else self._opened(cookie)
         if session is None or session.until <= self._clock.now():
             raise _signed_out()
@@ -81,7 +85,7 @@ class ConsoleSessions:
             return None
 
     def _cookie(self, value: str, lasts: timedelta) -> Cookie:
-        # `lax`: a link in a message leads to its page. What changes something needs the token of our own pages.
+        # `lax`, so that links in messages work. Changing requests need the token of our own pages.
         return Cookie(
             key=COOKIE,
             value=value,
@@ -94,7 +98,8 @@ class ConsoleSessions:
 
 
 def signed_in(sessions: ConsoleSessions) -> Callable[[ASGIApp], ASGIApp]:
-    """A middleware that puts whoever is signed in on the request, and refuses what comes from elsewhere."""
+    """Middleware that sets the signed-in person on the request, and rejects requests of other
+    origins."""
 
     def middleware(app: ASGIApp) -> ASGIApp:
         async def checked(scope: Scope, receive: Receive, send: Send) -> None:
@@ -115,7 +120,8 @@ def signed_in(sessions: ConsoleSessions) -> Callable[[ASGIApp], ASGIApp]:
 
 
 def _require_same_origin(headers: dict[bytes, bytes]) -> None:
-    """Browsers say where a request comes from (Fetch Metadata; else Origin), and sites cannot make them lie."""
+    """Browsers report the origin of a request (Fetch Metadata; else Origin), and sites cannot
+    forge it."""
     site = headers.get(b"sec-fetch-site")
     origin = headers.get(b"origin")
     if site is not None and site != b"same-origin":

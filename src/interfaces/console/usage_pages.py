@@ -1,4 +1,4 @@
-"""What the page of usage shows: sums of a period by day, agent and model, and bars for them."""
+"""Data of the usage page: sums of a period by day, agent and model, with bars."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -22,13 +22,13 @@ DAYS = 30
 MAX_DAYS = 366
 PERIODS = (7, 30, 90, 365)
 WIDTH, HEIGHT = 720, 160
-"""Of the drawing of days, in its own units."""
+"""Size of the chart in its own units."""
 _FIELDS = frozenset({"since", "until", "agent", "model"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A bar of a chart of days, in units of the drawing; `label` is what it says."""
+    """A bar of a chart, in units of the drawing."""
 
     x: float
     y: float
@@ -39,7 +39,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Bars, one a day; `most` is the highest value and its day, in words."""
+    """One bar per day; `most` names the highest value and its day."""
 
     name: str
     bars: tuple[Bar, ...]
@@ -48,7 +48,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A row of a table: what it is about, its figures, and its share of the highest cost (0 to 100)."""
+    """A row of a table: subject, figures, and share of the highest cost (0 to 100)."""
 
     label: str
     path: str | None
@@ -57,7 +57,10 @@ class Line:
 
 
 class UsagePages:
-    """Rules: the last thirty days if nothing is asked for; at most a year at once; days without usage are shown."""
+    """Rules:
+    - The default period is the last thirty days; the longest is a year.
+    - Days without usage are shown.
+    """
 
     def __init__(self, *, get_usage: GetUsage, list_agents: ListAgents, clock: Clock) -> None:
         self._get_usage = get_usage
@@ -65,7 +68,7 @@ class UsagePages:
         self._clock = clock
 
     async def of(self, principal: Principal, asked: FormValues) -> tuple[dict[str, object], bool]:
-        """What the template shows, and whether what was asked for is valid."""
+        """Data of the template, and whether the form is valid."""
         names = await self._agent_names(principal)
         today = self._clock.now().date()
         context: dict[str, object] = {
@@ -115,13 +118,13 @@ class UsagePages:
         return await all_of(lambda page: self._get_usage.execute(principal=principal, wanted=grouped, page=page))
 
     async def _agent_names(self, principal: Principal) -> dict[str, str]:
-        """Of the agents there are; those that were deleted have their ids."""
+        """Names by agent id; deleted agents are absent."""
         agents = await all_of(lambda page: self._list_agents.execute(principal=principal, page=page))
         return {agent.id: agent.config.name for agent in agents}
 
 
 def _wanted(asked: FormValues, today: date) -> UsageFilter:
-    """Raises INVALID for what is no day, and for periods that are too long."""
+    """Raises INVALID for an invalid day and for too long periods."""
     until = _day(asked, "until") or today
     since = _day(asked, "since") or date.fromordinal(max(until.toordinal() - DAYS + 1, 1))
     if (until - since).days >= MAX_DAYS:
@@ -144,7 +147,7 @@ def _day(asked: FormValues, name: str) -> date | None:
 
 
 def _every_day(sums: tuple[UsageSum, ...], wanted: UsageFilter) -> tuple[UsageSum, ...]:
-    """Oldest first, with days on which nothing was used."""
+    """One sum per day, oldest first, including days without usage."""
     if wanted.since is None or wanted.until is None:
         raise ValueError("a period has two ends")
     known = {each.day: each for each in sums}
@@ -190,7 +193,7 @@ def _dearest(sums: tuple[UsageSum, ...]) -> list[UsageSum]:
 
 
 def _line(each: UsageSum, among: tuple[UsageSum, ...], label: str, path: str | None) -> Line:
-    """Where nothing has a price, tokens are compared."""
+    """A row. Without any price, tokens are compared."""
     most = max(one.cost_usd for one in among)
     value, whole = (each.cost_usd, most) if most else (_tokens(each), max(map(_tokens, among)))
     return Line(label=label, path=path, sums=each, share=float(100 * value / whole) if whole else 0.0)

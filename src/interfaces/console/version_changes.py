@@ -1,4 +1,4 @@
-"""What differs between two versions of something, for people: field by field, lists and texts line by line."""
+"""Differences between two versions for people: by field, with lists and texts line by line."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _NO_SETTINGS = frozenset({"id", "version", "created_at", "updated_at"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A field and what became of it: lines that begin with `+`, `-`, a space, or `@` for what is left out."""
+    """A field and its diff: lines begin with `+`, `-`, a space, or `@` for omitted lines."""
 
     field: str
     lines: tuple[str, ...]
@@ -50,7 +50,7 @@ def _lines(value: object) -> tuple[str, ...]:
         case list():
             return tuple(each if isinstance(each, str) else _stated(each) for each in value) or ("nothing",)
         case dict():
-            return tuple(f"{key}: {_stated(part)}" for key, part in value.items()) or ("says nothing",)
+            return tuple(f"{key}: {_stated(part)}" for key, part in value.items()) or ("empty",)
         case _:
             return (_stated(value),)
 
@@ -61,5 +61,5 @@ def _stated(value: object) -> str:
 
 def _difference(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
     lines = list(unified_diff(before, after, n=CONTEXT_LINES, lineterm=""))[2:]
-    # The first mark says that lines are left out before the change, which is nothing to read in a short text.
+    # The first mark only says that lines before the change are omitted.
     return tuple("@ …" if line.startswith("@@") else line for line in lines[1:])

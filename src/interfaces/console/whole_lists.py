@@ -1,4 +1,4 @@
-"""Lists that are shown whole, to choose from: fetched page by page until there is no more."""
+"""Loads complete lists for choices, page by page."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -9,7 +9,6 @@ _Item = TypeVar("_Item")
 
 
 async def all_of(page: Callable[[PageRequest], Awaitable[Page[_Item]]]) -> tuple[_Item, ...]:
-    """Every item of a list, in its order."""
     found: list[_Item] = []
     cursor: str | None = None
     while True:

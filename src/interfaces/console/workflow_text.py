@@ -1,4 +1,4 @@
-"""Workflows as people edit them: YAML or JSON, and back."""
+"""Workflows as text for editing: YAML or JSON, and back."""
 
 import asyncio
 from typing import cast
@@ -13,12 +13,12 @@ from interfaces.http.workflows.schemas import WorkflowBody
 
 
 async def definition_of(text: str) -> WorkflowDefinition:
-    """What was written, not checked yet. Raises INVALID with the place."""
+    """The unchecked definition. Raises INVALID with the position."""
     is_json = text.lstrip().startswith("{")
     if not is_json and len(text) > MAX_YAML:
         raise _wrong(f"is longer than {MAX_YAML // 1024} KiB of YAML; write it as JSON.")
     try:
-        # Apart from everything else that the service does: YAML takes its time.
+        # In a thread: parsing YAML is slow.
         document = await asyncio.to_thread(read_definition, text, is_json=is_json, texts=NAME_KEYS, aliases=False)
     except DefinitionTextError as error:
         raise _wrong(str(error)) from error
@@ -26,7 +26,7 @@ async def definition_of(text: str) -> WorkflowDefinition:
 
 
 def text_of(definition: WorkflowDefinition) -> str:
-    """As YAML, without what goes without saying. Of a large one that takes a second."""
+    """YAML without default values. A large definition takes a second."""
     nodes: list[JsonValue] = [_node(node) for node in definition.nodes]
     edges: list[JsonValue] = [_edge(edge) for edge in definition.edges]
     return written({"name": definition.name, "nodes": nodes, "edges": edges})

@@ -1,7 +1,5 @@
-"""The request log: a line for a request that fails or is slow, within a bound; all others are counted, and logged at debug.
-
-Neither bodies nor headers nor raw paths are logged: they may hold secrets.
-"""
+"""The request log: a bounded number of lines for failed or slow requests; others are logged at
+debug. Bodies, headers and raw paths are never logged: they may contain secrets."""
 
 import itertools
 import logging
@@ -22,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_SLOW_MS = 1_000
 LINES, WINDOW_S = 20, 10.0
-"""So many lines of one status, or of slow requests, are written in so many seconds; further ones are counted."""
+"""Most lines per status, and for slow requests, in one window of seconds; more are only counted."""
 
 _SLOW = "slow"
 _READINESS = "/health/ready"
@@ -38,9 +36,9 @@ _MESSAGES = {
 
 class RequestLog:
     """Rules:
-    - 5xx is an error. 401, 403 and 429 are warnings, other 4xx info; so is a readiness probe that is answered 503 a warning.
-    - An answer that took `slow_ms` or longer is info, but for waits and streams: their clients choose how long they last.
-    - Each status, and slowness, has a bounded number of lines in a time; then one line says how many were suppressed.
+    - 5xx is an error. 401, 403, 429 and a readiness probe's 503 are warnings; other 4xx are info.
+    - A response after `slow_ms` or more is info, except for waits and streams.
+    - Lines per status and for slow requests are bounded; one line reports how many were suppressed.
     - All other requests are debug. The meter counts every request.
     """
 
@@ -58,12 +56,12 @@ class RequestLog:
         self._slow_s = slow_ms / 1000
         self._window_s = window_s
         self._budget = LineBudget(lines=lines, window_s=window_s, report=self._suppressed)
-        # Unique among processes; the number is what one request has.
+        # Unique among processes; the number identifies the request.
         self._prefix = f"req_{secrets.token_hex(5)}"
         self._numbers = itertools.count(1)
 
     def around(self, app: ASGIApp) -> ASGIApp:
-        """`app`, logged and measured: each HTTP request when it is over (a stream: when it has ended)."""
+        """`app`, logged and measured: each request when it ends, a stream when the stream ends."""
 
         async def logged(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != ScopeType.HTTP:
@@ -120,7 +118,7 @@ class RequestLog:
 
 
 def _said(notes: RequestNotes, status: int | None) -> int:
-    """The status of the answer; of a refusal the one it has in HTTP, which in JSON-RPC may be another."""
+    """The status of the response; for a refusal its HTTP status, even if JSON-RPC sent another."""
     return status or 0 if notes.refused_by is None else STATUS_OF_KIND[notes.refused_by]
 
 

@@ -16,7 +16,7 @@ from interfaces.http.mcp_servers.routes import mcp_servers_routes
 from interfaces.http.metrics import metrics_router, monitoring
 from interfaces.http.model_providers.routes import model_providers_routes
 from interfaces.http.oauth.routes import oauth_router
-from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config
+from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, EnumSchemas, front_door, openapi_config
 from interfaces.http.organization.routes import organization_routes
 from interfaces.http.organizations.routes import organizations_routes
 from interfaces.http.problems import exception_handlers
@@ -39,10 +39,8 @@ from interfaces.http.workflows.routes import workflows_routes
 
 
 def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float) -> Litestar:
-    """The API below `/v1`, health, metrics and the OpenAPI document.
-
-    `frames` are shared with other followers of runs; `heartbeat_s` is the silence after which a stream sends a comment.
-    """
+    """The API below `/v1`, health, metrics and the OpenAPI document. `frames` are shared with
+    other followers of runs. After `heartbeat_s` of silence a stream sends a comment."""
     start_run, watch_run = container.start_run(), container.watch_run()
     own = {
         "run_waits": RunWaits(start_run=start_run, watch_run=watch_run),
@@ -98,14 +96,14 @@ def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float)
         request_class=ApiRequest,
         request_max_body_size=MAX_JSON_BYTES,
         exception_handlers=exception_handlers(),
-        plugins=[BodyDecoding(), BodySchemas()],
+        plugins=[BodyDecoding(), BodySchemas(), EnumSchemas()],
         openapi_config=openapi_config(container.app_version()),
         logging_config=None,
     )
 
 
 def create_monitoring_app(container: Container) -> Litestar:
-    """The application of a process that serves nothing else: health and metrics."""
+    """The application of a worker process: health and metrics only."""
     return Litestar(
         route_handlers=[health_router(), metrics_router()],
         dependencies=_of_process(container),

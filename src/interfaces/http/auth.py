@@ -1,4 +1,4 @@
-"""Bearer authentication: before anything else of a request below `/v1` is read."""
+"""Bearer authentication, before anything else of a request below `/v1` is read."""
 
 from collections.abc import Callable, Iterable
 
@@ -10,10 +10,9 @@ from domain.errors import ErrorKind, ServiceError
 
 
 def authentication(authenticate: Authenticate) -> Callable[[ASGIApp], ASGIApp]:
-    """A middleware that puts the principal of `Authorization: Bearer dgm_…` on the request, or refuses it with 401.
-
-    Not a guard: Litestar copies the route's handler for each call of one, a quarter of what a small request costs.
-    """
+    """Middleware that sets the principal of `Authorization: Bearer dgm_…`, or rejects the
+    request with 401. It is not a guard: for each guard Litestar copies the route handler, a
+    quarter of a small request's cost."""
 
     def middleware(app: ASGIApp) -> ASGIApp:
         async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""JSON bodies: strict pydantic models, and what is wrong with a body as violations with paths."""
+"""JSON bodies: strict pydantic models, and their faults as violations with paths."""
 
 from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
@@ -16,13 +16,13 @@ from domain.json_value import JsonObject
 BodyT = TypeVar("BodyT", bound="Body")
 
 MAX_JSON_BYTES = 10 * 1024 * 1024
-"""What a request may bring, where a route does not say otherwise."""
+"""Size limit of a request body, unless a route sets another."""
 MAX_NAME = 200
-"""Characters of a name or an id, of a model's too."""
+"""Most characters of a name or an id."""
 
 MAX_FAULTS = 20
-"""Faults that one answer lists."""
-_NEAR_NAMES = 5  # unknown fields for which the nearest known one is looked for
+"""Most faults in one response."""
+_NEAR_NAMES = 5  # most unknown fields that get a suggestion
 _DESCRIBED = 500
 
 Name = Annotated[str, Field(max_length=MAX_NAME)]
@@ -33,31 +33,30 @@ Strings = Annotated[tuple[Annotated[str, Field(max_length=8_192)], ...], Field(s
 
 
 class Body(BaseModel):
-    """A JSON object without unknown fields; values have the JSON type that is asked for, nothing is converted."""
+    """A JSON object without unknown fields. Values must have the declared JSON type; nothing is
+    converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
     examples: ClassVar[tuple[JsonObject, ...]] = ()
 
     def to_domain(self) -> object:
-        """What the application has in place of this body, where it stands in a field of another."""
+        """The domain value of a body that is a field of another body."""
         return self
 
     def values(self, *, without: frozenset[str] = frozenset()) -> dict[str, Any]:
-        """Fields by name, absent ones too; bodies among them as the domain has them."""
+        """All fields by name, including absent ones; nested bodies as domain values."""
         return {name: _domain_value(getattr(self, name)) for name in type(self).model_fields if name not in without}
 
     def stated(self, *, without: frozenset[str] = frozenset()) -> dict[str, object]:
-        """The same of the fields that were given."""
+        """As `values`, without absent fields."""
         given = self.model_fields_set
         return {name: value for name, value in self.values(without=without).items() if name in given}
 
 
 class Patch(Body):
-    """Changes to a saved thing: absent fields stay. Only fields in `nullable` may be set to null.
-
-    `class UpdateThing(Patch, of=Thing)` has the fields of the body `Thing`, all of them optional. It declares those that are
-    different; `described` are those that keep their description.
-    """
+    """Changes to a stored object: absent fields stay. Only fields in `nullable` may be set to
+    null. `class UpdateThing(Patch, of=Thing)` has the fields of `Thing`, all optional. It
+    declares those that differ; `described` fields keep their description."""
 
     nullable: ClassVar[frozenset[str]] = frozenset()
 
@@ -83,7 +82,7 @@ class Patch(Body):
         cls.__annotations__ = {**derived, **own}
 
     def changes(self, *, without: frozenset[str] = frozenset()) -> dict[str, object]:
-        """The fields that were given. Raises INVALID `body_invalid` for a null that may not be."""
+        """The fields present. Raises INVALID `body_invalid` for a null that is not allowed."""
         wrong = [
             Violation(path=name, message="must not be null")
             for name in type(self).model_fields
@@ -105,18 +104,18 @@ def _domain_value(value: object) -> object:
 
 
 class BodyDecoding(PydanticInitPlugin):
-    """Decodes bodies by `decoded_body` instead of Litestar's own way, which loses paths and answers 400."""
+    """Decodes bodies by `decoded_body`. Litestar's own decoding loses paths and answers 400."""
 
     @classmethod
     def decoders(
         cls, validate_strict: bool = False
     ) -> list[tuple[Callable[[object], bool], Callable[[type[Body], object], Body]]]:
-        """One decoder, for all bodies."""
         return [(_is_body, decoded_body)]
 
 
 def decoded_body(model: type[BodyT], value: object) -> BodyT:
-    """The body. Raises INVALID `body_invalid` with what is wrong, up to MAX_FAULTS; values are never repeated in it."""
+    """The body. Raises INVALID `body_invalid` with at most MAX_FAULTS faults, without repeating
+    values."""
     try:
         return model.model_validate(value)
     except ValidationError as exc:
@@ -128,8 +127,9 @@ def decoded_body(model: type[BodyT], value: object) -> BodyT:
 
 
 def _first_faults(model: type[BodyT], value: object, found: ValidationError) -> list[ErrorDetails]:
-    """At least the first MAX_FAULTS of them. Thousands are expensive to describe: then they are those of the beginnings of all lists
-    and objects, in which a field may be missing that is further on."""
+    """At least the first MAX_FAULTS faults. Describing thousands is expensive, so larger values
+    are validated again with shortened lists and objects, where a later field may be reported
+    missing."""
     if found.error_count() <= _DESCRIBED:
         return found.errors(include_url=False, include_input=False)
     try:
@@ -172,10 +172,8 @@ def _violation(model: type[Body], value: object, fault: ErrorDetails, place: int
 
 
 def _path(value: object, loc: Sequence[int | str], *, missing: bool) -> str:
-    """The path in the body, without the labels of union members that pydantic puts in between.
-
-    Unions of objects are told apart by their field `type`, whose value is the label.
-    """
+    """The path in the body, without the union labels that pydantic inserts. Unions of objects
+    are discriminated by `type`, whose value is the label."""
     steps: list[str] = []
     labelled = False
     for index, step in enumerate(loc):

@@ -1,4 +1,5 @@
-"""Health: `live` says that the process answers, `ready` that it can do its work. Neither needs a key."""
+"""Health: `live` means that the process responds, `ready` that it can work. Neither requires a
+key."""
 
 from typing import Literal, TypedDict
 
@@ -11,21 +12,21 @@ from interfaces.http.problems import described_problems, problem
 
 
 class HealthView(TypedDict):
-    """All is well."""
+    """The process is healthy."""
 
     status: Literal["live", "ready"]
 
 
 @get("/health/live", summary="Is the process alive?", sync_to_thread=False)
 def live() -> HealthView:
-    """Always, if it can answer."""
+    """Always 200."""
     return {"status": "live"}
 
 
 @get("/health/ready", summary="Can the process serve?", responses=described_problems(503))
 async def ready(readiness: NamedDependency[ProcessReadiness]) -> HealthView | Response[dict[str, object]]:
-    """503 if not, with each part that is missing as the `path` of an entry in `errors`: `database`, `migrations`, `queue`,
-    `worker`, `stopping`."""
+    """503 if not ready; `errors` lists each missing part as a `path`: `database`, `migrations`,
+    `queue`, `worker`, `stopping`."""
     missing = await readiness.problems()
     if missing:
         parts = ", ".join(obstacle.part for obstacle in missing)
@@ -35,5 +36,4 @@ async def ready(readiness: NamedDependency[ProcessReadiness]) -> HealthView | Re
 
 
 def health_router() -> Router:
-    """The routes of health."""
     return Router("/", route_handlers=[live, ready], tags=["health"])

@@ -1,4 +1,4 @@
-"""Bound on log lines of one kind: a flood of requests must not become a flood of lines."""
+"""Bound on log lines of one kind, so that a flood of requests does not flood the log."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,11 +12,9 @@ class _Window:
 
 
 class LineBudget:
-    """Admits `lines` of each kind in `window_s` seconds.
-
-    At the end of a window that had more, `report` receives the kind and how many were suppressed. Kinds are few: each has a window
-    and a timer while it occurs.
-    """
+    """Admits `lines` of each kind per `window_s` seconds. After a window with more, `report`
+    receives the kind and the number suppressed. Kinds are few: each active kind has a window and
+    a timer."""
 
     def __init__(self, *, lines: int, window_s: float, report: Callable[[str, int], None]) -> None:
         self._lines = lines
@@ -25,10 +23,10 @@ class LineBudget:
         self._windows: dict[str, _Window] = {}
 
     def admits(self, kind: str) -> bool:
-        """Whether one more line of this kind is written. To be called in the event loop."""
+        """Whether one more line of this kind is written. Must be called in the event loop."""
         loop = asyncio.get_running_loop()
         window = self._windows.get(kind)
-        if window is not None and window.ends_at <= loop.time():  # its timer is late, or of a loop that has ended
+        if window is not None and window.ends_at <= loop.time():  # its timer is late, or belongs to a closed loop
             self._close(kind, window)
             window = None
         if window is None:

@@ -1,4 +1,5 @@
-"""`/metrics`: the figures of this process, and the backlog of all, as Prometheus reads them."""
+"""`/metrics`: metrics of this process, and the backlog of the whole system, in Prometheus
+format."""
 
 import hmac
 from typing import Annotated
@@ -22,7 +23,7 @@ _PAGE = ResponseSpec(
 
 
 class Monitoring:
-    """The page, and the token that it is shown for; None shows it to whoever asks."""
+    """The metrics page and its token; with None it needs no token."""
 
     def __init__(self, *, page: MetricsPage, token: str | None) -> None:
         self._page = page
@@ -42,7 +43,6 @@ class Monitoring:
 
 
 def monitoring(container: Container) -> Monitoring:
-    """What answers /metrics in this process."""
     token = container.settings().metrics_token
     return Monitoring(page=container.metrics_page(), token=None if token is None else token.get_secret_value())
 
@@ -52,10 +52,10 @@ async def read_metrics(
     monitoring: NamedDependency[Monitoring],
     authorization: Annotated[str | None, HeaderParameter(name="Authorization")] = None,
 ) -> Response[bytes]:
-    """Counters and histograms are of this process since its start; what is stored and not over is the same from each."""
+    """Counters and histograms cover this process since its start. Gauges of stored, unfinished
+    work are the same from every process."""
     return await monitoring.shown(authorization)
 
 
 def metrics_router() -> Router:
-    """The route of metrics."""
     return Router("/", route_handlers=[read_metrics], tags=["health"])

@@ -1,6 +1,10 @@
-"""The OpenAPI 3.1 document at `/schema`: bodies as strict as they are, with examples; operations by handler name."""
+"""The OpenAPI 3.1 document at `/schema`: strict bodies with examples; operations named after
+handlers."""
 
 from collections.abc import Mapping
+from enum import Enum
+from inspect import cleandoc, getdoc
+from typing import cast
 
 from litestar import get
 from litestar._openapi.schema_generation import SchemaCreator  # the type in the public plugin's signature
@@ -8,6 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from litestar.openapi.spec import Components, OpenAPIType, Schema, SecurityScheme
+from litestar.plugins import OpenAPISchemaPlugin
 from litestar.plugins.pydantic import PydanticSchemaPlugin
 from litestar.response import Redirect
 from litestar.types import Method
@@ -20,7 +25,7 @@ SECURITY_SCHEME = "apiKey"
 
 
 def openapi_config(version: str) -> OpenAPIConfig:
-    """The document's frame. Plain JSON and YAML: a viewer would be fetched from elsewhere."""
+    """The frame of the document. Plain JSON and YAML: a viewer would load code from elsewhere."""
     return OpenAPIConfig(
         title="Dragoman",
         version=version,
@@ -38,15 +43,15 @@ def openapi_config(version: str) -> OpenAPIConfig:
 
 
 class BodySchemas(PydanticSchemaPlugin):
-    """Adds to the schemas of bodies what Litestar leaves out: examples, and that unknown fields are refused."""
+    """Adds what Litestar omits from the schemas of bodies: examples, and the rejection of
+    unknown fields."""
 
     def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: SchemaCreator) -> Schema:
-        """The schema of a pydantic model."""
         schema = super().to_openapi_schema(field_definition, schema_creator)
         model = field_definition.annotation
         if isinstance(model, type) and issubclass(model, Body):
             schema.additional_properties = False
-            schema.description = model.__doc__
+            schema.description = getdoc(model)
             schema.examples = list(model.examples) or None
             own = model.model_json_schema(by_alias=True)["properties"]
             for name, property_schema in (schema.properties or {}).items():
@@ -55,9 +60,23 @@ class BodySchemas(PydanticSchemaPlugin):
         return schema
 
 
+class EnumSchemas(OpenAPISchemaPlugin):
+    """Removes indentation from the descriptions of enums, which Litestar takes as they are."""
+
+    @staticmethod
+    def is_plugin_supported_type(value: object) -> bool:
+        return isinstance(value, type) and issubclass(value, Enum)
+
+    def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: SchemaCreator) -> Schema:
+        reference = schema_creator.for_enum_field(field_definition)
+        schema = schema_creator.schema_registry.get_schema_for_field_definition(field_definition)
+        schema.description = cleandoc(schema.description or "")
+        return cast("Schema", reference)  # Litestar takes a reference too
+
+
 def _mend_container(schema: Schema, own: Mapping[str, object]) -> None:
-    """What Litestar makes of annotated tuples (an array of anything) and mappings (an array), as pydantic has it: clients are
-    generated from this."""
+    """Replace Litestar's schemas of annotated tuples and mappings by pydantic's, because clients
+    are generated from them."""
     parts = schema.items.one_of if isinstance(schema.items, Schema) else None
     if not parts:
         return
@@ -71,11 +90,11 @@ def _mend_container(schema: Schema, own: Mapping[str, object]) -> None:
 
 @get("/", include_in_schema=False, status_code=303, sync_to_thread=False)
 def front_door() -> Redirect:
-    """Whoever comes without a path is shown what there is."""
+    """Redirect from `/` to the OpenAPI document."""
     return Redirect("/schema", status_code=303)
 
 
 def _operation_id(handler: HTTPRouteHandler, _: Method, path: list[str | PathParameterDefinition]) -> str:
-    """The handler's name; a handler that also has a path below a thread says so there."""
+    """The handler's name, with a suffix for its second path below a thread."""
     on_thread = len(handler.paths) > 1 and "threads" in path
     return f"{handler.handler_name}_on_thread" if on_thread else handler.handler_name

@@ -1,4 +1,4 @@
-"""Pages of lists in answers: `{"data": [...], "next_cursor": …}`."""
+"""Pages of lists in responses: `{"data": [...], "next_cursor": …}`."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypedDict, TypeVar
@@ -10,7 +10,7 @@ ItemT = TypeVar("ItemT")
 ViewT = TypeVar("ViewT")
 
 _MAX_DIGITS = 9
-"""Of the place of an entry in a list that is read as a whole."""
+"""Most digits of a position in a list that is loaded completely."""
 
 
 class PageView(TypedDict, Generic[ViewT]):
@@ -21,12 +21,11 @@ class PageView(TypedDict, Generic[ViewT]):
 
 
 def page_view(page: Page[ItemT], view: Callable[[ItemT], ViewT]) -> PageView[ViewT]:
-    """A page as JSON."""
     return {"data": [view(item) for item in page.items], "next_cursor": page.next_cursor}
 
 
 def cut(data: Sequence[ViewT], limit: int | None, cursor: str | None) -> PageView[ViewT]:
-    """A page of a list that is read as a whole. Raises INVALID `cursor_invalid`."""
+    """A page of a list that is loaded completely. Raises INVALID `cursor_invalid`."""
     begin = 0 if cursor is None else _place(cursor)
     end = len(data) if limit is None else begin + limit
     return {"data": list(data[begin:end]), "next_cursor": str(end) if end < len(data) else None}

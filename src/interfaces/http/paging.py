@@ -6,9 +6,9 @@ from litestar.params import QueryParameter
 
 from application.system.pages import MAX_PAGE_SIZE
 
-PageLimit = Annotated[int, QueryParameter(ge=1, le=MAX_PAGE_SIZE, description="How many entries a page has at most.")]
-PageCursor = Annotated[str | None, QueryParameter(description="`next_cursor` of the page before.")]
+PageLimit = Annotated[int, QueryParameter(ge=1, le=MAX_PAGE_SIZE, description="Most entries of a page.")]
+PageCursor = Annotated[str | None, QueryParameter(description="`next_cursor` of the previous page.")]
 WholeLimit = Annotated[
     int | None,
-    QueryParameter(ge=1, le=MAX_PAGE_SIZE, description="How many entries a page has at most; all of them without."),
+    QueryParameter(ge=1, le=MAX_PAGE_SIZE, description="Most entries of a page. Default: all."),
 ]

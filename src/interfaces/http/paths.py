@@ -1,4 +1,4 @@
-"""The parameters in paths, as the OpenAPI document describes them."""
+"""Path parameters as the OpenAPI document describes them."""
 
 from typing import Annotated
 

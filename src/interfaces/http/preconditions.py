@@ -1,4 +1,4 @@
-"""Versions of saved things in headers: `ETag` out, `If-Match` in (RFC 9110, 8.8.3 and 13.1.1)."""
+"""Versions of stored objects in headers: `ETag` out, `If-Match` in (RFC 9110, 8.8.3 and 13.1.1)."""
 
 import re
 from typing import Annotated
@@ -11,17 +11,19 @@ _ETAG = re.compile(r'(?:W/)?"(\d{1,9})"|(\d{1,9})')
 
 IfMatch = Annotated[
     str | None,
-    HeaderParameter(name="If-Match", description='The version last read, as in its `ETag`: `"3"`. Else 412.'),
+    HeaderParameter(
+        name="If-Match",
+        description='The version last read, from its `ETag`: `"3"`. Another version is answered with 412.',
+    ),
 ]
 
 
 def etag(version: int) -> dict[str, str]:
-    """The header that carries a version."""
     return {"ETag": f'"{version}"'}
 
 
 def expected_version(if_match: str | None) -> int | None:
-    """The version a client expects; None if it does not care. Raises INVALID `if_match_invalid`."""
+    """The version that the client requires, or None. Raises INVALID `if_match_invalid`."""
     if if_match is None or if_match.strip() == "*":
         return None
     match = _ETAG.fullmatch(if_match.strip())

@@ -1,4 +1,4 @@
-"""The one map from errors to HTTP: every failure is an `application/problem+json` document (RFC 9457)."""
+"""Maps errors to HTTP: every failure is an `application/problem+json` document (RFC 9457)."""
 
 import logging
 import secrets
@@ -45,7 +45,7 @@ AnyRequest = Request[Any, Any, State]
 
 
 class Fault(TypedDict):
-    """One fault in the input: where (`limits.max_turns`), and what is wrong."""
+    """One fault in the input: its path (`limits.max_turns`) and a message."""
 
     path: str
     message: str
@@ -64,13 +64,13 @@ class Problem(TypedDict):
 
 
 def documented(*statuses: int) -> dict[int, ResponseSpec]:
-    """What an operation says in the OpenAPI document about its failures; 400, 401, 422, 429 and 500 can always happen. One
-    that takes a body names 413 too."""
+    """The failures of an operation for the OpenAPI document; 400, 401, 422, 429 and 500 always
+    apply. Operations with a body also name 413."""
     return described_problems(400, 401, 422, 429, 500, *statuses)
 
 
 def described_problems(*statuses: int) -> dict[int, ResponseSpec]:
-    """These failures and no others."""
+    """Exactly these failures."""
     return {
         status: ResponseSpec(
             data_container=Problem,
@@ -91,7 +91,7 @@ def problem(
     extra: dict[str, str] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response[dict[str, object]]:
-    """The response for a failure; `extra` are members beside the standard ones."""
+    """The response for a failure; `extra` are additional members."""
     body: dict[str, object] = {
         **(extra or {}),
         "type": f"urn:dragoman:problem:{code}",
@@ -108,7 +108,6 @@ def problem(
 
 
 def from_service_error(request: AnyRequest, error: ServiceError) -> Response[dict[str, object]]:
-    """An expected failure of a use case."""
     notes_of(request.scope).refused(error)
     headers = {"WWW-Authenticate": 'Bearer realm="dragoman"'} if error.kind is ErrorKind.UNAUTHENTICATED else {}
     if "retry_after_s" in error.extra:
@@ -124,7 +123,7 @@ def from_service_error(request: AnyRequest, error: ServiceError) -> Response[dic
 
 
 def from_http_exception(request: AnyRequest, exc: HTTPException) -> Response[dict[str, object]]:
-    """A refusal by the framework itself: no such route, a body or parameter it could not take."""
+    """A failure raised by the framework, such as an unknown path or an invalid parameter."""
     match exc:
         case MalformedJson():
             return problem(400, "json_malformed", exc.detail)
@@ -147,7 +146,7 @@ def from_http_exception(request: AnyRequest, exc: HTTPException) -> Response[dic
 
 
 def unexpected_reference(request: AnyRequest, exc: Exception) -> str:
-    """Log a fault of ours, and give what the client may be told: a reference that the log has too."""
+    """Log an unexpected error under a new reference, and return the reference."""
     reference = f"err_{secrets.token_hex(8)}"
     logger.error(
         "unhandled error in a request",
@@ -159,14 +158,14 @@ def unexpected_reference(request: AnyRequest, exc: Exception) -> str:
 
 
 def from_unexpected(request: AnyRequest, exc: Exception) -> Response[dict[str, object]]:
-    """A fault of ours: the client gets a reference that the log has too, and nothing of the exception."""
+    """The response to an unexpected error: a reference to the log, and nothing of the exception."""
     reference = unexpected_reference(request, exc)
     detail = f"Something went wrong on our side; the log has the details under {reference}."
     return problem(500, "internal_error", detail, extra={"reference": reference})
 
 
 def exception_handlers() -> ExceptionHandlersMap:
-    """For the app: every exception has a handler."""
+    """Handlers for every exception of the app."""
     return {ServiceError: from_service_error, HTTPException: from_http_exception, Exception: from_unexpected}
 
 
@@ -174,7 +173,7 @@ def _from_validation(request: AnyRequest, exc: ValidationException) -> Response[
     faults = [entry for entry in exc.extra or [] if isinstance(entry, dict)]
     if any(fault.get("key") == "data" for fault in faults):
         return problem(400, "body_missing", "This request needs a JSON body.")
-    # A parameter may have another name in our code: `state` is one of the framework's.
+    # A parameter may have another name in our code: the framework reserves `state`.
     names = query_names(request.scope["route_handler"])
     violations = tuple(
         Violation(

@@ -1,4 +1,4 @@
-"""Query parameters that a route does not have are refused, as unknown fields of bodies are: a misspelt filter filters nothing."""
+"""Rejects undeclared query parameters: a misspelt filter would filter nothing."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -15,7 +15,7 @@ AnyConnection = ASGIConnection[BaseRouteHandler, object, object, State]
 
 
 async def only_declared_queries(connection: AnyConnection, handler: BaseRouteHandler) -> None:
-    """A guard. Raises INVALID `parameters_invalid` with every name that the route does not take."""
+    """A guard. Raises INVALID `parameters_invalid` with every unknown name."""
     if not connection.scope["query_string"]:
         return
     declared = frozenset(query_names(handler).values())
@@ -29,7 +29,7 @@ async def only_declared_queries(connection: AnyConnection, handler: BaseRouteHan
 
 @cache
 def query_names(handler: BaseRouteHandler) -> Mapping[str, str]:
-    """The query parameters of a route, and of what it has for itself to read them: from the names of ours to those that
+    """The query parameters of a route and its own dependencies: from our names to those that
     clients send."""
     own = (each for each in (handler.dependencies or {}).values() if isinstance(each, Provide))
     signatures = (handler.parsed_fn_signature, *(each.parsed_fn_signature for each in own))

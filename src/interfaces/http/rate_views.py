@@ -1,4 +1,4 @@
-"""Rate limits in answers."""
+"""Rate limits in responses."""
 
 from typing import TypedDict
 
@@ -13,5 +13,4 @@ class RateLimitView(TypedDict):
 
 
 def rate_limit_view(limit: RateLimit | None) -> RateLimitView | None:
-    """A limit as JSON."""
     return None if limit is None else {"calls": limit.calls, "per_s": limit.per_s}

@@ -10,7 +10,7 @@ from interfaces.http.bodies import Body
 
 
 class RateLimitBody(Body):
-    """How often: `calls` per `per_s` seconds; after a rest, that many may go at once."""
+    """A rate: `calls` per `per_s` seconds. After a pause, a burst of `calls` is allowed."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"calls": 60, "per_s": 60},)
 
@@ -18,5 +18,4 @@ class RateLimitBody(Body):
     per_s: float = Field(gt=0, le=86_400)
 
     def to_domain(self) -> RateLimit:
-        """The limit."""
         return RateLimit(**self.values())

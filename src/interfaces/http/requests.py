@@ -1,4 +1,4 @@
-"""The request as handlers see it: who sent it, and its JSON with errors that are the client's own."""
+"""The request as handlers see it: its principal, and JSON whose faults are client errors."""
 
 from litestar import Request
 from litestar.datastructures import State
@@ -15,15 +15,15 @@ class MalformedJson(ClientException):
 
 
 class ApiRequest(Request[None, Principal, State]):
-    """A request below `/v1`, authenticated before anything of it is read."""
+    """A request below `/v1`, authenticated before its body is read."""
 
     @property
     def principal(self) -> Principal:
-        """Who sends it."""
         return self.auth
 
     async def json(self) -> JsonValue:
-        """The decoded body. Raises MalformedJson, also for nesting too deep to decode; TOO_LARGE `too_many_values`."""
+        """The decoded body. Raises MalformedJson, also for excessive nesting; TOO_LARGE
+        `too_many_values`."""
         body = await self.body()
         if has_too_many_values(body):
             raise too_many_values()
@@ -40,7 +40,7 @@ class ApiRequest(Request[None, Principal, State]):
 
 
 def too_many_values() -> ServiceError:
-    """The refusal of JSON, or of a form, with more values than are read."""
+    """The error for JSON or a form with too many values."""
     detail = f"The request body has more than {MAX_VALUES} values."
     return ServiceError("too_many_values", ErrorKind.TOO_LARGE, detail)
 

@@ -1,4 +1,4 @@
-"""Routers whose routes are given instances by name, made so that hundreds of routes start quickly."""
+"""Routers with instances injected by name, optimized so that hundreds of routes start quickly."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -14,23 +14,23 @@ _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class OwnRouter(Router):
-    """A router made for one application. Litestar copies routers before it registers them, with all that is in them, as they
-    might be registered elsewhere too; these are taken as they are."""
+    """A router for one application. Litestar deep-copies routers before registering them; this
+    one is used without a copy."""
 
     def __deepcopy__(self, _: object) -> Self:
         return self
 
 
 class _Instance(Provide):
-    """A dependency that is always the same instance. For each route Litestar compares all dependencies with each other, and
-    `Provide` by what is in them; none of these equals another."""
+    """A dependency with a fixed instance. Litestar compares all dependencies of a route by
+    value; instances of this class never compare equal."""
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
 
 def instance_of(instance: object) -> Provide:
-    """The dependency; Litestar reads its class from the annotation."""
+    """The dependency of an instance; Litestar reads its class from the annotation."""
 
     def provide() -> object:
         return instance
@@ -42,11 +42,9 @@ def instance_of(instance: object) -> Provide:
 def dependencies(
     routes: Iterable[HTTPRouteHandler], container: Container, own: Mapping[str, object] = _NOTHING
 ) -> dict[str, Provide]:
-    """What the `routes` ask for by name: an instance in `own`, else what the container's provider of that name builds, now.
-
-    Nothing more: Litestar works through the dependencies of each route, which would be a third of the start if each were given
-    everything. Raises KeyError for a name that neither has.
-    """
+    """The instances that the `routes` require by name: from `own`, else built by the container.
+    Only these, because Litestar processes all dependencies of each route at start. Raises
+    KeyError for an unknown name."""
     return {
         name: instance_of(own[name] if name in own else container.providers[name]())
         for name in dict.fromkeys(name for route in routes for name in named_dependencies(route))
@@ -54,7 +52,8 @@ def dependencies(
 
 
 def named_dependencies(route: HTTPRouteHandler) -> dict[str, type]:
-    """The class of each parameter that is marked `NamedDependency`, by name, but for what the route provides itself."""
+    """The class of each `NamedDependency` parameter by name, without those that the route
+    provides."""
     return {
         name: get_args(annotation)[0]
         for name, annotation in route.fn.__annotations__.items()

@@ -26,12 +26,15 @@ _MAX_SEQ = 2**63 - 1
 
 LastEventId = Annotated[
     str | None,
-    HeaderParameter(name="Last-Event-ID", description="The `id` of the last event received; the stream resumes after."),
+    HeaderParameter(
+        name="Last-Event-ID", description="The `id` of the last event received. The stream resumes after it."
+    ),
 ]
 
 
 def sequence_after(last_event_id: str | None) -> int:
-    """The seq after which to resume, 0 for the beginning. Raises INVALID `last_event_id_invalid`."""
+    """The seq after which to resume, 0 for the beginning. Raises INVALID
+    `last_event_id_invalid`."""
     if last_event_id is None:
         return 0
     seq = parsed_sequence(last_event_id.strip())
@@ -45,7 +48,7 @@ def sequence_after(last_event_id: str | None) -> int:
 
 
 def parsed_sequence(text: str) -> int | None:
-    """The seq that `text` says; None if it says none that could be stored."""
+    """The seq in the text; None if it is not a valid seq."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(_MAX_SEQ))):
         return None
     seq = int(text)
@@ -53,17 +56,18 @@ def parsed_sequence(text: str) -> int | None:
 
 
 def end_frame(status: RunStatus) -> bytes:
-    """The last frame of a stream. It has no id: a client that reconnects resumes after the last real event."""
+    """The last frame of a stream, without id: a client that reconnects resumes after the last
+    event."""
     return b"event: end\ndata: %s\n\n" % msgspec.json.encode({"status": status.value})
 
 
 def described_stream() -> dict[int, ResponseSpec]:
-    """What the OpenAPI document says about a stream."""
+    """The description of a stream in the OpenAPI document."""
     return {
         200: ResponseSpec(
             data_container=str,
             description="Events of the run: `id` is the seq, `event` the type, `data` JSON with seq, type, run_id, at and "
-            "the fields of the type. `end` comes last, without id, with `{status}`.",
+            "the fields of the type. The last event is `end`, without id, with `{status}`.",
             media_type="text/event-stream",
             generate_examples=False,
             examples=[Example(summary="The end of a run", value=_EXAMPLE)],
@@ -72,7 +76,8 @@ def described_stream() -> dict[int, ResponseSpec]:
 
 
 class EventStream(ASGIStreamingResponse):
-    """Sends frames as they come, a comment after each `heartbeat_s` of silence, and stops when the client leaves."""
+    """Sends frames as they arrive, and a comment after each `heartbeat_s` of silence. Stops when
+    the client disconnects."""
 
     def __init__(
         self, frames: AsyncGenerator[bytes, None], *, heartbeat_s: float, headers: dict[str, str] | None = None
@@ -88,7 +93,7 @@ class EventStream(ASGIStreamingResponse):
         self._sent_at = 0.0
 
     async def send_body(self, send: Send, receive: Receive) -> None:
-        """Drive the stream to its end. Frames and heartbeats are whole messages, so they cannot be mixed up."""
+        """Frames and heartbeats are whole messages, so they cannot be interleaved."""
         clock = asyncio.get_running_loop().time
         self._sent_at = clock()
         sending = asyncio.create_task(self._send_frames(send))

@@ -27,24 +27,24 @@ _Params = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(str
 
 
 class ToolRuleBody(Body):
-    """A rule for tools; what is absent or null is left to the other layers."""
+    """A rule for tools. Absent or null leaves a field to the other layers."""
 
     decision: _Decision | None = None
-    on_block: _OnBlock | None = Field(default=None, description="What a blocked call does to its run.")
-    allowed_params: _Params | None = Field(default=None, description="Absent: any; `[]`: none.")
-    denied_params: _Params | None = Field(default=None, description="Goes before `allowed_params`.")
-    arguments_schema: dict[str, object] | None = Field(default=None, description="A JSON Schema arguments have to fit.")
+    on_block: _OnBlock | None = Field(default=None, description="Effect of a blocked call on its run.")
+    allowed_params: _Params | None = Field(default=None, description="Absent: all; `[]`: none.")
+    denied_params: _Params | None = Field(default=None, description="Takes precedence over `allowed_params`.")
+    arguments_schema: dict[str, object] | None = Field(default=None, description="A JSON Schema for the arguments.")
     max_results: int | None = Field(default=None, gt=0, le=MAX_COUNT)
-    max_calls: int | None = Field(default=None, gt=0, le=MAX_COUNT, description="Of one tool in one run.")
-    max_result_bytes: int | None = Field(default=None, gt=0, le=MAX_RESULT_BYTES, description="65536 by default.")
+    max_calls: int | None = Field(default=None, gt=0, le=MAX_COUNT, description="Per tool and run.")
+    max_result_bytes: int | None = Field(default=None, gt=0, le=MAX_RESULT_BYTES, description="Default: 65536.")
     idempotent: bool | None = Field(default=None, description="Whether a call may be sent again after a crash.")
     on_unknown_outcome: _OnUnknownOutcome | None = Field(
-        default=None, description="What becomes of a call that a crash cut off and that may not be sent again."
+        default=None, description="Handling of a call interrupted by a crash that must not be repeated."
     )
     timeout_s: float | None = Field(default=None, gt=0, le=MAX_TIMEOUT_S)
-    approval_ttl_s: float | None = Field(default=None, gt=0, le=MAX_APPROVAL_TTL_S, description="A day by default.")
+    approval_ttl_s: float | None = Field(default=None, gt=0, le=MAX_APPROVAL_TTL_S, description="Default: one day.")
     allow_self_approval: bool | None = None
-    overridable: bool = Field(default=False, description="In rules of organizations: agents may replace what it says.")
+    overridable: bool = Field(default=False, description="In organizations' rules: agents may override the rule.")
 
     def to_domain(self) -> ToolRule:
         """The rule. Raises INVALID."""
@@ -56,7 +56,7 @@ PoliciesBody = Annotated[dict[str, ToolRuleBody], Field(max_length=MAX_RULES)]
 
 
 def policies_of(bodies: dict[str, ToolRuleBody]) -> ToolPolicies:
-    """The policies. Raises INVALID `tool_policy_invalid` with everything that is wrong, by path in the body."""
+    """The policies. Raises INVALID `tool_policy_invalid` with all faults, by path in the body."""
     rules: list[tuple[str, ToolRule]] = []
     wrong: list[Violation] = []
     for pattern, body in bodies.items():

@@ -1,4 +1,4 @@
-"""Tool policies in answers; agents and organizations share them."""
+"""Tool policies in responses; agents and organizations share them."""
 
 from typing import TypedDict, cast
 
@@ -7,7 +7,7 @@ from domain.policy.rules import ToolPolicies
 
 
 class ToolRuleView(TypedDict, total=False):
-    """What a rule states."""
+    """The fields that a rule sets."""
 
     decision: str
     on_block: str
@@ -26,5 +26,4 @@ class ToolRuleView(TypedDict, total=False):
 
 
 def policies_view(policies: ToolPolicies) -> dict[str, ToolRuleView]:
-    """Policies as JSON."""
     return cast("dict[str, ToolRuleView]", policies_to_json(policies))

@@ -315,7 +315,7 @@ async def test_a_trail_that_was_changed_says_where_and_what_is_wrong(service: Se
     service.state.audit[entry.id] = replace(entry, actor="key_somebody_else")
     verified = (await browse(service, "POST", "/console/audit/verify", headers=browser)).text
     assert "The trail was changed" in verified
-    assert "it is not what was written" in verified
+    assert "was changed after sealing" in verified
     assert entry.id in verified
 
 

@@ -102,7 +102,7 @@ async def test_secrets_and_providers_are_kept_by_name_and_their_values_never_com
     assert "ACME has another value now." in again.text
     provider = {"provider_name": "acme", "provider_kind": "openai", "provider_secret": "ACME"}
     added = await browse(service, "POST", "/console/model-providers", headers=browser, data=provider)
-    assert "Models of it are called acme:MODEL." in added.text
+    assert "Its models are named acme:MODEL." in added.text
     [known] = (await service.call("GET", "/v1/model-providers")).json()["data"]
     assert (known["name"], known["api_key"]) == ("acme", {"secret": "ACME"})
     in_use = await browse(service, "POST", "/console/secrets/ACME/delete", headers=browser)

@@ -114,9 +114,9 @@ async def test_a_text_that_is_no_definition_is_refused_with_the_place(stocked: S
         ('{"name": ', "line 1, column 10"),
         ("[]", "must be a JSON object"),
         ("name: x\nnodes: []\nmore: 1", "is not a known field"),
-        ("name: &a x\nnodes: *a", "aliases are not taken"),
+        ("name: &a x\nnodes: *a", "aliases are not allowed"),
         ("# " + "x" * 300_000, "longer than 256 KiB"),
-        ('{"name": "\\ud800", "nodes": []}', "not plain data"),
+        ('{"name": "\\ud800", "nodes": []}', "other than plain data"),
         ("", "must be a JSON object"),
     ):
         answer = await browse(stocked, "POST", "/console/workflows/check", headers=admin, data={"definition": text})

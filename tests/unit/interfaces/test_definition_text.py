@@ -39,12 +39,12 @@ def test_words_that_yaml_takes_for_truth_values_are_names_where_names_are_meant(
     [
         ('{"a": ', True, "line 1, column 7"),
         ("a: [", False, "line 1, column 5"),
-        ("a: 2020-01-01", False, "not plain data"),
-        ("a: .nan", False, "not plain data"),
+        ("a: 2020-01-01", False, "other than plain data"),
+        ("a: .nan", False, "other than plain data"),
         ("a: !!python/object:os.system {}", False, "not valid YAML"),
-        ("a: &x [1]\nb: *x", False, "line 2, column 4: aliases are not taken"),
-        ("[" * 50_000, False, "not plain data"),
-        ("[" * 50_000, True, "not plain data"),
+        ("a: &x [1]\nb: *x", False, "line 2, column 4: aliases are not allowed"),
+        ("[" * 50_000, False, "other than plain data"),
+        ("[" * 50_000, True, "other than plain data"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_the_place(text: str, is_json: bool, told: str) -> None:

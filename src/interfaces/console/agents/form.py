@@ -1,4 +1,5 @@
-"""The form of an agent: its fields from an agent, the API's body from its fields, and which field a fault is about."""
+"""The form of an agent: its fields from an agent, the API's body from its fields, and the field
+of each fault."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -17,13 +18,13 @@ _TEXTS, _NAMES = fields_of(AgentSettings, str), ("name", "model")
 _LINES = tuple(name for name in fields_of(AgentSettings, tuple[str, ...]) if name not in ("tools", "mcp_servers"))
 _NUMBERS = fields_of(AgentSettings, Decimal | None)
 _PLAIN = frozenset(field.name for field in fields(AgentSettings)) - {"limits", "tool_policies", "canary_tokens"}
-"""Fields of the settings by the way they are entered. The template shows them; a field that it does not show is not sent."""
+"""Fields of the settings by input type. Fields that the template does not show are not sent."""
 NEW_AGENT = {"enabled": "on", "allowlist": "inherit"}
-"""What stands in the form of an agent that is not there yet."""
+"""Initial values of the form of a new agent."""
 
 
 def agent_values(view: AgentView) -> dict[str, str]:
-    """The fields of an agent as it is. Canary tokens are never read back."""
+    """The fields of an agent. Canary tokens are never read back."""
     shown = cast("Mapping[str, JsonValue]", view)
     values = {name: text(shown[name]) for name in (*_TEXTS, *_NUMBERS)}
     values |= {"version": str(view["version"])}
@@ -43,7 +44,7 @@ def agent_values(view: AgentView) -> dict[str, str]:
 
 
 def agent_body(form: FormValues) -> JsonObject:
-    """All of the agent as the API takes it. Raises INVALID with what cannot be read, by field."""
+    """The API's body. Raises INVALID with unreadable fields."""
     body = draft_body(form)
     body |= {name: form[name] for name in _TEXTS if form.has(name)}
     body |= {name: form[name].strip() for name in _NAMES}
@@ -55,12 +56,12 @@ def agent_body(form: FormValues) -> JsonObject:
         "enabled": form.has("enabled"),
     }
     if form.wrong:
-        raise invalid("form_invalid", "Something that was entered is not valid.", *form.wrong)
+        raise invalid("form_invalid", "The form has invalid fields.", *form.wrong)
     return body
 
 
 def draft_body(form: FormValues) -> dict[str, JsonValue]:
-    """What its tools depend on; what cannot be read is in `form.wrong`."""
+    """The settings that its tools depend on; unreadable fields are in `form.wrong`."""
     return {
         "name": "draft",
         "model": "draft:draft",
@@ -73,12 +74,12 @@ def draft_body(form: FormValues) -> dict[str, JsonValue]:
 
 
 def agent_field(form: FormValues, path: str) -> str | None:
-    """The field that a path in the body means; None if it means none."""
+    """The field of a path in the body, or None."""
     first, _, rest = path.partition(".")
     if first in _PLAIN or (first == "limits" and rest in LIMITS):
         return path if first == "limits" else "allowlist_entries" if first == "tool_allowlist" else first
     if first == policy_rows.PREFIX and path.count(".") > 1:
-        return path  # as reading the form said it
+        return path  # reported by reading the form
     if first == "canary_tokens":
         rows = form.rows(CANARIES)
         index, _, name = rest.partition(".")
@@ -88,7 +89,7 @@ def agent_field(form: FormValues, path: str) -> str | None:
 
 
 def _canaries(form: FormValues) -> list[JsonValue]:
-    """Tokens by id alone stay what they are."""
+    """A token given by id alone stays unchanged."""
     tokens: list[JsonValue] = []
     for row in form.rows(CANARIES):
         name, token = form[f"{CANARIES}.{row}.id"].strip(), form[f"{CANARIES}.{row}.token"]
@@ -99,20 +100,20 @@ def _canaries(form: FormValues) -> list[JsonValue]:
             entry["per_run"] = True
         if token:
             entry["token"] = token
-        # An empty row keeps its place, so that faults are found again by number; the API says what it lacks.
+        # Empty rows stay, so that faults match rows by number; the API reports what is missing.
         tokens.append(entry)
     return tokens
 
 
 def merged(mine: Mapping[str, JsonValue], base: Mapping[str, JsonValue], theirs: Mapping[str, JsonValue]) -> JsonObject:
-    """What I changed of `base`, and of the rest what they have made of it."""
+    """My changes to `base`, applied to their version."""
     return {name: mine[name] if mine[name] != base[name] else theirs[name] for name in mine}
 
 
 def both_changed(
     mine: Mapping[str, JsonValue], base: Mapping[str, JsonValue], theirs: Mapping[str, JsonValue]
 ) -> tuple[str, ...]:
-    """The fields that both sides have changed, to something different."""
+    """The fields that both sides changed differently."""
     return tuple(
         name for name in mine if mine[name] != base[name] and theirs[name] != base[name] and mine[name] != theirs[name]
     )

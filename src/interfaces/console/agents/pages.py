@@ -1,4 +1,4 @@
-"""What the pages of agents show: the list, one agent with its tools and history, and the form."""
+"""Data of the agents' pages: the list, one agent with its tools and history, and the form."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -34,15 +34,14 @@ _AGENT_ACTIONS = "agent.*"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentLine:
-    """An agent in the list."""
-
     agent: Agent
     last_run: Run | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """A version: who saved it (None where the audit trail does not say any more), and what changed; None: it is the first."""
+    """A version: its author (None if the audit trail has no entry), and its changes (None for
+    the first version)."""
 
     agent: Agent
     actor: str | None
@@ -51,7 +50,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """Somebody else has saved `agent` meanwhile: what they changed, and the fields that both have."""
+    """Another user saved `agent` meanwhile: the changes, and the fields that both sides changed."""
 
     agent: Agent
     actor: str | None
@@ -60,7 +59,7 @@ class Conflict:
 
 
 class AgentPages:
-    """Gathers what the templates show, on behalf of somebody."""
+    """Collects the data of the templates for a principal."""
 
     def __init__(
         self,
@@ -84,7 +83,6 @@ class AgentPages:
         self._explain = explain_agent
 
     async def listed(self, principal: Principal, cursor: str | None) -> dict[str, object]:
-        """A page of agents, each with its newest run."""
         page = await self._list_agents.execute(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
 
         async def line(agent: Agent) -> AgentLine:
@@ -98,7 +96,7 @@ class AgentPages:
         }
 
     async def of(self, principal: Principal, agent_id: str) -> dict[str, object]:
-        """One agent as it is. Raises NOT_FOUND."""
+        """Raises NOT_FOUND."""
         agent = await self._get_agent.execute(principal=principal, agent=agent_id)
         explained = await self.explained(principal, AgentSettings.of(agent.config))
         return {
@@ -112,7 +110,7 @@ class AgentPages:
         }
 
     async def history(self, principal: Principal, agent_id: str, cursor: str | None) -> dict[str, object]:
-        """Versions, newest first, with what each changed. Raises NOT_FOUND."""
+        """Versions, newest first, with their changes. Raises NOT_FOUND."""
         page = await self._version_page(principal, agent_id, HISTORY, cursor)
         before: tuple[Agent | None, ...] = page.items[1:]
         if page.next_cursor is None:
@@ -134,7 +132,7 @@ class AgentPages:
         }
 
     async def conflict(self, principal: Principal, base: Agent, both: tuple[str, ...]) -> Conflict:
-        """What became of an agent since `base`. Raises NOT_FOUND."""
+        """The changes of an agent since `base`. Raises NOT_FOUND."""
         now = await self._get_agent.execute(principal=principal, agent=base.id)
         actors = await self._actors(principal, base.id)
         return Conflict(
@@ -145,14 +143,14 @@ class AgentPages:
         )
 
     async def version(self, principal: Principal, agent_id: str, version: int) -> Agent | None:
-        """One version, if there is such a one. Raises NOT_FOUND for the agent."""
+        """One version, or None. Raises NOT_FOUND for the agent."""
         async for agent in self._all_versions(principal, agent_id):
             if agent.version == version:
                 return agent
         return None
 
     async def explained(self, principal: Principal, settings: AgentSettings) -> ExplainedAgent:
-        """What becomes of each of its tools."""
+        """Effective policies of its tools."""
         return await self._explain.execute(ExplainAgentCommand(principal=principal, settings=settings))
 
     async def form(
@@ -163,7 +161,7 @@ class AgentPages:
         faults: FieldFaults = NO_FAULTS,
         conflict: Conflict | None = None,
     ) -> dict[str, object]:
-        """The form with what stands in it, and what there is to choose from."""
+        """The form with its values and choices."""
         servers = await all_of(lambda page: self._list_servers.execute(principal=principal, page=page))
         organization = await self._get_organization.execute(principal=principal)
         agents = await all_of(lambda page: self._list_agents.execute(principal=principal, page=page))
@@ -172,7 +170,7 @@ class AgentPages:
             "form": form,
             "faults": faults,
             "conflict": conflict,
-            # What is chosen goes first, in its order: saving what was not touched changes nothing.
+            # Chosen entries come first, in their order, so that saving an untouched form changes nothing.
             "tools": _options(form, TOOLS, [kind.value for kind in NATIVE_TYPES]),
             "servers": _options(form, SERVERS, sorted(server.config.slug for server in servers)),
             "models": list(dict.fromkeys((*organization.models, *used))),
@@ -195,7 +193,7 @@ class AgentPages:
                 return
 
     async def _actors(self, principal: Principal, agent_id: str) -> dict[int, str]:
-        """Who saved which version, of the newest five hundred entries."""
+        """The actor of each version, from the newest five hundred entries."""
         page = await self._list_audit.execute(
             principal=principal,
             wanted=AuditFilter(resource=agent_id, action=_AGENT_ACTIONS),
@@ -207,7 +205,7 @@ class AgentPages:
 
 
 def explained_context(explained: ExplainedAgent) -> dict[str, object]:
-    """For the table of tools; of very many the first."""
+    """Data of the table of tools; the first ones if there are very many."""
     return {
         "explained": explained.tools[:MAX_SHOWN_TOOLS],
         "explained_total": len(explained.tools),

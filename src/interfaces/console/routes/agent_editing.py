@@ -1,4 +1,4 @@
-"""Making and changing agents, and what their tools would come to while somebody is still at it."""
+"""Routes to create and change agents, with a live view of their effective permissions."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -43,7 +43,7 @@ _FORM = "parts/agent_form.html"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sides:
-    """What somebody wants an agent to be, and the version they began with."""
+    """The person's settings, and the version that they edited."""
 
     base: Agent
     form: FormValues
@@ -54,7 +54,6 @@ class _Sides:
 async def show_new_agent(
     request: ConsoleRequest, pages: NamedDependency[Pages], agent_pages: NamedDependency[AgentPages]
 ) -> Response[str]:
-    """The form of a new agent."""
     request.principal.require(Role.ADMIN)
     form = FormValues(NEW_AGENT)
     context = await _form(request.principal, form, agent_pages)
@@ -70,7 +69,6 @@ async def show_agent_form(
     agent_pages: NamedDependency[AgentPages],
     get_agent: NamedDependency[GetAgent],
 ) -> Response[str]:
-    """The form of an agent that is there."""
     request.principal.require(Role.ADMIN)
     agent = await get_agent.execute(principal=request.principal, agent=agent_id)
     form = FormValues(agent_values(agent_view(agent)))
@@ -82,7 +80,7 @@ async def show_agent_form(
 async def explain_draft(
     request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], agent_pages: NamedDependency[AgentPages]
 ) -> Response[str]:
-    """What would become of each tool. Nothing is saved."""
+    """Explain the tools of a draft. Nothing is saved."""
     form = FormValues(data)
     context = await _draft(request.principal, form, agent_pages)
     return pages.show(request, "parts/agent_tools.html", {**context, "form": form, "live": True})
@@ -97,7 +95,6 @@ async def create_agent_page(
     agent_pages: NamedDependency[AgentPages],
     create_agent: NamedDependency[CreateAgent],
 ) -> Response[str]:
-    """Make it, and show it."""
     principal, form = request.principal, FormValues(data)
     try:
         body = decoded_body(CreateAgentBody, agent_body(form))
@@ -121,8 +118,8 @@ async def save_agent(
     get_agent: NamedDependency[GetAgent],
     update_agent: NamedDependency[UpdateAgent],
 ) -> Response[str]:
-    """Save it as a new version, unless somebody else has meanwhile: then their changes are shown, and what both sides have
-    entered is put together to be saved once more."""
+    """Save a new version. If another user saved meanwhile, show their changes and a merged form
+    to save again."""
     principal, form = request.principal, FormValues(data)
     principal.require(Role.ADMIN)
     agent = await get_agent.execute(principal=principal, agent=agent_id)
@@ -158,12 +155,12 @@ def _change(principal: Principal, agent: Agent, form: FormValues) -> UpdateAgent
 
 
 def _began_with(form: FormValues) -> int:
-    """The version that was edited; none has the number 0."""
+    """The edited version; 0 if invalid."""
     return form.again().whole("version") or 0
 
 
 async def _put_together(principal: Principal, sides: _Sides, agent_pages: AgentPages) -> tuple[Conflict, FormValues]:
-    """Their changes, and a form with both sides', to be saved over the version that is there now."""
+    """Their changes, and a merged form to be saved over the current version."""
     base = agent_body(FormValues(agent_values(agent_view(sides.base))))
     conflict = await agent_pages.conflict(principal, sides.base, ())
     view = agent_view(conflict.agent)
@@ -185,13 +182,13 @@ async def _form(
     faults: FieldFaults = NO_FAULTS,
     conflict: Conflict | None = None,
 ) -> dict[str, object]:
-    """The form, and beside it what comes of it."""
+    """The form with its effective permissions."""
     context = await agent_pages.form(principal, form, faults=faults, conflict=conflict)
     return {**context, **await _draft(principal, form.again(), agent_pages)}
 
 
 async def _draft(principal: Principal, form: FormValues, agent_pages: AgentPages) -> dict[str, object]:
-    """What would become of the tools, or why that cannot be said."""
+    """Effective permissions of a draft, or the reason why they are unknown."""
     try:
         body = draft_body(form)
         if form.wrong:
@@ -216,7 +213,8 @@ async def _draft(principal: Principal, form: FormValues, agent_pages: AgentPages
 
 
 def _faults(form: FormValues, error: ServiceError | None) -> FieldFaults:
-    """By field; a failure that is about no field, such as a name that is taken, in words. Raises what is about neither."""
+    """Faults by field; other expected failures, such as a taken name, as sentences. Raises all
+    others."""
     if error is None:
         return FieldFaults.of(form.wrong, lambda path: agent_field(form, path))
     if error.code == "agent_name_taken":
@@ -227,5 +225,4 @@ def _faults(form: FormValues, error: ServiceError | None) -> FieldFaults:
 
 
 def agent_editing_routes() -> list[HTTPRouteHandler]:
-    """The pages and parts for editing agents."""
     return [show_new_agent, show_agent_form, explain_draft, create_agent_page, save_agent]

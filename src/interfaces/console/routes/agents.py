@@ -1,4 +1,4 @@
-"""Agents: the list, the page of one with its tools and history, and what stops it."""
+"""Agents: the list, one agent with its tools and history, and stopping."""
 
 from typing import Annotated
 
@@ -28,7 +28,6 @@ async def show_agents(
     agent_pages: NamedDependency[AgentPages],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """All of them, newest first."""
     return pages.show(request, "agents.html", await agent_pages.listed(request.principal, cursor))
 
 
@@ -39,7 +38,6 @@ async def show_agent(
     pages: NamedDependency[Pages],
     agent_pages: NamedDependency[AgentPages],
 ) -> Response[str]:
-    """One agent: how it is configured, what becomes of its tools' calls, what it was before."""
     return pages.show(request, "agent.html", await agent_pages.of(request.principal, agent_id))
 
 
@@ -52,7 +50,6 @@ async def show_history(
     agent_pages: NamedDependency[AgentPages],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Older versions."""
     context = await agent_pages.history(request.principal, agent_id, cursor)
     return pages.show(request, "parts/agent_history.html", context)
 
@@ -61,7 +58,7 @@ async def show_history(
 async def switch_agent(
     *, request: ConsoleRequest, agent_id: FromPath[str], data: Form, update_agent: NamedDependency[UpdateAgent]
 ) -> Response[str]:
-    """The stop button: no run of it starts any more, and those under way end at their next turn. Or lets it start again."""
+    """Disable: no new runs, and runs in progress end at their next turn. Or enable again."""
     enabled = data.get("enabled") == "yes"
     agent = await update_agent.execute(
         UpdateAgentCommand(principal=request.principal, agent=agent_id, changes={"enabled": enabled})
@@ -77,7 +74,6 @@ async def cancel_agent_runs(
     pages: NamedDependency[Pages],
     cancel_runs: NamedDependency[CancelRuns],
 ) -> Response[str]:
-    """Cancels all unfinished runs of it."""
     cancelled = await cancel_runs.execute(CancelRunsCommand(principal=request.principal, agent=agent_id))
     return pages.show(request, "parts/cancelled_runs.html", {"cancelled": cancelled})
 
@@ -86,16 +82,14 @@ async def cancel_agent_runs(
 async def delete_agent_page(
     *, request: ConsoleRequest, agent_id: FromPath[str], delete_agent: NamedDependency[DeleteAgent]
 ) -> Response[str]:
-    """Takes it out of use."""
     await delete_agent.execute(DeleteAgentCommand(principal=request.principal, agent=agent_id))
     return to_page(AGENTS_PATH)
 
 
 def to_page(path: str) -> Response[str]:
-    """An answer that leads the browser there."""
+    """A response that redirects the browser."""
     return Response("", headers={HTMXHeaders.REDIRECT.value: path})
 
 
 def agent_routes() -> list[HTTPRouteHandler]:
-    """The pages of agents, but for editing."""
     return [show_agents, show_agent, show_history, switch_agent, cancel_agent_runs, delete_agent_page]

@@ -1,4 +1,4 @@
-"""Approvals: what waits for a person, and the person's word on it."""
+"""Approvals: pending ones, and decisions."""
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -23,11 +23,11 @@ from interfaces.console.routes.sign_in import Form
 
 PAGE = 100
 DECIDED = "approval-decided"
-"""What pages hear of when a word was given."""
+"""Event of the browser after a decision."""
 
 
 async def waiting(principal: Principal, list_approvals: ListApprovals, name_agents: NameAgents) -> dict[str, object]:
-    """What waits, oldest first: that expires first."""
+    """Pending approvals, oldest first: those that expire first."""
     page = await list_approvals.execute(
         principal=principal,
         wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
@@ -47,7 +47,6 @@ async def show_approvals(
     list_approvals: NamedDependency[ListApprovals],
     name_agents: NamedDependency[NameAgents],
 ) -> Response[str]:
-    """Everything that waits."""
     return pages.show(request, "approvals.html", await waiting(request.principal, list_approvals, name_agents))
 
 
@@ -58,7 +57,6 @@ async def show_approvals_part(
     list_approvals: NamedDependency[ListApprovals],
     name_agents: NamedDependency[NameAgents],
 ) -> Response[str]:
-    """The same, as it is now."""
     return pages.show(request, "parts/approvals.html", await waiting(request.principal, list_approvals, name_agents))
 
 
@@ -71,7 +69,7 @@ async def decide(
     pages: NamedDependency[Pages],
     decide_approval: NamedDependency[DecideApproval],
 ) -> Response[str]:
-    """Approve, with other arguments if they were edited, or deny."""
+    """Approve, with edited arguments if any, or deny."""
     decision = data.get("decision")
     if decision not in ("approve", "deny"):
         raise invalid("decision_invalid", "Approve or deny.", Violation(path="decision", message="approve or deny"))

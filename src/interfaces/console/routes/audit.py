@@ -1,4 +1,4 @@
-"""The audit trail: reading, searching, exporting, and whether anybody has changed it."""
+"""The audit trail: reading, searching, exporting, verifying."""
 
 from dataclasses import asdict, dataclass
 from typing import Annotated
@@ -25,7 +25,7 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is filled in above the table; all of it must hold."""
+    """The filter above the table; all conditions must hold."""
 
     action: str
     actor: str
@@ -35,12 +35,12 @@ class Asked:
 
     @property
     def wanted(self) -> AuditFilter:
-        """The same, where what is empty does not restrict."""
+        """The filter, where empty fields do not restrict."""
         return AuditFilter(**{name: value or None for name, value in asdict(self).items()})
 
     @property
     def query(self) -> str:
-        """The same in an address."""
+        """The filter as a query string."""
         return urlencode({name: value for name, value in asdict(self).items() if value})
 
 
@@ -67,7 +67,7 @@ async def show_audit(
     asked: NamedDependency[Asked],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Newest first; what is filled in must all hold."""
+    """Matching entries, newest first."""
     page = await list_audit_events.execute(
         principal=request.principal, wanted=asked.wanted, page=PageRequest(limit=PAGE, cursor=cursor)
     )
@@ -79,7 +79,7 @@ async def show_audit(
 async def export_audit(
     request: ConsoleRequest, export_audit_events: NamedDependency[ExportAuditEvents], asked: NamedDependency[Asked]
 ) -> Stream:
-    """The same entries as a file of NDJSON, with their seals, in the order of these."""
+    """Matching entries as NDJSON with their seals, in the order of the seals."""
     parts = export_audit_events.execute(ExportAuditEventsCommand(principal=request.principal, wanted=asked.wanted))
     return exported(parts)
 
@@ -88,17 +88,16 @@ async def export_audit(
 async def verify_audit(
     request: ConsoleRequest, pages: NamedDependency[Pages], verify_audit_chain: NamedDependency[VerifyAuditChain]
 ) -> Response[str]:
-    """Checks every seal."""
     report = await verify_audit_chain.execute(VerifyAuditChainCommand(principal=request.principal))
     return pages.show(request, "parts/verified.html", {"report": report, "problems": _PROBLEMS})
 
 
 _PROBLEMS = {
-    ChainProblem.EDITED: "This entry, or its seal, was changed after it was sealed: it is not what was written.",
+    ChainProblem.EDITED: "This entry or its seal was changed after sealing.",
     ChainProblem.DELETED: "The entry of this number, or its seal, was removed.",
-    ChainProblem.REORDERED: "At this number stands an entry that was sealed at another one.",
-    ChainProblem.INSERTED: "Behind the end of the chain stands a seal that this service did not write.",
-    ChainProblem.HEAD_EDITED: "The signed head, which says how far the chain goes, was changed.",
-    ChainProblem.HEAD_DELETED: "The signed head, which says how far the chain goes, was removed.",
-    ChainProblem.UNSEALED: "This entry has waited for its seal for over ten seconds: it was written past the service, or the sealing stands still.",
+    ChainProblem.REORDERED: "The entry at this number was sealed at another number.",
+    ChainProblem.INSERTED: "After the end of the chain there is a seal that this service did not write.",
+    ChainProblem.HEAD_EDITED: "The signed head, which records the end of the chain, was changed.",
+    ChainProblem.HEAD_DELETED: "The signed head, which records the end of the chain, was removed.",
+    ChainProblem.UNSEALED: "This entry has had no seal for over ten seconds: it was not written by the service, or sealing has stopped.",
 }

@@ -1,4 +1,4 @@
-"""API keys: the list, a new one whose token is shown once, and revoking."""
+"""API keys: the list, creating one whose token is shown once, and revoking."""
 
 from typing import Annotated
 
@@ -28,19 +28,17 @@ from interfaces.http.bodies import decoded_body
 
 PAGE = 50
 CHANGED = "keys-changed"
-"""What the list hears of."""
+"""Event that reloads the list."""
 _FIELDS = frozenset({"name", "role", "expires_at"})
 
 
 class KeyPages:
-    """What the list and the form show."""
-
     def __init__(self, *, list_api_keys: ListApiKeys, clock: Clock) -> None:
         self._list = list_api_keys
         self._clock = clock
 
     async def listed(self, principal: Principal, cursor: str | None = None) -> dict[str, object]:
-        """A page of keys, newest first. Raises FORBIDDEN."""
+        """Keys, newest first. Raises FORBIDDEN."""
         page = await self._list.execute(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
         return {"keys": page.items, "next_cursor": page.next_cursor, "now": self._clock.now(), "own": principal}
 
@@ -59,7 +57,7 @@ async def show_keys(
     key_pages: NamedDependency[KeyPages],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """All of them, revoked and expired ones too."""
+    """All keys, including revoked and expired ones."""
     listed = await key_pages.listed(request.principal, cursor)
     return pages.show(request, "keys.html", {**listed, **_form(FormValues({"role": Role.VIEWER.value}))})
 
@@ -68,7 +66,6 @@ async def show_keys(
 async def show_keys_part(
     request: ConsoleRequest, pages: NamedDependency[Pages], key_pages: NamedDependency[KeyPages]
 ) -> Response[str]:
-    """The newest, as they are now."""
     return pages.show(request, "parts/keys_table.html", await key_pages.listed(request.principal))
 
 
@@ -76,7 +73,7 @@ async def show_keys_part(
 async def create_key(
     request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], create_api_key: NamedDependency[CreateApiKey]
 ) -> Response[str]:
-    """Make one; its token is on this answer and nowhere else."""
+    """Create a key; only this response contains its token."""
     form = FormValues(data)
     day = form["expires_at"].strip()
     wanted: JsonObject = {
@@ -108,11 +105,10 @@ async def revoke_key(
     key_pages: NamedDependency[KeyPages],
     revoke_api_key: NamedDependency[RevokeApiKey],
 ) -> Response[str]:
-    """It stops working at once, and for good."""
+    """Revoke at once and permanently."""
     await revoke_api_key.execute(RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id)))
     return pages.show(request, "parts/keys_table.html", await key_pages.listed(request.principal))
 
 
 def key_routes() -> list[HTTPRouteHandler]:
-    """The pages of API keys."""
     return [show_keys, show_keys_part, create_key, revoke_key]

@@ -1,4 +1,4 @@
-"""The overview: what runs, what waits, what fails, what it costs, how the servers are."""
+"""The overview: recent runs, approvals, failures, cost, servers."""
 
 import asyncio
 from collections import Counter
@@ -36,14 +36,12 @@ _BAD = frozenset({RunStatus.FAILED, RunStatus.HALTED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLine:
-    """An MCP server, and how it stands."""
-
     server: McpServer
     status: ServerStatus
 
 
 class Overview:
-    """Gathers what the page shows, of the newest hundred of everything."""
+    """Collects the data of the page, from the newest hundred of everything."""
 
     def __init__(
         self,
@@ -67,7 +65,7 @@ class Overview:
         self._clock = clock
 
     async def of(self, principal: Principal) -> dict[str, object]:
-        """The figures by the names that the template has for them."""
+        """The figures by their names in the template."""
         recent, unfinished, approvals, servers, cost = await asyncio.gather(
             self._runs(principal, None),
             asyncio.gather(*(self._runs(principal, status) for status in _UNFINISHED)),
@@ -111,7 +109,7 @@ class Overview:
         return list(await asyncio.gather(*map(line, page.items)))
 
     async def _cost_today(self, principal: Principal) -> Decimal | None:
-        """None: no price is known of anything that was used."""
+        """The cost of today; None if no used model has a known price."""
         today = self._clock.now().date()
         wanted = UsageFilter(since=today, until=today, by=frozenset({UsageKey.DAY}))
         page = await self._get_usage.execute(principal=principal, wanted=wanted)
@@ -123,7 +121,6 @@ class Overview:
 async def show_overview(
     request: ConsoleRequest, pages: NamedDependency[Pages], overview: NamedDependency[Overview]
 ) -> Response[str]:
-    """The first page."""
     return pages.show(request, "overview.html", await overview.of(request.principal))
 
 
@@ -131,7 +128,6 @@ async def show_overview(
 async def show_overview_part(
     request: ConsoleRequest, pages: NamedDependency[Pages], overview: NamedDependency[Overview]
 ) -> Response[str]:
-    """Its figures, as they are now."""
     return pages.show(request, "parts/overview.html", await overview.of(request.principal))
 
 

@@ -1,4 +1,4 @@
-"""What a run waits for besides approvals: calls that are shown to people, and questions of MCP servers."""
+"""Pending actions of a run besides approvals: client tools, and questions of MCP servers."""
 
 from typing import cast
 
@@ -31,7 +31,7 @@ async def settle_call(
     resume_run: NamedDependency[ResumeRun],
     run_pages: NamedDependency[RunPages],
 ) -> Response[str]:
-    """Says what came of a call that was shown to a person."""
+    """Record the result of a client tool call."""
     given = ClientToolResult(
         tool_call_id=ToolCallId(data.get("call", "")),
         result=data.get("result") or DISPLAYED,
@@ -52,12 +52,12 @@ async def answer_question(
     resume_run: NamedDependency[ResumeRun],
     run_pages: NamedDependency[RunPages],
 ) -> Response[str]:
-    """Answers the question that a call's server asks; the one that was shown, and no other."""
+    """Answer the shown question of a call's server, and no other."""
     principal, call_id = request.principal, ToolCallId(data.get("call", ""))
     run = await get_run.execute(principal, RunId(run_id))
     question = next((use.elicitation for use in run.pending if use.id == call_id), None)
     if question is None:
-        raise invalid("question_gone", "This question does not wait for an answer any more.")
+        raise invalid("question_gone", "This question no longer waits for an answer.")
     given = ClientToolResult(tool_call_id=call_id, result=_answer(question, data))
     await resume_run.execute(ResumeRunCommand(principal=principal, run_id=run.id, tool_results=(given,)))
     return pages.show(request, "parts/run_changes.html", await run_pages.of(principal, run.id))

@@ -1,4 +1,4 @@
-"""The playground: start a run of an agent, and talk on on its thread."""
+"""The playground: start a run of an agent, and reply on its thread."""
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -23,7 +23,6 @@ async def show_playground(
     list_agents: NamedDependency[ListAgents],
     agent: FromQuery[str] = "",
 ) -> Response[str]:
-    """Where a run is started."""
     agents = await all_of(lambda page: list_agents.execute(principal=request.principal, page=page))
     enabled = [each for each in agents if each.config.enabled]
     return pages.show(request, "playground.html", {"agents": enabled, "chosen": agent})
@@ -31,7 +30,7 @@ async def show_playground(
 
 @post("/playground", status_code=200)
 async def start(request: ConsoleRequest, data: Form, start_run: NamedDependency[StartRun]) -> Response[str]:
-    """Start it, on a thread that is going on or on a new one, and show it."""
+    """Start the run on an existing or a new thread, and show it."""
     thread = data.get("thread_id")
     started = await start_run.execute(
         StartRunCommand(

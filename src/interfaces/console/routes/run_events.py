@@ -1,4 +1,4 @@
-"""What happens in a run: what is stored so far at once, then what comes."""
+"""Events of a run: stored ones at once, then new ones."""
 
 import logging
 from collections.abc import AsyncGenerator, Iterable, Iterator
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 PAGE = 2_000
 
 AfterSeq = Annotated[int, QueryParameter(name="after", ge=0, le=2**53)]
-"""The seq of the last event that a page has."""
+"""Seq of the last event on the page."""
 
 
 @get("/runs/{run_id:str}/events")
@@ -38,8 +38,8 @@ async def read_events(
     get_run_events: NamedDependency[GetRunEvents],
     after: AfterSeq = 0,
 ) -> Response[bytes]:
-    """`{data, last_seq, more, status}`: events in order, but for those that later ones make superfluous; `last_seq` is where
-    to go on. A run that has ended, with no more events, has nothing to follow."""
+    """`{data, last_seq, more, status}`: events in order, without those superseded by later ones.
+    `last_seq` is where to continue; an ended run without further events needs no stream."""
     principal = request.principal
     run = await get_run.execute(principal, RunId(run_id))
     events = await get_run_events.execute(principal, run.id, after_seq=after, limit=PAGE)
@@ -64,7 +64,7 @@ async def stream_run(
     heartbeat_s: NamedDependency[float],
     after: AfterSeq = 0,
 ) -> EventStream:
-    """Its events as they come, until it has ended: beyond the points where it waits for somebody."""
+    """New events until the run has ended, also beyond points where it waits."""
     principal = request.principal
     run = await get_run.execute(principal, RunId(run_id))
     seq = max(after, sequence_after(request.headers.get("Last-Event-ID")))
@@ -76,13 +76,13 @@ async def stream_run(
                     yield event_frames.of(events)
             yield end_frame((await get_run.execute(principal, run.id)).status)
         except ServiceError as error:
-            logger.info("a stream of the console was ended", extra={"run_id": run.id, "code": error.code})
+            logger.info("stream of the console ended by the server", extra={"run_id": run.id, "code": error.code})
 
     return EventStream(frames(), heartbeat_s=heartbeat_s)
 
 
 def _needed(events: Iterable[RunEvent]) -> Iterator[JsonObject]:
-    """Without the pieces of messages that are there as a whole, and without the progress of calls that are over."""
+    """Events without deltas of complete messages and progress of finished calls."""
     told = list(events)
     whole = {
         cast(JsonObject, event.data["message"])["id"] for event in told if event.type is RunEventType.MESSAGE_COMPLETED

@@ -1,4 +1,4 @@
-"""Runs: the list, and the page of one; what happens in it: run_events.py."""
+"""Runs: the list, and the page of one run; its events are in run_events.py."""
 
 from typing import Annotated
 
@@ -47,7 +47,7 @@ async def show_runs(
     agent: FromQuery[str] = "",
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Newest first, of one state or agent if asked for."""
+    """Runs, newest first, optionally of one status or agent."""
     principal = request.principal
     wanted = RunFilter(
         status=RunStatus(status) if status in set(RunStatus) else None, agent_id=AgentId(agent) if agent else None
@@ -70,7 +70,7 @@ async def show_runs(
 
 
 class RunPages:
-    """What the page of a run shows beside its events."""
+    """Data of a run's page besides its events."""
 
     def __init__(
         self,
@@ -90,8 +90,8 @@ class RunPages:
         self._trace_addresses = trace_addresses
 
     async def of(self, principal: Principal, run_id: RunId) -> dict[str, object]:
-        """The run as it stands, what of it waits for people, what people have decided, and its tool calls as the audit
-        trail has them. Raises NOT_FOUND."""
+        """The run, its pending actions and decisions, and its tool calls in the audit trail.
+        Raises NOT_FOUND."""
         run = await self._get_run.execute(principal, run_id)
         approvals = await self._list_approvals.execute(
             principal=principal, wanted=ApprovalFilter(run_id=run_id), page=PageRequest(limit=MAX_APPROVALS)
@@ -129,7 +129,6 @@ class RunPages:
 async def show_run(
     request: ConsoleRequest, run_id: FromPath[str], pages: NamedDependency[Pages], run_pages: NamedDependency[RunPages]
 ) -> Response[str]:
-    """One run; its events come by themselves."""
     return pages.show(request, "run.html", await run_pages.of(request.principal, RunId(run_id)))
 
 
@@ -137,7 +136,7 @@ async def show_run(
 async def show_run_state(
     request: ConsoleRequest, run_id: FromPath[str], pages: NamedDependency[Pages], run_pages: NamedDependency[RunPages]
 ) -> Response[str]:
-    """How it stands now, and what waits for people."""
+    """The current state and pending actions."""
     return pages.show(request, "parts/run_changes.html", await run_pages.of(request.principal, RunId(run_id)))
 
 
@@ -150,6 +149,5 @@ async def cancel_run(
     cancel_run: NamedDependency[CancelRun],
     run_pages: NamedDependency[RunPages],
 ) -> Response[str]:
-    """Asks it to stop."""
     await cancel_run.execute(CancelRunCommand(principal=request.principal, run_id=RunId(run_id)))
     return pages.show(request, "parts/run_changes.html", await run_pages.of(request.principal, RunId(run_id)))

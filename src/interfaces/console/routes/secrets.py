@@ -1,4 +1,4 @@
-"""Secrets and model providers: what an organization keeps to be used by name, and never shows again."""
+"""Secrets and model providers of an organization."""
 
 from collections.abc import Mapping
 
@@ -34,8 +34,6 @@ _PARTS = "parts/secrets.html"
 
 
 class SecretPages:
-    """What there is."""
-
     def __init__(self, *, list_secrets: ListSecrets, list_model_providers: ListModelProviders) -> None:
         self._list_secrets = list_secrets
         self._list_providers = list_model_providers
@@ -43,7 +41,7 @@ class SecretPages:
     async def of(
         self, principal: Principal, form: FormValues | None = None, faults: FieldFaults = NO_FAULTS, said: str = ""
     ) -> dict[str, object]:
-        """Names, never values. Raises FORBIDDEN."""
+        """Names without values. Raises FORBIDDEN."""
         secrets = await all_of(lambda page: self._list_secrets.execute(principal=principal, page=page))
         providers = await all_of(lambda page: self._list_providers.execute(principal=principal, page=page))
         return {
@@ -60,7 +58,6 @@ class SecretPages:
 async def show_secrets(
     request: ConsoleRequest, pages: NamedDependency[Pages], secret_pages: NamedDependency[SecretPages]
 ) -> Response[str]:
-    """All of them, by name."""
     return pages.show(request, "secrets.html", await secret_pages.of(request.principal))
 
 
@@ -73,9 +70,9 @@ async def set_secret_page(
     secret_pages: NamedDependency[SecretPages],
     set_secret: NamedDependency[SetSecret],
 ) -> Response[str]:
-    """Store it, or give one that is there another value."""
+    """Store a new secret, or a new value of an existing one."""
     principal = request.principal
-    # The value is taken as it is, so not as fields of forms are otherwise.
+    # The value is stored unchanged; other form fields are stripped.
     wanted: JsonObject = {"name": data.get("secret_name", "").strip(), "value": data.get("secret_value", "")}
     try:
         body = decoded_body(SetSecretBody, wanted)
@@ -98,7 +95,6 @@ async def delete_secret_page(
     secret_pages: NamedDependency[SecretPages],
     delete_secret: NamedDependency[DeleteSecret],
 ) -> Response[str]:
-    """One that is referred to stays."""
     await delete_secret.execute(DeleteSecretCommand(principal=request.principal, name=name))
     return pages.show(request, _PARTS, await secret_pages.of(request.principal, said=f"{name} is deleted."))
 
@@ -112,7 +108,7 @@ async def create_provider_page(
     secret_pages: NamedDependency[SecretPages],
     create_model_provider: NamedDependency[CreateModelProvider],
 ) -> Response[str]:
-    """Add it; its key is given itself, or by the name of a secret."""
+    """Add a provider; its key is given directly, or by the name of a secret."""
     principal, form = request.principal, FormValues(data)
     key, secret = form["provider_api_key"], form["provider_secret"]
     wanted: JsonObject = {
@@ -133,8 +129,8 @@ async def create_provider_page(
             )
         )
     except ServiceError as error:
-        # Without it the same form, sent again, would make a provider that has no key.
-        again = {"provider_api_key": ["has to be entered again"]} if key else {}
+        # Otherwise the same form, sent again, would create a provider without a key.
+        again = {"provider_api_key": ["must be entered again"]} if key else {}
         kept = {name: value for name, value in form.beginning("provider_").items() if name != "provider_api_key"}
         return await _refused(
             request=request,
@@ -145,7 +141,7 @@ async def create_provider_page(
             prefix="provider",
             again=again,
         )
-    said = f"Models of it are called {provider.name}:MODEL."
+    said = f"Its models are named {provider.name}:MODEL."
     return pages.show(request, _PARTS, await secret_pages.of(principal, said=said))
 
 
@@ -158,7 +154,7 @@ async def delete_provider_page(
     secret_pages: NamedDependency[SecretPages],
     delete_model_provider: NamedDependency[DeleteModelProvider],
 ) -> Response[str]:
-    """At once, also if agents name it."""
+    """Delete at once, even if agents name it."""
     await delete_model_provider.execute(DeleteModelProviderCommand(principal=request.principal, name=name))
     return pages.show(request, _PARTS, await secret_pages.of(request.principal, said=f"{name} is deleted."))
 
@@ -173,7 +169,7 @@ async def _refused(
     prefix: str,
     again: Mapping[str, list[str]] | None = None,
 ) -> Response[str]:
-    """The form with what is wrong; values that are secret have to be entered `again`."""
+    """The form with its faults; secret values must be entered `again`."""
     if error.kind is ErrorKind.INVALID:
         faults = FieldFaults.of_refusal(error, lambda path: f"{prefix}_{path.partition('.')[0]}")
     elif error.code == "model_provider_exists":
@@ -186,5 +182,4 @@ async def _refused(
 
 
 def secret_routes() -> list[HTTPRouteHandler]:
-    """The page of secrets and model providers."""
     return [show_secrets, set_secret_page, delete_secret_page, create_provider_page, delete_provider_page]

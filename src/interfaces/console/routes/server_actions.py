@@ -1,4 +1,4 @@
-"""MCP servers: installing with its progress, connecting, authorizing, switching on and off, deleting."""
+"""MCP servers: installing with progress, connecting, authorizing, enabling, deleting."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from interfaces.console.routes.sign_in import Form
 from interfaces.console.sessions import PATH
 
 CHANGED = "server-changed"
-"""What the page of a server hears of when it stands otherwise than the page says."""
+"""Event of a server's page when its state differs from the page."""
 _TELL = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
 
 
@@ -34,7 +34,6 @@ async def show_server_state(
     pages: NamedDependency[Pages],
     server_pages: NamedDependency[ServerPages],
 ) -> Response[str]:
-    """How it stands now."""
     return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
 
 
@@ -45,7 +44,7 @@ async def show_install(
     pages: NamedDependency[Pages],
     get_mcp_server_status: NamedDependency[GetMcpServerStatus],
 ) -> Response[str]:
-    """How far its installation is; the page is told when that has come to an end."""
+    """Progress of the installation; its end triggers an event of the page."""
     status = await get_mcp_server_status.execute(principal=request.principal, server=slug)
     may_change = request.principal.role.includes(Role.ADMIN)
     context = {"slug": slug, "install": status.install, "may_change": may_change}
@@ -59,7 +58,7 @@ async def show_standing(
     get_mcp_server_status: NamedDependency[GetMcpServerStatus],
     was: FromQuery[str] = "",
 ) -> Response[None]:
-    """Tells the page if it stands otherwise than it did."""
+    """Trigger the page's event if the state differs from `was`."""
     status = await get_mcp_server_status.execute(principal=request.principal, server=slug)
     return Response(None, status_code=204, headers={} if status.state.value == was else _TELL)
 
@@ -73,7 +72,6 @@ async def install_server(
     install_mcp_server: NamedDependency[InstallMcpServer],
     server_pages: NamedDependency[ServerPages],
 ) -> Response[str]:
-    """Begins to install it."""
     await install_mcp_server.execute(InstallMcpServerCommand(principal=request.principal, server=slug))
     return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
 
@@ -87,7 +85,6 @@ async def uninstall_server(
     uninstall_mcp_server: NamedDependency[UninstallMcpServer],
     server_pages: NamedDependency[ServerPages],
 ) -> Response[str]:
-    """Removes what was installed, or stops installing."""
     await uninstall_mcp_server.execute(UninstallMcpServerCommand(principal=request.principal, server=slug))
     return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
 
@@ -105,8 +102,8 @@ async def reinstall_server(
     install_mcp_server: NamedDependency[InstallMcpServer],
     server_pages: NamedDependency[ServerPages],
 ) -> Response[str]:
-    """Removes it and installs another version; none given, the newest one. A version that cannot be is refused before
-    anything is removed."""
+    """Uninstall, and install another version, by default the newest. An invalid version is
+    rejected before anything is removed."""
     principal = request.principal
     principal.require(Role.ADMIN)
     server = await get_mcp_server.execute(principal=principal, server=slug)
@@ -129,7 +126,7 @@ async def disconnect_server(
     disconnect_mcp_server: NamedDependency[DisconnectMcpServer],
     server_pages: NamedDependency[ServerPages],
 ) -> Response[str]:
-    """Ends its connections; a later call connects again."""
+    """Close its connections; a later call connects again."""
     await disconnect_mcp_server.execute(DisconnectMcpServerCommand(principal=request.principal, server=slug))
     return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
 
@@ -144,7 +141,6 @@ async def switch_server(
     update_mcp_server: NamedDependency[UpdateMcpServer],
     server_pages: NamedDependency[ServerPages],
 ) -> Response[str]:
-    """Enables or disables it."""
     enabled = data.get("enabled") == "true"
     await update_mcp_server.execute(
         UpdateMcpServerCommand(principal=request.principal, server=slug, changes={"enabled": enabled})
@@ -161,7 +157,7 @@ async def authorize_server(
     authorize_mcp_server: NamedDependency[AuthorizeMcpServer],
     get_mcp_server_status: NamedDependency[GetMcpServerStatus],
 ) -> Response[str]:
-    """The link by which a person agrees at the authorization server."""
+    """The link for consent at the authorization server."""
     principal = request.principal
     begun = await authorize_mcp_server.execute(AuthorizeMcpServerCommand(principal=principal, server=slug))
     status = await get_mcp_server_status.execute(principal=principal, server=slug)
@@ -172,13 +168,12 @@ async def authorize_server(
 async def delete_server(
     request: ConsoleRequest, slug: FromPath[str], delete_mcp_server: NamedDependency[DeleteMcpServer]
 ) -> Response[str]:
-    """Forgets it, and what was installed of it."""
+    """Delete the server and its installation."""
     await delete_mcp_server.execute(DeleteMcpServerCommand(principal=request.principal, server=slug))
     return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/servers"})
 
 
 def server_action_routes() -> list[HTTPRouteHandler]:
-    """The routes of what is done with a server."""
     return [
         show_server_state,
         show_install,

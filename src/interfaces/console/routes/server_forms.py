@@ -1,4 +1,4 @@
-"""MCP servers: the forms that add and change one, each tried out before it is saved."""
+"""MCP servers: forms to add and change one, with a test before saving."""
 
 from typing import Annotated
 
@@ -33,9 +33,9 @@ from interfaces.http.mcp_servers.schemas import McpServerBody, TestMcpServerBody
 from interfaces.http.mcp_servers.views import server_view
 
 NEW = "/servers-new"
-"""Not below /servers: a server may be called `new`."""
+"""Not below /servers: a server may be named `new`."""
 _FEW = 2
-"""Empty rows that a form begins with."""
+"""Initial empty rows of a form."""
 
 
 @get(NEW)
@@ -45,7 +45,6 @@ async def show_new_server(
     list_secrets: NamedDependency[ListSecrets],
     kind: FromQuery[str] = McpServerKind.NPM.value,
 ) -> Response[str]:
-    """The form of a new server of a kind."""
     secrets = await _secret_names(request.principal, list_secrets)
     return pages.show(request, "server_form.html", _context(_kind(kind), None, secrets))
 
@@ -58,7 +57,6 @@ async def register_server(
     pages: NamedDependency[Pages],
     register_mcp_server: NamedDependency[RegisterMcpServer],
 ) -> Response[str]:
-    """Saves a new server."""
     filled = FilledIn(form=data, kind=_kind(data.get("kind", "")))
     with FormCheck() as check:
         config = decoded_body(McpServerBody, filled.body()).to_config()
@@ -75,7 +73,7 @@ async def test_new_server(
     pages: NamedDependency[Pages],
     check_mcp_server: NamedDependency[CheckMcpServer],
 ) -> Response[str]:
-    """Tries out what was filled in; saves nothing."""
+    """Test the form's settings without saving."""
     filled = FilledIn(form=data, kind=_kind(data.get("kind", "")))
     with FormCheck() as check:
         body = filled.body()
@@ -94,7 +92,6 @@ async def show_server_form(
     get_mcp_server: NamedDependency[GetMcpServer],
     list_secrets: NamedDependency[ListSecrets],
 ) -> Response[str]:
-    """The form of a server as it is."""
     secrets = await _secret_names(request.principal, list_secrets)
     server = await get_mcp_server.execute(principal=request.principal, server=slug)
     return pages.show(request, "server_form.html", _context(server.config.kind, server, secrets))
@@ -110,7 +107,7 @@ async def change_server(
     get_mcp_server: NamedDependency[GetMcpServer],
     update_mcp_server: NamedDependency[UpdateMcpServer],
 ) -> Response[str]:
-    """Saves it, if nobody else did since the form was opened."""
+    """Save, unless another user saved since the form was opened."""
     server = await get_mcp_server.execute(principal=request.principal, server=slug)
     with FormCheck() as check:
         changes = _changes(data, server)
@@ -136,8 +133,8 @@ async def test_changed_server(
     get_mcp_server: NamedDependency[GetMcpServer],
     check_mcp_server: NamedDependency[CheckMcpServer],
 ) -> Response[str]:
-    """Tries out what was filled in, with the secrets that are stored where none was entered; saves nothing. Before stored
-    secrets go to another address than the server's, it is asked whether they should."""
+    """Test the form's settings without saving, with stored secrets where none was entered. Asks
+    for confirmation before stored secrets are sent to another address."""
     request.principal.require(Role.ADMIN)
     server = await get_mcp_server.execute(principal=request.principal, server=slug)
     with FormCheck() as check:
@@ -161,7 +158,7 @@ async def show_auth_fields(
     list_secrets: NamedDependency[ListSecrets],
     auth_type: Annotated[str, QueryParameter(name="auth.type")] = "",
 ) -> Response[str]:
-    """The fields of a way to be known to a server."""
+    """The fields of an authentication type."""
     secrets = await _secret_names(request.principal, list_secrets)
     auth = {"type": auth_type} if auth_type in AUTH_TYPES else None
     return pages.show(request, "parts/server_auth.html", {"auth": auth, "secrets": secrets})
@@ -176,7 +173,7 @@ async def show_entry(
     group: FromQuery[str],
     at: FromQuery[int],
 ) -> Response[str]:
-    """One more row for a variable or a header."""
+    """Another row for a variable or a header."""
     if group not in ENTRY_GROUPS or not 0 <= at < MAX_ENTRIES:
         raise NotFoundException
     secrets = await _secret_names(request.principal, list_secrets)
@@ -184,7 +181,6 @@ async def show_entry(
 
 
 def server_form_routes() -> list[HTTPRouteHandler]:
-    """The routes of the forms."""
     return [
         show_new_server,
         register_server,
@@ -214,13 +210,13 @@ def _context(kind: McpServerKind, server: McpServer | None, secrets: list[str]) 
         "groups": {"headers": "Headers"} if kind.is_remote else {"env": "Environment"},
         "few": _FEW,
         "secrets": secrets,
-        # A package, or a copy, is installed once it is saved, and can be tried out then.
+        # A package or a copy is installed after saving, and can be tested then.
         "testable": not kind.is_package,
     }
 
 
 async def _secret_names(principal: Principal, list_secrets: ListSecrets) -> list[str]:
-    """What the organization has, which admins see. Raises FORBIDDEN."""
+    """Names of the organization's secrets. Raises FORBIDDEN."""
     secrets = await all_of(lambda page: list_secrets.execute(principal=principal, page=page))
     return sorted(secret.name for secret in secrets)
 

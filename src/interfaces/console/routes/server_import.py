@@ -1,4 +1,4 @@
-"""MCP servers: taking over the file of a desktop client, after a look at what that would make."""
+"""MCP servers: importing the file of a desktop client, after a preview."""
 
 import hashlib
 
@@ -23,7 +23,6 @@ IMPORT = "/servers-import"
 
 @get(IMPORT)
 async def show_import(request: ConsoleRequest, pages: NamedDependency[Pages]) -> Response[str]:
-    """Where a file is pasted or chosen."""
     request.principal.require(Role.ADMIN)
     return pages.show(request, "server_import.html")
 
@@ -36,7 +35,8 @@ async def preview_import(
     pages: NamedDependency[Pages],
     preview_mcp_import: NamedDependency[PreviewMcpImport],
 ) -> Response[str]:
-    """What would be made, what not and why, and which values would be stored as secrets. Makes nothing."""
+    """The servers that the import would create or skip, and the values stored as secrets.
+    Creates nothing."""
     with FormCheck() as check:
         command = _command(request, data)
         entries = await preview_mcp_import.execute(command)
@@ -53,24 +53,23 @@ async def import_servers(
     pages: NamedDependency[Pages],
     import_mcp_servers: NamedDependency[ImportMcpServers],
 ) -> Response[str]:
-    """Makes them, if it is the text that was looked at."""
+    """Create the servers, if the text is that of the preview."""
     request.principal.require(Role.ADMIN)
     with FormCheck() as check:
         if data.get("seen") != _digest(data):
-            fault = Violation(path="file", message="was changed since it was looked at; look again")
-            raise invalid("import_changed", "This is not what was looked at.", fault)
+            fault = Violation(path="file", message="has changed since the preview; preview it again")
+            raise invalid("import_changed", "The file differs from the preview.", fault)
         entries = await import_mcp_servers.execute(_command(request, data))
         return pages.show(request, "parts/imported.html", {"entries": entries})
     return check.shown(pages, request)
 
 
 def server_import_routes() -> list[HTTPRouteHandler]:
-    """The routes of the import."""
     return [show_import, preview_import, import_servers]
 
 
 def _command(request: ConsoleRequest, data: Form) -> ImportMcpServersCommand:
-    """What the text says. Raises INVALID."""
+    """Raises INVALID."""
     request.principal.require(Role.ADMIN)
     try:
         document = json_of(data.get("file", ""))
@@ -78,7 +77,7 @@ def _command(request: ConsoleRequest, data: Form) -> ImportMcpServersCommand:
         raise _wrong(str(error)) from None
     if not isinstance(document, dict) or "mcpServers" not in document:
         raise _wrong('must be a JSON object with "mcpServers"')
-    # Such files hold other settings of their clients, too.
+    # Such files also contain other settings of their clients.
     body = decoded_body(ImportBody, {"mcpServers": document["mcpServers"]})
     return ImportMcpServersCommand(principal=request.principal, entries=body.to_entries())
 

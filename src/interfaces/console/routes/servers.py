@@ -1,4 +1,4 @@
-"""MCP servers: how they stand, their tools, and the person's word on tools that are new or changed."""
+"""MCP servers: state, tools, and approval of new or changed tools."""
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -21,11 +21,11 @@ from interfaces.console.routes.sign_in import Form
 
 MAX_TOOLS = 300
 MAX_QUARANTINED = 50
-"""Of very many tools the first: each in quarantine has a difference to be computed."""
+"""Most tools shown: for each in quarantine a diff is computed."""
 
 
 class ServerPages:
-    """What the page of a server shows."""
+    """Data of a server's page."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class ServerPages:
         self._logs = get_mcp_server_logs
 
     async def of(self, principal: Principal, slug: str) -> dict[str, object]:
-        """The server, its state and its tools as they were listed last. Raises NOT_FOUND."""
+        """The server, its state and its last listed tools. Raises NOT_FOUND."""
         found = await self._tools.execute(principal=principal, server=slug)
         status = await self._status.execute(principal=principal, server=slug)
         catalog = found.catalog
@@ -62,7 +62,7 @@ class ServerPages:
         }
 
     async def _install_log(self, principal: Principal, slug: str, status: ServerStatus) -> str:
-        """What was printed by an installation that failed, to those who may read logs."""
+        """The output of a failed installation, for roles that may read logs."""
         failed = status.state is ServerState.NOT_INSTALLED and status.last_error is not None
         if not failed or not principal.role.includes(Role.OPERATOR):
             return ""
@@ -73,7 +73,6 @@ class ServerPages:
 async def show_servers(
     request: ConsoleRequest, pages: NamedDependency[Pages], overview: NamedDependency[Overview]
 ) -> Response[str]:
-    """The newest ones."""
     may_change = request.principal.role.includes(Role.ADMIN)
     servers = await overview.servers(request.principal)
     return pages.show(
@@ -88,7 +87,6 @@ async def show_server(
     pages: NamedDependency[Pages],
     server_pages: NamedDependency[ServerPages],
 ) -> Response[str]:
-    """One server."""
     return pages.show(request, "server.html", await server_pages.of(request.principal, slug))
 
 
@@ -99,7 +97,7 @@ async def show_logs(
     pages: NamedDependency[Pages],
     get_mcp_server_logs: NamedDependency[GetMcpServerLogs],
 ) -> Response[str]:
-    """The end of what it wrote to its error output."""
+    """The end of its error output."""
     logs = await get_mcp_server_logs.execute(principal=request.principal, server=slug)
     return pages.show(request, "parts/logs.html", {"logs": logs})
 
@@ -111,7 +109,7 @@ async def test_server(
     pages: NamedDependency[Pages],
     check_mcp_server: NamedDependency[CheckMcpServer],
 ) -> Response[str]:
-    """Connects to it anew and lists its tools."""
+    """Connect separately and list its tools."""
     result = await check_mcp_server.execute(CheckMcpServerCommand(principal=request.principal, subject=slug))
     return pages.show(request, "parts/tested.html", {"result": result})
 
@@ -125,7 +123,7 @@ async def refresh_server(
     refresh_mcp_server: NamedDependency[RefreshMcpServer],
     server_pages: NamedDependency[ServerPages],
 ) -> Response[str]:
-    """Connects, and lists its tools again. A server that cannot be listed stands otherwise afterwards, too."""
+    """Connect and list its tools again. The state may change also on failure."""
     problem = ""
     try:
         await refresh_mcp_server.execute(RefreshMcpServerCommand(principal=request.principal, server=slug))
@@ -147,7 +145,7 @@ async def approve_tool(
     approve_definition: NamedDependency[ApproveDefinition],
     server_pages: NamedDependency[ServerPages],
 ) -> Response[str]:
-    """Lets a tool out of quarantine, as it was when its difference was shown."""
+    """Release a tool from quarantine, in the shown definition."""
     await approve_definition.execute(
         ApproveDefinitionCommand(
             principal=request.principal, server=slug, tool=data.get("tool", ""), digest=data.get("digest")

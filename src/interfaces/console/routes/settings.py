@@ -1,4 +1,4 @@
-"""The settings of the organization: what holds for all of its agents."""
+"""The settings of the organization, which apply to all its agents."""
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -35,7 +35,8 @@ def _context(
     replaced: tuple[Change, ...] | None = None,
     warnings: tuple[str, ...] | None = None,
 ) -> dict[str, object]:
-    """`replaced` is what saving again would change of what somebody else has saved; `warnings` are of what was saved now."""
+    """`replaced` are another user's changes that saving again would overwrite; `warnings`
+    concern the saved settings."""
     return {
         "form": form,
         "organization": organization,
@@ -54,7 +55,6 @@ def _as_it_is(organization: Organization) -> FormValues:
 async def show_settings(
     request: ConsoleRequest, pages: NamedDependency[Pages], get_organization: NamedDependency[GetOrganization]
 ) -> Response[str]:
-    """As they are."""
     request.principal.require(Role.ADMIN)
     organization = await get_organization.execute(principal=request.principal)
     return pages.show(request, "settings.html", _context(_as_it_is(organization), organization))
@@ -70,7 +70,8 @@ async def save_settings(
     update_organization: NamedDependency[UpdateOrganization],
     review_tool_policies: NamedDependency[ReviewToolPolicies],
 ) -> Response[str]:
-    """They hold at once. If somebody else has saved meanwhile, what saving again would change of it is shown first."""
+    """Save; effective at once. If another user saved meanwhile, first show which of their
+    changes would be overwritten."""
     principal, form = request.principal, FormValues(data)
     try:
         saved = await update_organization.execute(_change(principal, form))
@@ -104,5 +105,4 @@ def _change(principal: Principal, form: FormValues) -> UpdateOrganizationCommand
 
 
 def settings_routes() -> list[HTTPRouteHandler]:
-    """The page of the organization's settings."""
     return [show_settings, save_settings]

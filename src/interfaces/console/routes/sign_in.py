@@ -14,7 +14,7 @@ from interfaces.console.sessions import PATH, SIGN_IN_PATH, ConsoleSessions
 
 Form = URLEncodedBody[dict[str, str]]
 _MAX_FORM_BYTES = 16 * 1024
-"""No key is needed to send this one."""
+"""Small, because this form needs no key."""
 
 
 @get("/sign-in")
@@ -23,7 +23,6 @@ async def sign_in_page(
     pages: NamedDependency[Pages],
     target: Annotated[str, QueryParameter(name="next")] = PATH,
 ) -> Response[str]:
-    """Where one signs in."""
     return pages.show(request, "sign_in.html", {"target": _local(target), "problem": None})
 
 
@@ -31,26 +30,25 @@ async def sign_in_page(
 async def sign_in(
     request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], sessions: NamedDependency[ConsoleSessions]
 ) -> Response[str]:
-    """Begins a session, and goes on to where one wanted to go."""
+    """Start a session, and redirect to the requested page."""
     target = _local(data.get("next", PATH))
     try:
         cookie = await sessions.begun(data.get("key", "").strip())
     except ServiceError as error:
         if error.kind is not ErrorKind.UNAUTHENTICATED:
             raise
-        return pages.show(
-            request, "sign_in.html", {"target": target, "problem": "This is not a key that counts."}, status=401
-        )
+        return pages.show(request, "sign_in.html", {"target": target, "problem": "Invalid API key."}, status=401)
     return Response("", status_code=303, headers={"Location": target}, cookies=[cookie])
 
 
 @post("/sign-out", status_code=200)
 async def sign_out(sessions: NamedDependency[ConsoleSessions]) -> Response[str]:
-    """Ends the session of this browser."""
+    """End the session of this browser."""
     return Response("", headers={HTMXHeaders.REDIRECT.value: SIGN_IN_PATH}, cookies=[sessions.ended()])
 
 
 def _local(target: str) -> str:
-    """A page of the console, and nothing else: no other site, no other scheme, nothing that no header can hold."""
+    """The target if it is a page of the console, else the start page: never another site or
+    scheme."""
     is_page = target == PATH or target.startswith(f"{PATH}/")
     return target if is_page and target.isascii() and target.isprintable() and "\\" not in target else PATH

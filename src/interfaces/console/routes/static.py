@@ -1,4 +1,4 @@
-"""What pages load: styles, scripts, the icon. Named by content, so that browsers keep them."""
+"""Styles, scripts and the icon, named by content for caching."""
 
 from litestar import Response, get
 from litestar.di import NamedDependency
@@ -16,7 +16,7 @@ _TYPES = {
 
 @get("/static/{name:str}", sync_to_thread=False)
 def read_asset(name: FromPath[str], pages: NamedDependency[Pages]) -> Response[bytes]:
-    """The file. A page names it with a digest of its content, so it may be kept for ever."""
+    """The file. Its URL has a digest of its content, so it may be cached forever."""
     asset = pages.assets.get(name)
     if asset is None:
         raise NotFoundException

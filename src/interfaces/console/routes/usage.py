@@ -22,12 +22,11 @@ async def show_usage(
     agent: FromQuery[str] = "",
     model: FromQuery[str] = "",
 ) -> Response[str]:
-    """By day, agent and model; conditions must all hold."""
+    """Usage by day, agent and model; all conditions must hold."""
     asked = FormValues({"since": since, "until": until, "agent": agent, "model": model})
     context, is_valid = await usage_pages.of(request.principal, asked)
     return pages.show(request, "usage.html", context, status=200 if is_valid else 422)
 
 
 def usage_page_routes() -> list[HTTPRouteHandler]:
-    """The page of usage."""
     return [show_usage]

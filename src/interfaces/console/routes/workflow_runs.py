@@ -1,4 +1,4 @@
-"""Runs of workflows: the page of one, live on its graph, and what people do there: answer, decide, cancel."""
+"""Workflow runs: the page of one, live on its graph, with answers, decisions and cancellation."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -39,11 +39,11 @@ from interfaces.http.workflow_runs.views import workflow_end_frame, workflow_eve
 logger = logging.getLogger(__name__)
 
 CHANGED = "workflow-changed"
-"""What the page hears of when something has happened to the run."""
+"""Event of the page when the run changes."""
 
 
 class WorkflowRunPages:
-    """What the page of a workflow run shows."""
+    """Data of a workflow run's page."""
 
     def __init__(
         self, *, get_workflow_run: GetWorkflowRun, list_approvals: ListApprovals, name_agents: NameAgents
@@ -53,7 +53,7 @@ class WorkflowRunPages:
         self._name_agents = name_agents
 
     async def of(self, principal: Principal, run_id: WorkflowRunId) -> dict[str, object]:
-        """The run as it stands, on the graph that it executes, and what of it waits for people. Raises NOT_FOUND."""
+        """The run on its graph, and its pending questions and approvals. Raises NOT_FOUND."""
         run = await self._get.execute(principal, run_id)
         definition = await self._get.definition(principal, run)
         questions = [found for node in run.waiting_nodes if (found := question_of(node)) is not None]
@@ -74,7 +74,7 @@ class WorkflowRunPages:
         }
 
     async def _waiting_approvals(self, principal: Principal, run: WorkflowRun) -> list[Approval]:
-        """Of the runs of its agents."""
+        """Pending approvals of the runs of its agents."""
         found: list[Approval] = []
         for node in run.waiting_nodes:
             if node.run_id is not None:
@@ -95,7 +95,6 @@ async def show_workflow_run(
     pages: NamedDependency[Pages],
     workflow_run_pages: NamedDependency[WorkflowRunPages],
 ) -> Response[str]:
-    """One run; its nodes go on by themselves."""
     return pages.show(
         request, "workflow_run.html", await workflow_run_pages.of(request.principal, WorkflowRunId(run_id))
     )
@@ -108,7 +107,7 @@ async def show_workflow_run_state(
     pages: NamedDependency[Pages],
     workflow_run_pages: NamedDependency[WorkflowRunPages],
 ) -> Response[str]:
-    """How it stands now, and what waits for people."""
+    """The current state and what waits for people."""
     return pages.show(
         request, "parts/workflow_run.html", await workflow_run_pages.of(request.principal, WorkflowRunId(run_id))
     )
@@ -124,7 +123,7 @@ async def stream_workflow_run(
     heartbeat_s: NamedDependency[float],
     after: AfterSeq = 0,
 ) -> EventStream:
-    """Its events as they come, until it has ended: beyond the points where it waits for somebody."""
+    """New events until the run has ended, also beyond points where it waits."""
     principal = request.principal
     run = await get_workflow_run.execute(principal, WorkflowRunId(run_id))
     seq = max(after, sequence_after(request.headers.get("Last-Event-ID")))
@@ -137,7 +136,9 @@ async def stream_workflow_run(
                     yield workflow_event_frame(run.id, event)
             yield workflow_end_frame((await get_workflow_run.execute(principal, run.id)).status)
         except ServiceError as error:
-            logger.info("a stream of the console was ended", extra={"workflow_run_id": run.id, "code": error.code})
+            logger.info(
+                "stream of the console ended by the server", extra={"workflow_run_id": run.id, "code": error.code}
+            )
 
     return EventStream(frames(), heartbeat_s=heartbeat_s)
 
@@ -152,14 +153,14 @@ async def answer_node(
     get_workflow_run: NamedDependency[GetWorkflowRun],
     resume_workflow_run: NamedDependency[ResumeWorkflowRun],
 ) -> Response[str]:
-    """What a person says to a node that waits for it."""
+    """Answer a node that waits for a person."""
     node_id = data.get("node_id", "")
     run = await get_workflow_run.execute(request.principal, WorkflowRunId(run_id))
     question = next(
         (found for node in run.waiting_nodes if (found := question_of(node)) and found.node_id == node_id), None
     )
     if question is None:
-        raise conflict("node_not_waiting", f"The node {node_id!r} does not wait for an answer any more.")
+        raise conflict("node_not_waiting", f"The node {node_id!r} no longer waits for an answer.")
     with FormCheck({"answers.0.answer": f"answer-{node_id}"}) as check:
         answers = {node_id: answer_to(question, data)}
         await resume_workflow_run.execute(
@@ -179,14 +180,13 @@ async def cancel_workflow_run(
     stop_workflow_run: NamedDependency[StopWorkflowRun],
     workflow_run_pages: NamedDependency[WorkflowRunPages],
 ) -> Response[str]:
-    """Asks it, and the runs of its agents, to stop."""
+    """Cancel it and the runs of its agents."""
     run = WorkflowRunId(run_id)
     await stop_workflow_run.execute(StopWorkflowRunCommand(principal=request.principal, run_id=run))
     return pages.show(request, "parts/workflow_run.html", await workflow_run_pages.of(request.principal, run))
 
 
 def workflow_run_routes() -> list[HTTPRouteHandler]:
-    """The routes of runs of workflows."""
     return [
         show_workflow_run,
         show_workflow_run_state,
@@ -197,6 +197,6 @@ def workflow_run_routes() -> list[HTTPRouteHandler]:
 
 
 def _may_act(principal: Principal, run: WorkflowRun) -> bool:
-    """A runner in the runs it started, an operator in any."""
+    """Whether the principal may act on the run: runners on their own runs, operators on any."""
     own = run.requested_by == principal.key_id and principal.role.includes(Role.RUNNER)
     return own or principal.role.includes(Role.OPERATOR)

@@ -1,4 +1,4 @@
-"""Workflows: the list, the page of one with its graph, its definition to check and save, and starting it."""
+"""Workflows: the list, one with its graph, its definition to check and save, and starting a run."""
 
 import asyncio
 from collections.abc import Mapping
@@ -51,11 +51,11 @@ edges:
   - source: start
     target: answer
 """
-"""What the form of a new workflow begins with."""
+"""Initial text of a new workflow."""
 
 
 class WorkflowPages:
-    """What the page of a workflow shows."""
+    """Data of a workflow's page."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class WorkflowPages:
         self._runs = list_workflow_runs
 
     async def of(self, principal: Principal, workflow: str, version: int | None) -> dict[str, object]:
-        """At its newest version, or at one of its last hundred. Raises NOT_FOUND."""
+        """The newest version, or one of the last hundred. Raises NOT_FOUND."""
         newest = await self._get.execute(principal=principal, workflow=workflow)
         versions = (
             await self._versions.execute(principal=principal, workflow=newest.id, page=PageRequest(limit=PAGE))
@@ -99,7 +99,7 @@ class WorkflowPages:
 
 
 def nodes_of(definition: WorkflowDefinition) -> list[dict[str, object]]:
-    """Each node with its connections in words: the graph for those who do not see it."""
+    """Each node with its connections as text, an alternative to the graph."""
     return [
         {
             "node": node,
@@ -118,7 +118,7 @@ async def show_workflows(
     list_workflow_runs: NamedDependency[ListWorkflowRuns],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Newest first, and the latest runs of all."""
+    """Workflows, newest first, and the latest runs."""
     principal = request.principal
     found = await list_workflows.execute(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
     everything = WorkflowRunFilter(workflow_id=None, status=None)
@@ -135,7 +135,6 @@ async def show_workflows(
 
 @get("/workflows/new")
 async def show_new_workflow(request: ConsoleRequest, pages: NamedDependency[Pages]) -> Response[str]:
-    """The form of a new one."""
     request.principal.require(Role.ADMIN)
     return pages.show(request, "workflow_form.html", {"workflow": None, "definition": BEGINNING})
 
@@ -148,7 +147,7 @@ async def check_workflow(
     pages: NamedDependency[Pages],
     validate_workflow: NamedDependency[ValidateWorkflow],
 ) -> Response[str]:
-    """What saving it would say, all at once, and its graph. Saves nothing."""
+    """All faults and the graph, without saving."""
     principal = request.principal
     principal.require(Role.ADMIN)
     with FormCheck() as check:
@@ -168,7 +167,7 @@ async def create_workflow(
     validate_workflow: NamedDependency[ValidateWorkflow],
     create_workflow: NamedDependency[CreateWorkflow],
 ) -> Response[str]:
-    """Saves a new one, or says everything that is wrong."""
+    """Save a new workflow, or report all faults."""
     principal = request.principal
     principal.require(Role.ADMIN)
     with FormCheck() as check:
@@ -191,7 +190,6 @@ async def show_workflow(
     workflow_pages: NamedDependency[WorkflowPages],
     version: FromQuery[int | None] = None,
 ) -> Response[str]:
-    """One workflow."""
     return pages.show(request, "workflow.html", await workflow_pages.of(request.principal, workflow, version))
 
 
@@ -203,7 +201,6 @@ async def show_workflow_form(
     pages: NamedDependency[Pages],
     get_workflow: NamedDependency[GetWorkflow],
 ) -> Response[str]:
-    """Its definition, to change."""
     request.principal.require(Role.ADMIN)
     found = await get_workflow.execute(principal=request.principal, workflow=workflow)
     context = {"workflow": found, "definition": await asyncio.to_thread(text_of, found.definition)}
@@ -220,7 +217,8 @@ async def change_workflow(
     validate_workflow: NamedDependency[ValidateWorkflow],
     update_workflow: NamedDependency[UpdateWorkflow],
 ) -> Response[str]:
-    """Saves a new version, if nobody else did since the form was opened, or says everything that is wrong."""
+    """Save a new version, unless another user saved since the form was opened, or report all
+    faults."""
     principal = request.principal
     principal.require(Role.ADMIN)
     with FormCheck() as check:
@@ -247,7 +245,7 @@ async def change_workflow(
 async def delete_workflow(
     request: ConsoleRequest, workflow: FromPath[str], delete_workflow: NamedDependency[DeleteWorkflow]
 ) -> Response[str]:
-    """Takes it away; its runs stay."""
+    """Delete it; its runs stay."""
     await delete_workflow.execute(DeleteWorkflowCommand(principal=request.principal, workflow=workflow))
     return _to("/workflows")
 
@@ -261,7 +259,7 @@ async def start_workflow(
     pages: NamedDependency[Pages],
     start_workflow_run: NamedDependency[StartWorkflowRun],
 ) -> Response[str]:
-    """Starts a run of its newest version, and shows it."""
+    """Start a run of the newest version, and show it."""
     with FormCheck() as check:
         command = StartWorkflowRunCommand(
             principal=request.principal, workflow=workflow, input=_entered(data.get("input", ""), field="input")
@@ -272,7 +270,7 @@ async def start_workflow(
 
 
 def _entered(text: str, *, field: str) -> JsonValue:
-    """The value that was entered; nothing is null. Raises INVALID at the field."""
+    """The entered JSON value; empty means null. Raises INVALID at the field."""
     if not text.strip():
         return None
     try:
@@ -282,7 +280,6 @@ def _entered(text: str, *, field: str) -> JsonValue:
 
 
 def workflow_routes() -> list[HTTPRouteHandler]:
-    """The routes of workflows."""
     return [
         show_workflows,
         show_new_workflow,

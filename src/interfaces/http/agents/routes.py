@@ -30,7 +30,7 @@ async def create_agent(
     create_agent: NamedDependency[CreateAgent],
     review_tool_policies: NamedDependency[ReviewToolPolicies],
 ) -> Response[SavedAgentView]:
-    """Needs the role admin. Models, native tools and MCP servers named must exist."""
+    """Requires the role admin. Models, native tools and MCP servers named must exist."""
     agent = await create_agent.execute(
         CreateAgentCommand(principal=request.principal, settings=data.to_settings(), canary_tokens=data.to_canaries())
     )
@@ -71,7 +71,7 @@ async def update_agent(
     review_tool_policies: NamedDependency[ReviewToolPolicies],
     if_match: IfMatch = None,
 ) -> Response[SavedAgentView]:
-    """Needs the role admin. Makes a new version, which the next run uses."""
+    """Requires the role admin. Creates a new version, which the next run uses."""
     changed = await update_agent.execute(
         UpdateAgentCommand(
             principal=request.principal,
@@ -88,7 +88,8 @@ async def update_agent(
 
 @delete("/agents/{agent:str}", tags=TAGS, summary="Delete an agent", responses=documented(403, 404, 409))
 async def delete_agent(request: ApiRequest, agent: AgentPath, delete_agent: NamedDependency[DeleteAgent]) -> None:
-    """Needs the role admin. Its finished runs stay readable; refused while a run of it is unfinished."""
+    """Requires the role admin. Rejected while a run of the agent is unfinished. Finished runs
+    stay readable."""
     await delete_agent.execute(DeleteAgentCommand(principal=request.principal, agent=agent))
 
 
@@ -111,5 +112,4 @@ async def list_agent_versions(
 
 
 def agents_routes() -> list[HTTPRouteHandler]:
-    """The routes of agents."""
     return [create_agent, list_agents, get_agent, update_agent, delete_agent, list_agent_versions]

@@ -1,4 +1,4 @@
-"""Bodies of the agent routes, and their way into the application."""
+"""Bodies of the agent routes, and their conversion to domain values."""
 
 from decimal import Decimal
 from typing import Annotated, ClassVar
@@ -16,10 +16,10 @@ from interfaces.http.tool_policies import PoliciesBody, policies_of
 _MAX_INSTRUCTIONS = 500_000
 _DAY_S = 86_400
 _MAX_DESCRIPTION = 2_000
-_AGENTS = "Agents by name, which clients of the gateway may start with this agent's toolbox as `agent__NAME`."
-_DESCRIPTION = "What those are told of this agent who may start it through the gateway."
+_AGENTS = "Names of agents that gateway clients with this agent's tools may start, as `agent__NAME`."
+_DESCRIPTION = "Description of this agent for gateway clients that may start it."
 DailyBudget = Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None
-_BUDGET = "What runs of the agent may cost together on a UTC day. Needs models with a known price."
+_BUDGET = "Most that all runs of the agent may cost on one UTC day. Requires models with a known price."
 _POLICIES: JsonObject = {"mcp__git__git_push": {"decision": "require_approval"}}
 _EXAMPLE: JsonObject = {
     "name": "repository-guide",
@@ -32,34 +32,38 @@ _EXAMPLE: JsonObject = {
 
 
 class LimitsBody(Body):
-    """How far runs may go. Absent and null leave the default; in a PATCH null takes a limit away."""
+    """Limits of runs. Absent and null leave the default; in a PATCH null removes a limit."""
 
     max_turns: int | None = Field(default=None, gt=0, le=10_000, description="Model calls of one run.")
     max_tool_calls: int | None = Field(default=None, gt=0, le=100_000)
     max_tokens: int | None = Field(default=None, gt=0, le=10**9, description="Input and output tokens together.")
     max_cost_usd: Annotated[Decimal, Field(strict=False, gt=0, le=10**6)] | None = Field(
-        default=None, description="Needs models with a known price."
+        default=None, description="Requires models with a known price."
     )
-    context_tokens: int | None = Field(default=None, gt=0, le=10**8, description="What the context is trimmed to.")
+    context_tokens: int | None = Field(
+        default=None, gt=0, le=10**8, description="Size to which the context is trimmed."
+    )
     timeout_s: float | None = Field(default=None, gt=0, le=30 * _DAY_S, description="Active time of one run.")
     turn_tool_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
     tool_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
 
     def to_domain(self) -> LimitSettings:
-        """The limits, None where they are silent."""
+        """The limits; None for absent ones."""
         return LimitSettings(**self.values())
 
 
 class CanaryTokenBody(Body):
-    """A text that the agent must never say. With an id alone it is the agent's token of that id."""
+    """A text that the agent must never output. An id alone means the agent's existing token."""
 
-    id: str | None = Field(default=None, description="Made if absent; `[canary:ID]` stands where the token was found.")
+    id: str | None = Field(
+        default=None, description="Generated if absent. `[canary:ID]` replaces the token where it is found."
+    )
     token: str | None = Field(default=None, repr=False, description="8 to 256 characters. Write-only.")
-    per_run: bool = Field(default=False, description="Each run gets a token of its own, where `{{canary:ID}}` stands.")
+    per_run: bool = Field(default=False, description="Each run gets its own token in place of `{{canary:ID}}`.")
 
 
 CanaryTokens = Annotated[tuple[str | CanaryTokenBody, ...], Field(strict=False, max_length=1_000)]
-_CANARIES = "Tokens the agent must never say: strings, or objects. Read back as ids only."
+_CANARIES = "Tokens that the agent must never output: strings or objects. Read back as ids only."
 
 
 def _given(tokens: tuple[str | CanaryTokenBody, ...]) -> tuple[GivenCanary, ...]:
@@ -72,7 +76,7 @@ def _given(tokens: tuple[str | CanaryTokenBody, ...]) -> tuple[GivenCanary, ...]
 
 
 class CreateAgentBody(Body):
-    """An agent. `tool_allowlist` holds tool names or globs: absent leaves it to the organization's, `[]`
+    """An agent. `tool_allowlist` holds tool names or globs: absent uses the organization's, `[]`
     allows nothing."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
@@ -93,40 +97,38 @@ class CreateAgentBody(Body):
     agents: Strings = Field(default=(), description=_AGENTS)
 
     def to_canaries(self) -> tuple[GivenCanary, ...]:
-        """The tokens as they were given."""
         return _given(self.canary_tokens)
 
     def to_settings(self) -> AgentSettings:
-        """The settings, not checked against what exists."""
+        """The settings, not yet checked against existing models, tools and servers."""
         values = self.values(without=frozenset({"canary_tokens", "tool_policies"}))
         return AgentSettings(**values, tool_policies=policies_of(self.tool_policies))
 
 
 class UpdateAgentBody(Patch, of=CreateAgentBody, described=("description", "agents")):
-    """Changes to an agent; every one makes a new version. Absent fields stay, limits are merged one by one."""
+    """Changes to an agent; each creates a new version. Absent fields stay; limits are merged one
+    by one."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"instructions": "Be brief."},)
     nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist", "daily_budget_usd"})
 
-    tool_allowlist: Strings | None = Field(default=None, description="null takes the allowlist away.")
+    tool_allowlist: Strings | None = Field(default=None, description="null removes the allowlist.")
     tool_policies: PoliciesBody | None = Field(default=None, description="Replaces all of them.")
     limits: LimitsBody | None = None
-    daily_budget_usd: DailyBudget = Field(default=None, description="null takes the budget away.")
+    daily_budget_usd: DailyBudget = Field(default=None, description="null removes the budget.")
     canary_tokens: CanaryTokens | None = Field(
         default=None, description=_CANARIES + " Replaces all of them.", repr=False
     )
 
     def to_canaries(self) -> tuple[GivenCanary, ...] | None:
-        """The tokens as they were given; None leaves the agent's."""
+        """The tokens; None keeps the agent's."""
         return None if self.canary_tokens is None else _given(self.canary_tokens)
 
     def to_changes(self) -> Changes:
-        """The fields named, apart from limits. Raises INVALID."""
         changes = self.changes(without=frozenset({"canary_tokens", "limits", "tool_policies"}))
         if self.tool_policies is not None:
             changes["tool_policies"] = policies_of(self.tool_policies)
         return changes
 
     def to_limit_changes(self) -> Changes:
-        """The limits named."""
         return {} if self.limits is None else self.limits.stated()

@@ -9,7 +9,7 @@ from interfaces.http.tool_policy_views import ToolRuleView, policies_view
 
 
 class LimitsView(TypedDict):
-    """Limits as they were set; null where they were not."""
+    """Limits as configured; null where unset."""
 
     max_turns: int | None
     max_tool_calls: int | None
@@ -22,7 +22,7 @@ class LimitsView(TypedDict):
 
 
 class CanaryView(TypedDict):
-    """A canary token as it can be read back."""
+    """A canary token without its text."""
 
     id: str
     per_run: bool
@@ -52,7 +52,7 @@ class AgentView(TypedDict):
 
 
 class SavedAgentView(AgentView):
-    """An agent as it was saved; `warnings` say which of its policies fit no tool."""
+    """A saved agent; `warnings` name its policies that match no tool."""
 
     warnings: list[str]
 
@@ -79,7 +79,6 @@ def limits_view(limits: LimitSettings) -> LimitsView:
 
 
 def agent_view(agent: Agent) -> AgentView:
-    """An agent as JSON."""
     config = agent.config
     return {
         "id": agent.id,

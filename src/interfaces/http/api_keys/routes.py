@@ -25,7 +25,7 @@ TAGS = ["API keys"]
 async def create_api_key(
     request: ApiRequest, data: JSONBody[CreateApiKeyBody], create_api_key: NamedDependency[CreateApiKey]
 ) -> CreatedApiKeyView:
-    """Needs the role admin. The token is shown this once."""
+    """Requires the role admin. The token is shown only in this response."""
     command = CreateApiKeyCommand(
         principal=request.principal,
         name=data.name,
@@ -45,7 +45,7 @@ async def list_api_keys(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> ApiKeyPage:
-    """Needs the role admin. Newest first, revoked and expired ones too."""
+    """Requires the role admin. Newest first, including revoked and expired keys."""
     return page_view(
         await list_api_keys.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
         api_key_view,
@@ -54,11 +54,10 @@ async def list_api_keys(
 
 @delete("/api-keys/{key_id:str}", tags=TAGS, summary="Revoke an API key", responses=documented(403, 404, 409))
 async def revoke_api_key(request: ApiRequest, key_id: KeyPath, revoke_api_key: NamedDependency[RevokeApiKey]) -> None:
-    """Needs the role admin. The key stops working at once; a key cannot revoke itself, and a platform key takes one to
-    revoke."""
+    """Requires the role admin. The key stops working at once. A key cannot revoke itself;
+    revoking a platform key requires one."""
     await revoke_api_key.execute(RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id)))
 
 
 def api_keys_routes() -> list[HTTPRouteHandler]:
-    """The routes of API keys."""
     return [create_api_key, list_api_keys, revoke_api_key]

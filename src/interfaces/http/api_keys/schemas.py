@@ -15,20 +15,23 @@ def _in_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        raise ValueError("lies beyond the year 9999 in UTC") from None
+        raise ValueError("is after the year 9999 in UTC") from None
 
 
 class CreateApiKeyBody(Body):
-    """A key: `viewer` reads, `runner` also starts runs, `operator` also connects servers, `admin` changes all."""
+    """A key: `viewer` reads, `runner` also starts runs, `operator` also connects servers,
+    `admin` changes everything."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "ci", "role": "runner"},)
 
     name: Name
     role: Annotated[Role, Field(strict=False)]
     expires_at: Annotated[AwareDatetime, Field(strict=False), AfterValidator(_in_utc)] | None = Field(
-        default=None, description="RFC 3339; from then on the key is refused. Absent or null: never."
+        default=None, description="RFC 3339; the key is rejected from then on. Absent or null: never."
     )
     rate_limit: RateLimitBody | None = Field(
-        default=None, description="Requests beyond it are refused with 429. The service's own limit holds beside it."
+        default=None, description="Further requests are rejected with 429. The service's own limit applies as well."
     )
-    platform: bool = Field(default=False, description="Whether it manages organizations too; takes a platform key.")
+    platform: bool = Field(
+        default=False, description="Whether the key also manages organizations. Requires a platform key."
+    )

@@ -1,4 +1,4 @@
-"""API keys as JSON. The token appears once, in the answer to its creation."""
+"""API keys as JSON. Only the response to the creation contains the token."""
 
 from datetime import datetime
 from typing import TypedDict
@@ -24,7 +24,7 @@ class ApiKeyView(TypedDict):
 
 
 class CreatedApiKeyView(ApiKeyView):
-    """A new key; `token` is shown this once."""
+    """A new key; `token` is shown only once."""
 
     token: str
 
@@ -37,7 +37,6 @@ class ApiKeyPage(TypedDict):
 
 
 def api_key_view(key: ApiKey) -> ApiKeyView:
-    """A key as JSON."""
     return {
         "id": key.id,
         "name": key.name,
@@ -56,5 +55,4 @@ def _moment(at: datetime | None) -> str | None:
 
 
 def created_api_key_view(created: CreatedApiKey) -> CreatedApiKeyView:
-    """A new key as JSON, with its token."""
     return {**api_key_view(created.key), "token": created.token}

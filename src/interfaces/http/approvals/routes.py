@@ -34,7 +34,7 @@ async def list_approvals(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> ApprovalPage:
-    """Newest first; `state=pending` are those that somebody has to decide."""
+    """Newest first. `state=pending` lists approvals that require a decision."""
     return page_view(
         await list_approvals.execute(
             principal=request.principal,
@@ -58,8 +58,9 @@ async def decide_approval(
     data: JSONBody[DecisionBody],
     decide_approval: NamedDependency[DecideApproval],
 ) -> ApprovalView:
-    """Needs the role operator. Once, before it expires, and for the version of the agent that asked. Resuming the run with
-    `approvals` is the same, for several calls at a time."""
+    """Requires the role operator. An approval is decided once, before it expires, and only for
+    the agent version that requested it. To decide several calls at once, resume the run with
+    `approvals`."""
     command = DecideApprovalCommand(
         principal=request.principal,
         approval_id=ApprovalId(approval_id),
@@ -71,5 +72,4 @@ async def decide_approval(
 
 
 def approvals_routes() -> list[HTTPRouteHandler]:
-    """The routes of approvals."""
     return [list_approvals, decide_approval]

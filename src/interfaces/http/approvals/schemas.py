@@ -12,15 +12,15 @@ MAX_REASON = 2_000
 
 
 class Word(StrEnum):
-    """What is decided."""
+    """The decision on a tool call."""
 
     APPROVE = "approve"
     DENY = "deny"
 
 
 class DecisionBody(Body):
-    """A decision about a tool call. `arguments` take the place of the model's (approvals only), within the tool's schema and
-    policy; the reason of a denial is told to the model."""
+    """A decision about a tool call. `arguments` (approvals only) replace the model's, within the
+    tool's schema and policy. The model sees the reason of a denial."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"decision": "deny", "reason": "Not on Fridays."},)
 
@@ -35,5 +35,5 @@ class DecisionBody(Body):
 
     @property
     def edited(self) -> JsonObject | None:
-        """The arguments, if they are to be other ones."""
+        """Replacement arguments, if any."""
         return cast("JsonObject | None", self.arguments)

@@ -8,7 +8,8 @@ from domain.threads.message_json import timestamp
 
 
 class ApprovalView(TypedDict):
-    """An approval. `cause` says why it is asked for, `reason` what the decider said; `digest` is what it is bound to."""
+    """An approval. `cause` says why it is required, `reason` is the decider's; `digest`
+    identifies the approved call."""
 
     id: str
     state: str
@@ -40,7 +41,6 @@ class ApprovalPage(TypedDict):
 
 
 def approval_view(approval: Approval) -> ApprovalView:
-    """An approval as JSON."""
     return {
         "id": approval.id,
         "state": approval.state.value,

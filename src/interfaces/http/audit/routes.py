@@ -38,12 +38,11 @@ def audit_filter(
     actor: Annotated[str | None, QueryParameter(description="An API key id, or `system`.")] = None,
     resource: FromQuery[str | None] = None,
     run_id: FromQuery[str | None] = None,
-    tool: Annotated[str | None, QueryParameter(description="The name a model sees.")] = None,
+    tool: Annotated[str | None, QueryParameter(description="The name that models see.")] = None,
     server_id: FromQuery[str | None] = None,
-    since: Annotated[datetime | None, QueryParameter(description="RFC 3339; from then on.")] = None,
-    until: Annotated[datetime | None, QueryParameter(description="RFC 3339; before then.")] = None,
+    since: Annotated[datetime | None, QueryParameter(description="RFC 3339; inclusive.")] = None,
+    until: Annotated[datetime | None, QueryParameter(description="RFC 3339; exclusive.")] = None,
 ) -> AuditFilter:
-    """The conditions of a request."""
     return AuditFilter(
         action=action,
         actor=actor,
@@ -83,8 +82,8 @@ async def list_audit_events(
     responses={
         200: ResponseSpec(
             data_container=str,
-            description="A line of JSON for each event: what the list gives, and `number`, `seal`, `key_id` and `sealed_at` "
-            "of the seal that covers it, in the order of the seals. Events that are not sealed yet come last, with nulls.",
+            description="One line of JSON per event: the fields of the list, and `number`, `seal`, `key_id` and "
+            "`sealed_at` of its seal, in the order of the seals. Events without a seal come last, with nulls.",
             media_type=NDJSON,
             generate_examples=False,
         ),
@@ -97,12 +96,12 @@ async def export_audit_events(
     export_audit_events: NamedDependency[ExportAuditEvents],
     wanted: NamedDependency[AuditFilter],
 ) -> Stream:
-    """Sealed events by number, as they are stored. All conditions must hold."""
+    """Sealed events by number, as stored. All conditions must hold."""
     return exported(export_audit_events.execute(ExportAuditEventsCommand(principal=request.principal, wanted=wanted)))
 
 
 def exported(parts: AsyncIterator[tuple[ExportedEntry, ...]]) -> Stream:
-    """An export as a file of NDJSON that comes as it is read."""
+    """An export as a streamed NDJSON file."""
 
     async def lines() -> AsyncIterator[bytes]:
         async for part in parts:
@@ -116,17 +115,17 @@ def exported(parts: AsyncIterator[tuple[ExportedEntry, ...]]) -> Stream:
 async def verify_audit_chain(
     request: ApiRequest, verify_audit_chain: NamedDependency[VerifyAuditChain]
 ) -> ChainReportView:
-    """Whether every event is what was sealed, in its place, and none is missing; else where that is first not so."""
+    """Whether every event is unchanged, in its place, and none is missing; otherwise the first
+    broken place."""
     return chain_report_view(await verify_audit_chain.execute(VerifyAuditChainCommand(principal=request.principal)))
 
 
 def _in_utc(moment: datetime | None) -> datetime | None:
-    """A time without a zone is taken for UTC."""
+    """A time without a zone is read as UTC."""
     if moment is None or moment.tzinfo is not None:
         return moment
     return moment.replace(tzinfo=UTC)
 
 
 def audit_routes() -> list[HTTPRouteHandler]:
-    """The routes of the audit trail."""
     return [list_audit_events, export_audit_events, verify_audit_chain]

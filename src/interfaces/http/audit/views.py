@@ -15,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class AuditEventView(TypedDict):
-    """Who (`actor`: an API key id or `system`) did what to which resource."""
+    """`actor` (an API key id or `system`) performed `action` on a resource."""
 
     id: str
     action: str
@@ -38,8 +38,8 @@ class AuditEventPage(TypedDict):
 
 
 class BrokenLinkView(TypedDict):
-    """The first place where the chain is broken. `number` is null for an event that was never sealed, `event_id` where
-    it is lost."""
+    """The first place where the chain is broken. `number` is null for an event that was never
+    sealed, `event_id` for one that is lost."""
 
     number: int | None
     event_id: str | None
@@ -47,14 +47,15 @@ class BrokenLinkView(TypedDict):
 
 
 class UnknownKeyView(TypedDict):
-    """Seals under a key that is not among the secret keys at hand: they can be neither confirmed nor refuted."""
+    """Seals under a key that is not among the current secret keys: they cannot be verified."""
 
     key_id: str
     links: int
 
 
 class ChainReportView(TypedDict):
-    """`ok` when every event is what was sealed and none has waited for its seal for over ten seconds."""
+    """`ok` if every event is unchanged and none has waited for its seal for more than ten
+    seconds."""
 
     ok: bool
     checked: int
@@ -67,7 +68,6 @@ class ChainReportView(TypedDict):
 
 
 def audit_event_view(event: AuditEvent) -> AuditEventView:
-    """An audit event as JSON."""
     return {
         "id": event.id,
         "action": event.action.value,
@@ -84,7 +84,6 @@ def audit_event_view(event: AuditEvent) -> AuditEventView:
 
 
 def chain_report_view(report: ChainReport) -> ChainReportView:
-    """What verifying found."""
     broken = report.first_broken
     return {
         "ok": report.ok,
@@ -101,12 +100,12 @@ def chain_report_view(report: ChainReport) -> ChainReportView:
 
 
 def exported_lines(part: tuple[ExportedEntry, ...]) -> bytes:
-    """A line of JSON for each entry."""
+    """One line of JSON per entry."""
     return b"".join(_line(exported) for exported in part)
 
 
 def _line(exported: ExportedEntry) -> bytes:
-    """The entry as it is stored, unreadable values too: an export is evidence."""
+    """The entry as stored, including unreadable values: an export is evidence."""
     link = exported.link
     fields = dict(zip(SEALED_FIELDS, exported.entry, strict=True))
     document = {

@@ -32,7 +32,8 @@ async def open_gateway_session(
     data: JSONBody[OpenGatewaySessionBody],
     open_gateway_session: NamedDependency[OpenGatewaySession],
 ) -> OpenedGatewaySessionView:
-    """Needs the role operator. The token is shown this once; MCP clients send it to `url` as a bearer token."""
+    """Requires the role operator. The token is shown only in this response. MCP clients send it
+    to `url` as a bearer token."""
     command = OpenGatewaySessionCommand(
         principal=request.principal,
         agent=data.agent_id,
@@ -54,7 +55,7 @@ async def list_gateway_sessions(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> GatewaySessionPage:
-    """Needs the role operator. Newest first, ended ones too."""
+    """Requires the role operator. Newest first, including ended sessions."""
     return page_view(
         await list_gateway_sessions.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
         gateway_session_view,
@@ -72,12 +73,11 @@ async def revoke_gateway_session(
     gateway_session: GatewaySessionPath,
     revoke_gateway_session: NamedDependency[RevokeGatewaySession],
 ) -> None:
-    """Needs the role operator. The token stops working at once."""
+    """Requires the role operator. The token stops working at once."""
     await revoke_gateway_session.execute(
         RevokeGatewaySessionCommand(principal=request.principal, session_id=GatewaySessionId(gateway_session))
     )
 
 
 def gateway_sessions_routes() -> list[HTTPRouteHandler]:
-    """The routes of gateway sessions."""
     return [open_gateway_session, list_gateway_sessions, revoke_gateway_session]

@@ -1,4 +1,4 @@
-"""Gateway sessions as JSON. The token appears once, in the answer to its creation."""
+"""Gateway sessions as JSON. Only the response to the creation contains the token."""
 
 from typing import TypedDict
 
@@ -7,7 +7,8 @@ from domain.threads.message_json import timestamp
 
 
 class GatewaySessionView(TypedDict):
-    """A session without its token; `revoked_at` is also there once its run, or workflow run, has ended."""
+    """A session without its token. `revoked_at` is also set when its run or workflow run has
+    ended."""
 
     id: str
     agent_id: str
@@ -23,7 +24,8 @@ class GatewaySessionView(TypedDict):
 
 
 class OpenedGatewaySessionView(GatewaySessionView):
-    """A new session; `token` is shown this once. `url` is where clients connect, null while the service listens nowhere."""
+    """A new session; `token` is shown only once. `url` is where clients connect, null if the
+    service listens on no port."""
 
     token: str
     url: str | None
@@ -37,7 +39,6 @@ class GatewaySessionPage(TypedDict):
 
 
 def gateway_session_view(session: GatewaySession) -> GatewaySessionView:
-    """A session as JSON."""
     return {
         "id": session.id,
         "agent_id": session.agent_id,
@@ -54,5 +55,4 @@ def gateway_session_view(session: GatewaySession) -> GatewaySessionView:
 
 
 def opened_gateway_session_view(session: GatewaySession, *, token: str, url: str | None) -> OpenedGatewaySessionView:
-    """A new session as JSON, with its token."""
     return {**gateway_session_view(session), "token": token, "url": url}

@@ -1,4 +1,4 @@
-"""The `auth` of an MCP server in bodies. Its secrets are write-only, or given by the name of a secret."""
+"""The `auth` of an MCP server in bodies. Secrets are write-only, or references to named secrets."""
 
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
@@ -11,12 +11,12 @@ from interfaces.http.bodies import Body, Strings
 from interfaces.http.secrets.reference_views import HIDDEN
 from interfaces.http.secrets.references import WriteOnly
 
-_ISSUER = "The authorization server; by default the one that the MCP server names."
+_ISSUER = "The authorization server. Default: the one that the MCP server names."
 _TYPE = frozenset({"type"})
 
 
 class BearerAuthBody(Body):
-    """A token that is sent as it is."""
+    """A bearer token, sent unchanged."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"type": "bearer", "token": {"secret": "TICKETS_TOKEN"}},)
 
@@ -24,12 +24,11 @@ class BearerAuthBody(Body):
     token: WriteOnly = Field(description="Write-only.")
 
     def to_domain(self) -> BearerAuth:
-        """What is stored."""
         return BearerAuth(**self.values(without=_TYPE))
 
 
 class ApiKeyAuthBody(Body):
-    """A key that is sent as it is, in a header of its own."""
+    """A key in a custom header, sent unchanged."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"type": "api_key", "header": "X-Api-Key", "value": {"secret": "TICKETS_KEY"}},
@@ -40,12 +39,11 @@ class ApiKeyAuthBody(Body):
     value: WriteOnly = Field(description="Write-only.")
 
     def to_domain(self) -> ApiKeyAuth:
-        """What is stored."""
         return ApiKeyAuth(**self.values(without=_TYPE))
 
 
 class ClientCredentialsAuthBody(Body):
-    """OAuth client credentials: Dragoman acts for itself."""
+    """OAuth client credentials: Dragoman authenticates as itself."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {
@@ -59,29 +57,27 @@ class ClientCredentialsAuthBody(Body):
     type: Literal["oauth_client_credentials"]
     client_id: str
     client_secret: WriteOnly = Field(description="Write-only.")
-    scopes: Strings = Field(default=(), description="By default what the server asks for.")
+    scopes: Strings = Field(default=(), description="Default: the scopes that the server requires.")
     issuer: str | None = Field(default=None, description=_ISSUER)
 
     def to_domain(self) -> ClientCredentialsAuth:
-        """What is stored."""
         return ClientCredentialsAuth(**self.values(without=_TYPE))
 
 
 class AuthorizationCodeAuthBody(Body):
-    """OAuth authorization code: a person agrees once in a browser, see `POST …/authorize`."""
+    """OAuth authorization code: a person consents once in a browser, see `POST …/authorize`."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"type": "oauth_authorization_code"},)
 
     type: Literal["oauth_authorization_code"]
     client_id: str | None = Field(
-        default=None, description="Of a client registered by hand; by default Dragoman registers itself if it can."
+        default=None, description="Of a manually registered client. By default Dragoman registers itself if possible."
     )
     client_secret: WriteOnly | None = Field(default=None, description="Write-only.")
-    scopes: Strings = Field(default=(), description="By default what the server asks for.")
+    scopes: Strings = Field(default=(), description="Default: the scopes that the server requires.")
     issuer: str | None = Field(default=None, description=_ISSUER)
 
     def to_domain(self) -> AuthorizationCodeAuth:
-        """What is stored."""
         return AuthorizationCodeAuth(**self.values(without=_TYPE))
 
 
@@ -92,5 +88,5 @@ AuthBody = Annotated[
 
 
 def hidden_in(body: AuthBody) -> Iterator[str]:
-    """The fields that hold what is only shown in place of a value."""
+    """Fields that hold the placeholder of a stored value."""
     return (f"auth.{name}" for name in ("token", "value", "client_secret") if getattr(body, name, None) == HIDDEN)

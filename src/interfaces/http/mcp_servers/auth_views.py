@@ -1,4 +1,5 @@
-"""The `auth` of an MCP server in answers, without secret values, and the request to a person to authorize it."""
+"""The `auth` of an MCP server in responses, without secret values, and the request for
+authorization."""
 
 from typing import TypedDict, assert_never
 
@@ -9,7 +10,8 @@ from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_vi
 
 
 class AuthView(TypedDict, total=False):
-    """How Dragoman makes itself known to a server: `type`, and the fields of that type without secret values."""
+    """Authentication of Dragoman at a server: `type`, and the fields of that type without secret
+    values."""
 
     type: str
     header: str
@@ -22,19 +24,17 @@ class AuthView(TypedDict, total=False):
 
 
 class AuthorizationView(TypedDict):
-    """Where to send a person, until when."""
+    """The URL that a person opens, and its expiry."""
 
     authorization_url: str
     expires_at: str
 
 
 def authorization_view(request: AuthorizationRequest) -> AuthorizationView:
-    """It as JSON."""
     return {"authorization_url": request.url, "expires_at": timestamp(request.expires_at)}
 
 
 def auth_view(auth: ServerAuth | None) -> AuthView | None:
-    """It as JSON."""
     match auth:
         case None:
             return None

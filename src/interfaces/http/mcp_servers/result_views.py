@@ -24,7 +24,6 @@ from interfaces.http.page_views import cut
 
 
 def status_view(status: ServerStatus) -> ServerStatusView:
-    """A status as JSON."""
     install = status.install
     return {
         "state": status.state.value,
@@ -48,7 +47,6 @@ def status_view(status: ServerStatus) -> ServerStatusView:
 
 
 def import_view(entries: tuple[ImportedEntry, ...]) -> ImportView:
-    """The outcome of an import as JSON."""
     return {
         "data": [
             {
@@ -65,7 +63,7 @@ def import_view(entries: tuple[ImportedEntry, ...]) -> ImportView:
 
 
 def tools_view(tools: McpServerTools, *, limit: int | None = None, cursor: str | None = None) -> McpServerToolsView:
-    """A server's catalog as JSON, or a page of it. Raises INVALID `cursor_invalid`."""
+    """A server's catalog, or a page of it. Raises INVALID `cursor_invalid`."""
     catalog = tools.catalog
     page = cut(() if catalog is None else pinned_tools(catalog), limit, cursor)
     if catalog is None:
@@ -81,7 +79,6 @@ def tools_view(tools: McpServerTools, *, limit: int | None = None, cursor: str |
 
 
 def outcome_view(result: McpCheckResult) -> TestResultView:
-    """The outcome of a test as JSON."""
     catalog = result.catalog
     error: TestFailureView | None = None
     if result.error is not None:
@@ -100,7 +97,6 @@ def outcome_view(result: McpCheckResult) -> TestResultView:
 
 
 def pinned_tool_view(slug: str, tool: PinnedTool) -> PinnedToolView:
-    """A tool with its state as JSON."""
     view: dict[str, object] = {
         **_tool(slug, tool.definition),
         "state": tool.state.value,

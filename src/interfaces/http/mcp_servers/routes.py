@@ -64,7 +64,8 @@ TAGS = ["MCP servers"]
 async def register_mcp_server(
     request: ApiRequest, data: JSONBody[McpServerBody], register_mcp_server: NamedDependency[RegisterMcpServer]
 ) -> Response[McpServerView]:
-    """Needs the role admin. Nothing is started by it; test it to see whether it works."""
+    """Requires the role admin. Registering starts nothing; test the server to see whether it
+    works."""
     server = await register_mcp_server.execute(
         RegisterMcpServerCommand(principal=request.principal, config=data.to_config())
     )
@@ -109,7 +110,7 @@ async def update_mcp_server(
     update_mcp_server: NamedDependency[UpdateMcpServer],
     if_match: IfMatch = None,
 ) -> Response[McpServerView]:
-    """Needs the role admin. Connections of the former version are closed once their calls are done."""
+    """Requires the role admin. Connections of the previous version close after their calls."""
     changed = await update_mcp_server.execute(
         UpdateMcpServerCommand(
             principal=request.principal,
@@ -127,7 +128,7 @@ async def update_mcp_server(
 async def delete_mcp_server(
     request: ApiRequest, server: ServerPath, delete_mcp_server: NamedDependency[DeleteMcpServer]
 ) -> None:
-    """Needs the role admin. Agents that list it find its tools unavailable."""
+    """Requires the role admin. Its tools become unavailable to agents that list it."""
     await delete_mcp_server.execute(DeleteMcpServerCommand(principal=request.principal, server=server))
 
 
@@ -141,7 +142,8 @@ async def delete_mcp_server(
 async def test_unsaved_mcp_server(
     request: ApiRequest, data: JSONBody[TestMcpServerBody], check_mcp_server: NamedDependency[CheckMcpServer]
 ) -> TestResultView:
-    """Needs the role admin. A broken server is an answer with `ok: false`, in bounded time."""
+    """Requires the role admin. For a broken server the response has `ok: false`, within bounded
+    time."""
     command = CheckMcpServerCommand(principal=request.principal, subject=data.to_config())
     return outcome_view(await check_mcp_server.execute(command))
 
@@ -156,7 +158,8 @@ async def test_unsaved_mcp_server(
 async def test_saved_mcp_server(
     request: ApiRequest, server: ServerPath, check_mcp_server: NamedDependency[CheckMcpServer]
 ) -> TestResultView:
-    """Needs the role admin. Uses a connection of its own; a broken server is an answer with `ok: false`."""
+    """Requires the role admin. Opens a separate connection. For a broken server the response has
+    `ok: false`."""
     command = CheckMcpServerCommand(principal=request.principal, subject=server)
     return outcome_view(await check_mcp_server.execute(command))
 
@@ -164,7 +167,7 @@ async def test_saved_mcp_server(
 @post(
     "/mcp-servers/{server:str}/refresh",
     tags=TAGS,
-    summary="List an MCP server's tools anew",
+    summary="Refresh an MCP server's tools",
     status_code=200,
     responses=documented(403, 404, 409, 503),
 )
@@ -174,7 +177,7 @@ async def refresh_mcp_server(
     refresh_mcp_server: NamedDependency[RefreshMcpServer],
     get_mcp_server_tools: NamedDependency[GetMcpServerTools],
 ) -> McpServerToolsView:
-    """Needs the role operator. Runs that begin afterwards see the new list."""
+    """Requires the role operator. Runs that begin afterwards see the new list."""
     await refresh_mcp_server.execute(RefreshMcpServerCommand(principal=request.principal, server=server))
     return tools_view(await get_mcp_server_tools.execute(principal=request.principal, server=server))
 
@@ -192,8 +195,8 @@ async def connect_mcp_server(
     refresh_mcp_server: NamedDependency[RefreshMcpServer],
     get_mcp_server_status: NamedDependency[GetMcpServerStatus],
 ) -> ServerStatusView:
-    """Needs the role operator. Connects and lists the tools; a server with isolation `run` or `thread` connects again for
-    each."""
+    """Requires the role operator. Connects and lists the tools. A server with isolation `run` or
+    `thread` connects again for each run or thread."""
     await refresh_mcp_server.execute(RefreshMcpServerCommand(principal=request.principal, server=server))
     return status_view(await get_mcp_server_status.execute(principal=request.principal, server=server))
 
@@ -208,7 +211,7 @@ async def connect_mcp_server(
 async def disconnect_mcp_server(
     request: ApiRequest, server: ServerPath, disconnect_mcp_server: NamedDependency[DisconnectMcpServer]
 ) -> ServerStatusView:
-    """Needs the role operator. Calls in flight are finished; a later call connects again."""
+    """Requires the role operator. Calls in flight finish; a later call connects again."""
     command = DisconnectMcpServerCommand(principal=request.principal, server=server)
     return status_view(await disconnect_mcp_server.execute(command))
 
@@ -216,15 +219,16 @@ async def disconnect_mcp_server(
 @post(
     "/mcp-servers/{server:str}/authorize",
     tags=TAGS,
-    summary="Begin to authorize Dragoman at an MCP server",
+    summary="Start authorizing Dragoman at an MCP server",
     status_code=200,
     responses=documented(403, 404, 409, 503),
 )
 async def authorize_mcp_server(
     request: ApiRequest, server: ServerPath, authorize_mcp_server: NamedDependency[AuthorizeMcpServer]
 ) -> AuthorizationView:
-    """Needs the role admin. For `auth` of type `oauth_authorization_code`: open the URL in a browser, once and soon; the
-    authorization server sends the browser back to this service."""
+    """Requires the role admin. For `auth` of type `oauth_authorization_code`: open the URL in a
+    browser, once, before it expires. The authorization server redirects the browser to this
+    service."""
     command = AuthorizeMcpServerCommand(principal=request.principal, server=server)
     return authorization_view(await authorize_mcp_server.execute(command))
 
@@ -238,8 +242,8 @@ async def get_mcp_server_tools(
     limit: WholeLimit = None,
     cursor: PageCursor = None,
 ) -> McpServerToolsView:
-    """As last seen; the server is not asked. A tool that is new or changed since it was approved is `quarantined`, is not
-    given to runs, and has a `diff`."""
+    """The last known list; nothing is sent to the server. A tool that is new or changed since
+    its approval is `quarantined`, hidden from runs, and has a `diff`."""
     return tools_view(
         await get_mcp_server_tools.execute(principal=request.principal, server=server), limit=limit, cursor=cursor
     )
@@ -248,7 +252,7 @@ async def get_mcp_server_tools(
 @post(
     "/mcp-servers/{server:str}/tools/{tool:str}/approve",
     tags=TAGS,
-    summary="Approve a tool's present definition",
+    summary="Approve a tool's current definition",
     status_code=200,
     responses=documented(403, 404, 409, 413),
 )
@@ -261,8 +265,8 @@ async def approve_definition(
     get_mcp_server: NamedDependency[GetMcpServer],
     data: JSONBody[ApproveDefinitionBody | None] = None,
 ) -> PinnedToolView:
-    """Needs the role admin. The tool leaves quarantine. With a `digest`, only if it is the present one's: what was read is
-    what is approved. The body may be left out."""
+    """Requires the role admin. The tool leaves quarantine. With a `digest`, only if it matches
+    the current definition. The body is optional."""
     approved = await approve_definition.execute(
         ApproveDefinitionCommand(
             principal=request.principal, server=server, tool=tool, digest=None if data is None else data.digest
@@ -276,7 +280,7 @@ async def approve_definition(
 async def get_mcp_server_status(
     request: ApiRequest, server: ServerPath, get_mcp_server_status: NamedDependency[GetMcpServerStatus]
 ) -> ServerStatusView:
-    """Asking does not connect."""
+    """Reading the status does not connect."""
     return status_view(await get_mcp_server_status.execute(principal=request.principal, server=server))
 
 
@@ -289,7 +293,7 @@ async def get_mcp_server_status(
 async def get_mcp_server_logs(
     request: ApiRequest, server: ServerPath, get_mcp_server_logs: NamedDependency[GetMcpServerLogs]
 ) -> ServerLogsView:
-    """Needs the role operator."""
+    """Requires the role operator."""
     return {"text": await get_mcp_server_logs.execute(principal=request.principal, server=server)}
 
 
@@ -303,8 +307,8 @@ async def get_mcp_server_logs(
 async def install_mcp_server(
     request: ApiRequest, server: ServerPath, install_mcp_server: NamedDependency[InstallMcpServer]
 ) -> ServerStatusView:
-    """Needs the role admin. Goes on in the background; the status says how far it is. What is installed is never updated:
-    uninstall it to install another version."""
+    """Requires the role admin. Installs in the background; the status shows the progress.
+    Installed packages are never updated: uninstall first to install another version."""
     command = InstallMcpServerCommand(principal=request.principal, server=server)
     return status_view(await install_mcp_server.execute(command))
 
@@ -319,7 +323,8 @@ async def install_mcp_server(
 async def uninstall_mcp_server(
     request: ApiRequest, server: ServerPath, uninstall_mcp_server: NamedDependency[UninstallMcpServer]
 ) -> ServerStatusView:
-    """Needs the role admin. Stops an installation under way; the registration stays. It is done when this answers."""
+    """Requires the role admin. Cancels an installation in progress; the registration stays.
+    Complete when this responds."""
     command = UninstallMcpServerCommand(principal=request.principal, server=server)
     return status_view(await uninstall_mcp_server.execute(command))
 
@@ -334,13 +339,13 @@ async def uninstall_mcp_server(
 async def import_mcp_servers(
     request: ApiRequest, data: JSONBody[ImportBody], import_mcp_servers: NamedDependency[ImportMcpServers]
 ) -> ImportView:
-    """Needs the role admin. Each entry becomes a server or is skipped with a reason; none is installed or started by it."""
+    """Requires the role admin. Each entry becomes a server or is skipped with a reason. Nothing
+    is installed or started."""
     command = ImportMcpServersCommand(principal=request.principal, entries=data.to_entries())
     return import_view(await import_mcp_servers.execute(command))
 
 
 def mcp_servers_routes() -> list[HTTPRouteHandler]:
-    """The routes of MCP servers."""
     return [
         register_mcp_server,
         list_mcp_servers,

@@ -1,4 +1,4 @@
-"""Bodies of the MCP server routes, and their way into the application."""
+"""Bodies of the MCP server routes, and their conversion to domain values."""
 
 from typing import Annotated, ClassVar, cast
 
@@ -40,7 +40,7 @@ _PACKAGE_EXAMPLE: JsonObject = {
 
 _DAY_S = 86_400
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024
-"""A reply is held in memory whole."""
+"""A reply is buffered in memory completely."""
 _MAX_CONCURRENCY = 1_000
 
 Kind = Annotated[McpServerKind, Field(strict=False)]
@@ -52,8 +52,9 @@ PassingMode = Annotated[PassingPolicy, Field(strict=False)]
 
 
 class McpServerBody(Body):
-    """An MCP server. Values of `env` (of started servers) and `headers` (of remote ones) are write-only, or given by the
-    name of a secret (`{"secret": NAME}`); `args` hold no secrets."""
+    """An MCP server. Values of `env` (started servers) and `headers` (remote servers) are
+    write-only, or references to named secrets (`{"secret": NAME}`). `args` must not contain
+    secrets."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         _EXAMPLE,
@@ -65,51 +66,53 @@ class McpServerBody(Body):
     kind: Kind
     package: str | None = Field(
         default=None,
-        description="Of kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, "
-        "further requirements of its environment may follow after spaces: `mcp-server-sqlite mcp<2`.",
+        description="For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind "
+        "python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`.",
     )
-    version: str | None = Field(default=None, description="Of the package; the newest one at installation if absent.")
+    version: str | None = Field(
+        default=None, description="Version of the package. Default: the newest at installation."
+    )
     path: str | None = Field(
-        default=None, description="Executable or directory that a custom server is copied from when it is installed."
+        default=None, description="Executable or directory that installation of a custom server copies."
     )
     command: str | None = Field(
         default=None,
-        description="What starts a custom server: run in place, or found in the copy if there is a path. Of kinds npm "
-        "and python: which of the package's commands, if it has several.",
+        description="Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm "
+        "and python: one of the package's commands, if it has several.",
     )
     args: Strings = ()
     env: dict[str, WriteOnly] = Field(default_factory=dict, description="Write-only.")
-    url: str | None = Field(default=None, description="Of kinds http and sse.")
+    url: str | None = Field(default=None, description="For kinds http and sse.")
     headers: dict[str, WriteOnly] = Field(default_factory=dict, description="Write-only.")
-    auth: AuthBody | None = Field(default=None, description="Of kinds http and sse.")
-    trusted: bool = Field(default=False, description="Whether its hints and instructions are believed.")
+    auth: AuthBody | None = Field(default=None, description="For kinds http and sse.")
+    trusted: bool = Field(default=False, description="Whether its hints and instructions are trusted.")
     isolation: IsolationMode | None = Field(
-        default=None, description="Who shares a connection; by default `shared` for remote servers, `run` for others."
+        default=None, description="Scope of a connection. Default: `shared` for remote servers, `run` for others."
     )
     on_connection_loss: LossStrategy = Field(
         default=ConnectionLoss.MARK_UNHEALTHY,
-        description="While the connection its organization shares is lost: keep its tools, or leave them out of new runs.",
+        description="While the shared connection is lost: keep its tools, or omit them from new runs.",
     )
     output_validation: ValidationMode = OutputValidation.WARN
     elicitation: ElicitationMode = Field(
         default=ElicitationPolicy.DECLINE,
-        description="When it asks for input in the middle of a call: say no, or let the run, or the gateway's client, answer.",
+        description="When it requests input during a call: decline, or pass the request to the run or the gateway's client.",
     )
     sampling: PassingMode = Field(
         default=PassingPolicy.DECLINE,
-        description="When it asks for a model's answer in the middle of a call: say no, or pass it to the gateway's client.",
+        description="When it requests a model completion during a call: decline, or pass it to the gateway's client.",
     )
     roots: PassingMode = Field(
         default=PassingPolicy.DECLINE,
-        description="When it asks for the client's roots: say no, or pass it to the gateway's client.",
+        description="When it requests the client's roots: decline, or pass the request to the gateway's client.",
     )
-    timeout_s: float = Field(default=30.0, gt=0, le=_DAY_S, description="Of each call.")
-    idle_timeout_s: float = Field(default=300.0, gt=0, le=_DAY_S, description="How long an unused connection is kept.")
+    timeout_s: float = Field(default=30.0, gt=0, le=_DAY_S, description="Timeout of each call.")
+    idle_timeout_s: float = Field(
+        default=300.0, gt=0, le=_DAY_S, description="Idle time after which an unused connection closes."
+    )
     max_response_bytes: int = Field(default=4 * 1024 * 1024, gt=0, le=_MAX_RESPONSE_BYTES)
-    max_concurrency: int = Field(
-        default=8, gt=0, le=_MAX_CONCURRENCY, description="Calls at one time; more wait for a place."
-    )
-    rate_limit: RateLimitBody | None = Field(default=None, description="Calls beyond it wait, as long as they may.")
+    max_concurrency: int = Field(default=8, gt=0, le=_MAX_CONCURRENCY, description="Most concurrent calls; more wait.")
+    rate_limit: RateLimitBody | None = Field(default=None, description="Further calls wait, until their deadline.")
     enabled: bool = True
 
     def to_config(self) -> McpServerConfig:
@@ -127,7 +130,7 @@ class McpServerBody(Body):
 
 
 class TestMcpServerBody(McpServerBody):
-    """A server to try out without saving it; the slug does not matter."""
+    """A server to test without saving it; the slug is ignored."""
 
     __test__: ClassVar[bool] = False
 
@@ -140,8 +143,8 @@ class TestMcpServerBody(McpServerBody):
 
 
 class UpdateMcpServerBody(Patch, of=McpServerBody):
-    """Changes to an MCP server. Absent fields stay; `env` and `headers` are merged entry by entry: null removes one,
-    `[hidden]` leaves it as it is."""
+    """Changes to an MCP server. Absent fields stay. `env` and `headers` are merged entry by
+    entry: null removes one, `[hidden]` leaves it unchanged."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"env": {"TOKEN": "…"}, "timeout_s": 60},)
     nullable: ClassVar[frozenset[str]] = frozenset(
@@ -150,26 +153,24 @@ class UpdateMcpServerBody(Patch, of=McpServerBody):
 
     env: dict[str, WriteOnly | None] | None = None
     headers: dict[str, WriteOnly | None] | None = None
-    auth: AuthBody | None = Field(default=None, description="Replaced whole, its secrets included.")
+    auth: AuthBody | None = Field(default=None, description="Replaced entirely, including its secrets.")
 
     def to_changes(self) -> Changes:
-        """The fields named, apart from env and headers. Raises INVALID."""
+        """The fields present, without env and headers. Raises INVALID."""
         changes = self.changes(without=frozenset({"env", "headers"}))
         if wrong := _hidden_auth(self.auth):
             raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
         return changes
 
     def to_env_changes(self) -> dict[str, SecretValue | None]:
-        """The entries of env to set or remove."""
         return _without_hidden(self.env)
 
     def to_header_changes(self) -> dict[str, SecretValue | None]:
-        """The headers to set or remove."""
         return _without_hidden(self.headers)
 
 
 class ApproveDefinitionBody(Body):
-    """Which definition is meant: the `digest` that the tool had when its difference was read."""
+    """The `digest` of the reviewed definition."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"digest": f"sha256:{'0' * 64}"},)
 
@@ -177,7 +178,8 @@ class ApproveDefinitionBody(Body):
 
 
 class ImportBody(Body):
-    """The servers of a desktop client's file, by name: each `{command, args, env}` or `{type, url, headers}`."""
+    """The servers of a desktop client's file, by name: each `{command, args, env}` or `{type,
+    url, headers}`."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}},
@@ -186,7 +188,7 @@ class ImportBody(Body):
     entries: dict[str, object] = Field(alias="mcpServers", max_length=1_000)
 
     def to_entries(self) -> dict[str, JsonValue]:
-        """The entries as they are; the import reads them."""
+        """The raw entries; the import parses them."""
         return cast("dict[str, JsonValue]", self.entries)
 
 

@@ -11,8 +11,8 @@ from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_vi
 
 
 class McpServerView(TypedDict):
-    """A registered server; `env` and `headers` show no values. `version` is its package's, `revision` counts its
-    changes."""
+    """A registered server; `env` and `headers` show no values. `version` is that of its package;
+    `revision` counts its changes."""
 
     id: str
     slug: str
@@ -45,14 +45,15 @@ class McpServerView(TypedDict):
 
 
 class InstallProgressView(TypedDict):
-    """How far an installation is."""
+    """Progress of an installation."""
 
     step: str
     percent: int
 
 
 class ProcessStatusView(TypedDict):
-    """How a server stands in another process on the same database; `name` is its machine and number."""
+    """State of a server in another process on the same database; `name` is its machine and
+    number."""
 
     name: str
     state: str
@@ -61,8 +62,8 @@ class ProcessStatusView(TypedDict):
 
 
 class ServerStatusView(TypedDict):
-    """Whether a server is installed and how its connections stand, over all processes on the database; `install` is null unless it
-    is being installed."""
+    """Installation and connections of a server, over all processes on the database. `install` is
+    null unless an installation is in progress."""
 
     state: str
     since: str
@@ -76,7 +77,7 @@ class ServerStatusView(TypedDict):
 
 
 class McpToolView(TypedDict):
-    """A tool as its server describes it; `model_name` is what models call it."""
+    """A tool as its server describes it; `model_name` is its name for models."""
 
     name: str
     model_name: str
@@ -89,8 +90,8 @@ class McpToolView(TypedDict):
 
 
 class PinnedToolView(McpToolView):
-    """A tool and whether it may be used: `state` is `approved`, or `quarantined` for one that is new or changed since it was
-    approved. `diff` then shows what approving it would change, as a unified difference."""
+    """A tool and its approval: `state` is `approved`, or `quarantined` if it is new or changed
+    since its approval. Then `diff` shows the change as a unified diff."""
 
     state: str
     digest: str
@@ -105,8 +106,8 @@ class SkippedToolView(TypedDict):
 
 
 class McpServerToolsView(TypedDict):
-    """What a server offers, as of `taken_at`; null if it was never listed. `next_cursor` is null on the last page; each
-    page says what was `skipped`."""
+    """Tools of a server as of `taken_at`, null if never listed. `next_cursor` is null on the
+    last page. Each page lists what was `skipped`."""
 
     data: list[PinnedToolView]
     next_cursor: str | None
@@ -116,13 +117,13 @@ class McpServerToolsView(TypedDict):
 
 
 class ServerInfoView(TypedDict):
-    """What a server says about itself."""
+    """The server's description of itself."""
 
     name: str
 
 
 class TestFailureView(TypedDict):
-    """Why a test failed; `stderr` is the end of what a started server printed there."""
+    """Why a test failed; `stderr` is the end of a started server's error output."""
 
     code: str
     detail: str
@@ -142,13 +143,14 @@ class TestResultView(TypedDict):
 
 
 class ServerLogsView(TypedDict):
-    """What was printed when a server was installed, and the end of its error output."""
+    """Output of the installation, and the end of the server's error output."""
 
     text: str
 
 
 class ImportedEntryView(TypedDict):
-    """What became of an entry: `outcome` is `created` or `skipped`, `remarks` say why, or what to look after."""
+    """The result of one entry: `outcome` is `created` or `skipped`; `remarks` give reasons or
+    required actions."""
 
     name: str
     slug: str
@@ -159,7 +161,7 @@ class ImportedEntryView(TypedDict):
 
 
 class ImportView(TypedDict):
-    """What became of each entry, in the order of the file."""
+    """The results, in the order of the file."""
 
     data: list[ImportedEntryView]
 
@@ -172,7 +174,6 @@ class McpServerPage(TypedDict):
 
 
 def server_view(server: McpServer) -> McpServerView:
-    """A server as JSON."""
     config = server.config
     return {
         "id": server.id,

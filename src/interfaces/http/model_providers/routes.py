@@ -27,7 +27,7 @@ TAGS = ["Model providers"]
 async def create_model_provider(
     request: ApiRequest, data: JSONBody[ModelProviderBody], create_model_provider: NamedDependency[CreateModelProvider]
 ) -> Response[ModelProviderView]:
-    """Needs the role admin. Models are then named `NAME:model`. The key cannot be read back."""
+    """Requires the role admin. Models are then named `NAME:model`. The key cannot be read back."""
     provider = await create_model_provider.execute(
         CreateModelProviderCommand(
             principal=request.principal,
@@ -48,7 +48,7 @@ async def list_model_providers(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> ModelProviderPage:
-    """The organization's own, newest first; those that the service's environment makes are not among them."""
+    """Providers of the organization, newest first, without those from the service's environment."""
     return page_view(
         await list_model_providers.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
         model_provider_view,
@@ -59,7 +59,7 @@ async def list_model_providers(
 async def get_model_provider(
     request: ApiRequest, provider: ProviderPath, get_model_provider: NamedDependency[GetModelProvider]
 ) -> Response[ModelProviderView]:
-    """All of it but the key."""
+    """All fields except the key."""
     found = await get_model_provider.execute(principal=request.principal, name=provider)
     return Response(model_provider_view(found), headers=etag(found.version))
 
@@ -77,7 +77,7 @@ async def update_model_provider(
     update_model_provider: NamedDependency[UpdateModelProvider],
     if_match: IfMatch = None,
 ) -> Response[ModelProviderView]:
-    """Needs the role admin. The next model call sees the change."""
+    """Requires the role admin. The next model call uses the change."""
     changed = await update_model_provider.execute(
         UpdateModelProviderCommand(
             principal=request.principal,
@@ -93,12 +93,12 @@ async def update_model_provider(
 async def delete_model_provider(
     request: ApiRequest, provider: ProviderPath, delete_model_provider: NamedDependency[DeleteModelProvider]
 ) -> None:
-    """Needs the role admin. At once, even if agents name it: their next model call goes to the fallbacks, or fails."""
+    """Requires the role admin. Deleted at once, even if agents name it: their next model call
+    uses the fallbacks, or fails."""
     await delete_model_provider.execute(DeleteModelProviderCommand(principal=request.principal, name=provider))
 
 
 def model_providers_routes() -> list[HTTPRouteHandler]:
-    """The routes of model providers."""
     return [
         create_model_provider,
         list_model_providers,

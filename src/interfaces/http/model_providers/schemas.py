@@ -14,21 +14,21 @@ BaseUrl = Annotated[str, Field(max_length=2_048)]
 
 
 class ModelProviderBody(Body):
-    """A provider of models. Without `base_url` it is the vendor itself; `api_key` is write-only, or given by the name of a
-    secret; without one none is sent."""
+    """A provider of models. Without `base_url` it is the vendor's own address. `api_key` is
+    write-only, or a reference to a named secret; without one no key is sent."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"name": "acme", "kind": "openai", "base_url": "https://models.example.com/v1", "api_key": {"secret": "ACME"}},
     )
 
     name: Name = Field(description="[a-z0-9][a-z0-9_-]{0,63}; models are then `NAME:model`.")
-    kind: Kind = Field(description="The wire it speaks.")
+    kind: Kind = Field(description="The protocol of its API.")
     base_url: BaseUrl | None = None
     api_key: WriteOnly | None = Field(default=None, repr=False)
 
 
 class UpdateModelProviderBody(Patch):
-    """Changes to a provider; absent fields stay, `api_key` null takes its key away."""
+    """Changes to a provider; absent fields stay; `api_key` null removes its key."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"api_key": {"secret": "ACME"}},)
     nullable: ClassVar[frozenset[str]] = frozenset({"api_key"})

@@ -27,7 +27,6 @@ class ModelProviderPage(TypedDict):
 
 
 def model_provider_view(provider: ModelProvider) -> ModelProviderView:
-    """A provider as JSON."""
     return {
         "name": provider.name,
         "kind": provider.kind.value,

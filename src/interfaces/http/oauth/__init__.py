@@ -1,1 +1,1 @@
-"""Where a person comes back to from an authorization server, over HTTP."""
+"""Redirects from authorization servers, over HTTP."""

@@ -1,4 +1,5 @@
-"""Routes that browsers and authorization servers open: no API key, nothing of the request in the answer, no redirect."""
+"""Routes that browsers and authorization servers open: no API key, no redirect, no echo of the
+request."""
 
 from html import escape
 from typing import Annotated
@@ -25,7 +26,9 @@ _PAGE = """<!doctype html>
 <body><h1>{title}</h1><p>{text}</p></body></html>
 """
 
-_REFUSED = ResponseSpec(data_container=str, media_type=MediaType.HTML, description="Why not, as a page.")
+_REFUSED = ResponseSpec(
+    data_container=str, media_type=MediaType.HTML, description="The reason of the failure, as a page."
+)
 Parameter = Annotated[str | None, QueryParameter()]
 
 
@@ -43,8 +46,8 @@ async def finish_authorization(
     error: Parameter = None,
     iss: Parameter = None,
 ) -> Response[str]:
-    """An authorization server sends a person's browser here. What it brings counts once, with the state it was sent away
-    with."""
+    """The authorization server redirects the browser here. The code is accepted once, for the
+    state that started the authorization."""
     answer = AuthorizationAnswer(state=given_state or "", code=code, error=error, issuer=iss)
     try:
         slug = await finish_mcp_authorization.execute(FinishMcpAuthorizationCommand(answer=answer))
@@ -55,13 +58,12 @@ async def finish_authorization(
 
 @get("/oauth/client.json", summary="Read the OAuth client metadata document")
 async def describe_client(describe_oauth_client: NamedDependency[DescribeOAuthClient]) -> Response[dict[str, object]]:
-    """What Dragoman says of itself to authorization servers; its URL is the client id."""
+    """Dragoman's client metadata for authorization servers; its URL is the client id."""
     document = await describe_oauth_client.execute()
     return Response({**document}, headers={"Cache-Control": "public, max-age=3600"})
 
 
 def oauth_router() -> Router:
-    """The routes of OAuth."""
     return Router("/", route_handlers=[finish_authorization, describe_client], tags=["OAuth"])
 
 

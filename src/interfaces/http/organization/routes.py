@@ -34,7 +34,7 @@ async def update_organization(
     review_tool_policies: NamedDependency[ReviewToolPolicies],
     if_match: IfMatch = None,
 ) -> Response[SavedOrganizationView]:
-    """Needs the role admin. What is set holds at once, in runs under way too."""
+    """Requires the role admin. Changes apply at once, also to runs in progress."""
     changed = await update_organization.execute(
         UpdateOrganizationCommand(
             principal=request.principal,
@@ -49,5 +49,4 @@ async def update_organization(
 
 
 def organization_routes() -> list[HTTPRouteHandler]:
-    """The routes of the organization."""
     return [get_organization, update_organization]

@@ -15,8 +15,9 @@ from interfaces.http.tool_policies import PoliciesBody, policies_of
 
 
 class UpdateOrganizationBody(Patch):
-    """Changes to the organization; absent fields stay, limits are merged one by one. `mcp_enabled` switches every MCP
-    server off or on, at once. Allowlist, policies and limits hold for all agents, whatever those say."""
+    """Changes to the organization. Absent fields stay; limits are merged one by one.
+    `mcp_enabled` switches every MCP server on or off, at once. Allowlist, policies and limits
+    apply to all agents."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"mcp_enabled": False},
@@ -26,33 +27,33 @@ class UpdateOrganizationBody(Patch):
 
     name: str | None = None
     mcp_enabled: bool | None = None
-    tool_allowlist: Strings | None = Field(default=None, description="null takes the allowlist away.")
+    tool_allowlist: Strings | None = Field(default=None, description="null removes the allowlist.")
     tool_policies: PoliciesBody | None = Field(default=None, description="Replaces all of them.")
-    models: Strings | None = Field(default=None, description="Runs may ask for these besides their agent's.")
+    models: Strings | None = Field(default=None, description="Models that runs may select besides their agent's.")
     limits: LimitsBody | None = None
     daily_budget_usd: Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None = Field(
-        default=None, description="What all runs may cost together on a UTC day. null takes the budget away."
+        default=None, description="Most that all runs may cost on one UTC day. null removes the budget."
     )
-    retention_days: int | None = Field(default=None, gt=0, le=MAX_RETENTION_DAYS, description="null keeps everything.")
+    retention_days: int | None = Field(
+        default=None, gt=0, le=MAX_RETENTION_DAYS, description="null retains everything."
+    )
 
     def to_changes(self) -> Changes:
-        """The fields named, apart from limits. Raises INVALID."""
         changes = self.changes(without=frozenset({"limits", "tool_policies"}))
         if self.tool_policies is not None:
             changes["tool_policies"] = policies_of(self.tool_policies)
         return changes
 
     def to_limit_changes(self) -> Changes:
-        """The limits named."""
         return {} if self.limits is None else self.limits.stated()
 
     def to_limits(self) -> LimitSettings:
-        """The limits of something new."""
+        """The limits of a new organization."""
         return LimitSettings() if self.limits is None else self.limits.to_domain()
 
 
 class CreateOrganizationBody(UpdateOrganizationBody):
-    """An organization; settings that are absent are as they are by default."""
+    """An organization; absent settings have their defaults."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "Acme"},)
 
@@ -60,7 +61,7 @@ class CreateOrganizationBody(UpdateOrganizationBody):
 
 
 class OrganizationKeyBody(Body):
-    """A further admin key of an organization."""
+    """An additional admin key of an organization."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "second admin"},)
 

@@ -27,13 +27,13 @@ class OrganizationView(TypedDict):
 
 
 class SavedOrganizationView(OrganizationView):
-    """An organization as it was saved; `warnings` say which of its policies fit no tool."""
+    """A saved organization; `warnings` name its policies that match no tool."""
 
     warnings: list[str]
 
 
 class CreatedOrganizationView(OrganizationView):
-    """A new organization; the token in `admin_key` is shown this once."""
+    """A new organization; the token in `admin_key` is shown only once."""
 
     admin_key: CreatedApiKeyView
 
@@ -46,7 +46,6 @@ class OrganizationPage(TypedDict):
 
 
 def organization_view(organization: Organization) -> OrganizationView:
-    """An organization as JSON."""
     return {
         "id": organization.id,
         "name": organization.name,
@@ -63,5 +62,4 @@ def organization_view(organization: Organization) -> OrganizationView:
 
 
 def created_organization_view(created: CreatedOrganization) -> CreatedOrganizationView:
-    """A new organization as JSON, with the token of its first key."""
     return {**organization_view(created.organization), "admin_key": created_api_key_view(created.admin_key)}

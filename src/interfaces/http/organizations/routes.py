@@ -38,7 +38,7 @@ async def create_organization(
     data: JSONBody[CreateOrganizationBody],
     create_organization: NamedDependency[CreateOrganization],
 ) -> CreatedOrganizationView:
-    """Needs a platform key. The token of its first admin key is shown this once."""
+    """Requires a platform key. The token of its first admin key is shown only in this response."""
     settings = data.to_changes()
     command = CreateOrganizationCommand(
         principal=request.principal, name=data.name, settings=settings, limits=data.to_limits()
@@ -54,7 +54,7 @@ async def list_organizations(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> OrganizationPage:
-    """Needs a platform key. Newest first."""
+    """Requires a platform key. Newest first."""
     return page_view(
         await list_organizations.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
         organization_view,
@@ -70,7 +70,7 @@ async def list_organizations(
 async def get_any_organization(
     request: ApiRequest, organization_id: OrganizationPath, get_organization: NamedDependency[GetOrganization]
 ) -> Response[OrganizationView]:
-    """Needs a platform key."""
+    """Requires a platform key."""
     found = await get_organization.execute(principal=request.principal, organization_id=OrganizationId(organization_id))
     return Response(organization_view(found), headers=etag(found.version))
 
@@ -90,7 +90,7 @@ async def update_any_organization(
     review_tool_policies: NamedDependency[ReviewToolPolicies],
     if_match: IfMatch = None,
 ) -> Response[SavedOrganizationView]:
-    """Needs a platform key. What is set holds at once, in runs under way too."""
+    """Requires a platform key. Changes apply at once, also to runs in progress."""
     changed = await update_organization.execute(
         UpdateOrganizationCommand(
             principal=request.principal,
@@ -117,7 +117,8 @@ async def create_organization_key(
     data: JSONBody[OrganizationKeyBody],
     create_organization_key: NamedDependency[CreateOrganizationKey],
 ) -> CreatedApiKeyView:
-    """Needs a platform key. For an organization that has lost its admin keys; the token is shown this once."""
+    """Requires a platform key. For an organization that has lost its admin keys. The token is
+    shown only in this response."""
     command = CreateOrganizationKeyCommand(
         principal=request.principal, organization_id=OrganizationId(organization_id), name=data.name
     )
@@ -125,7 +126,6 @@ async def create_organization_key(
 
 
 def organizations_routes() -> list[HTTPRouteHandler]:
-    """The routes of all organizations."""
     return [
         create_organization,
         list_organizations,

@@ -1,8 +1,6 @@
-"""Following a run to its end, new or existing: by waiting for it or by streaming its events.
-
-Each is one dependency of its handlers: Litestar resolves several at once in a task group, which costs more than the rest
-of a small request.
-"""
+"""Following a new or existing run to its end, by waiting or by streaming its events. Each way is
+one dependency: Litestar resolves several in a task group, which costs more than the rest of a
+small request."""
 
 import asyncio
 import logging
@@ -30,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 def run_headers(started: StartedRun) -> dict[str, str]:
-    """Where the run is, and whether an idempotency key named an earlier one."""
+    """`Location`, and whether an idempotency key named an earlier run."""
     headers = {"Location": f"/v1/runs/{started.run.id}"}
     if not started.created:
         headers["Idempotent-Replayed"] = "true"
@@ -38,18 +36,19 @@ def run_headers(started: StartedRun) -> dict[str, str]:
 
 
 class RunWaits:
-    """Answers once a run has ended or waits for an action. A client that leaves is not waited for."""
+    """Responds once a run has ended or requires action, or when the client disconnects."""
 
     def __init__(self, *, start_run: StartRun, watch_run: WatchRun) -> None:
         self._start_run = start_run
         self._watch_run = watch_run
 
     def new_id(self) -> RunId:
-        """For a command without an idempotency key."""
+        """An id for a command without an idempotency key."""
         return self._start_run.new_id()
 
     async def of_new(self, command: StartRunCommand, receive: Receive) -> tuple[StartedRun, RunWithMessagesView]:
-        """Start a run and wait for it. With a `run_id` of its own, as `new_id` gives them, nothing is looked at before it rests."""
+        """Start a run and wait for it. With a `run_id` from `new_id`, the run is known to be
+        new, so its stored state is not read first."""
         principal, run_id = command.principal, command.run_id
         if run_id is None:  # an idempotency key may name a run that has ended long ago
             started = await self._start_run.execute(command)
@@ -63,7 +62,7 @@ class RunWaits:
     async def of_existing(
         self, principal: Principal, run_id: RunId, receive: Receive, *, timeout_s: float | None = None
     ) -> RunWithMessagesView:
-        """Wait for a run, `timeout_s` at the longest. Raises NOT_FOUND."""
+        """Wait for a run, at most `timeout_s`. Raises NOT_FOUND."""
         waiting = self._watch_run.wait(principal, run_id, timeout_s=timeout_s)
         return await self._answer(principal, run_id, receive, waiting)
 
@@ -85,7 +84,7 @@ class RunWaits:
         except TimeoutError:
             if not scope.expired():
                 raise
-            # Nobody reads the answer to a client that left: the run as it stands will do.
+            # The client is gone, so the current state of the run suffices.
             outcome = await self._watch_run.wait(principal, run_id, timeout_s=0)
         finally:
             waits = False
@@ -96,7 +95,7 @@ class RunWaits:
 
 
 class RunStreams:
-    """Streams the events of a run after a point, and `end` once the run has ended or waits for an action."""
+    """Streams the events of a run after a point, and `end` once it has ended or requires action."""
 
     def __init__(
         self, *, start_run: StartRun, watch_run: WatchRun, get_run: GetRun, frames: EventFrames, heartbeat_s: float
@@ -108,7 +107,6 @@ class RunStreams:
         self._heartbeat_s = heartbeat_s
 
     async def of_new(self, command: StartRunCommand, *, after_seq: int) -> EventStream:
-        """Start a run and stream it."""
         started = await self._start_run.execute(command)
         frames = self._frames(command.principal, started.run.id, after_seq)
         return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=run_headers(started))
@@ -119,8 +117,8 @@ class RunStreams:
         return EventStream(self._frames(principal, run.id, after_seq), heartbeat_s=self._heartbeat_s)
 
     async def _frames(self, principal: Principal, run_id: RunId, after_seq: int) -> AsyncGenerator[bytes, None]:
-        """A failure of ours breaks the stream off without `end`; the client reconnects and misses nothing. So does a key
-        that was revoked or has expired meanwhile; with it the client is refused."""
+        """An internal failure cuts the stream without `end`; the client reconnects without
+        losing events. So does an invalid key; reconnecting with it is then rejected."""
         try:
             async with aclosing(self._watch_run.follow(principal, run_id, after_seq=after_seq)) as followed:
                 async for events in followed:
@@ -128,6 +126,6 @@ class RunStreams:
             run = await self._get_run.execute(principal, run_id)
             yield end_frame(run.status)
         except ServiceError as error:
-            logger.info("a stream of a run was ended", extra={"run_id": run_id, "code": error.code})
+            logger.info("stream of a run ended by the server", extra={"run_id": run_id, "code": error.code})
         except Exception:
-            logger.exception("a stream of a run broke off", extra={"run_id": run_id})
+            logger.exception("stream of a run failed", extra={"run_id": run_id})

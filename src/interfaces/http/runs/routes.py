@@ -1,4 +1,4 @@
-"""Routes of runs that exist: reading, waiting, streaming, cancelling, resuming."""
+"""Routes of existing runs: reading, waiting, streaming, cancelling, resuming."""
 
 from typing import Annotated
 
@@ -67,7 +67,7 @@ async def list_runs(
 
 @get("/runs/{run_id:str}", tags=TAGS, summary="Read a run", responses=documented(404))
 async def get_run(request: ApiRequest, run_id: RunPath, get_run: NamedDependency[GetRun]) -> RunView:
-    """As it stands."""
+    """The current state of the run."""
     return run_view(await get_run.execute(request.principal, RunId(run_id)), request.principal.role)
 
 
@@ -77,10 +77,11 @@ async def wait_for_run(
     run_id: RunPath,
     run_waits: NamedDependency[RunWaits],
     timeout_s: Annotated[
-        float | None, QueryParameter(ge=0, le=MAX_WAIT_S, description="Answer by then, whatever the run does.")
+        float | None, QueryParameter(ge=0, le=MAX_WAIT_S, description="Respond after this time at the latest.")
     ] = None,
 ) -> RunWithMessagesView:
-    """Answers when the run has ended or waits for an action, or as it stands after `timeout_s`."""
+    """Responds when the run has ended or requires action, or with its current state after
+    `timeout_s`."""
     return await run_waits.of_existing(request.principal, RunId(run_id), request.receive, timeout_s=timeout_s)
 
 
@@ -96,7 +97,7 @@ async def stream_run(
     run_streams: NamedDependency[RunStreams],
     last_event_id: LastEventId = None,
 ) -> EventStream:
-    """Stored events first, then new ones as they come, until the run has ended or waits."""
+    """Stored events first, then new ones, until the run has ended or requires action."""
     after_seq = sequence_after(last_event_id)
     return await run_streams.of_existing(request.principal, RunId(run_id), after_seq=after_seq)
 
@@ -107,11 +108,12 @@ async def list_run_events(
     request: ApiRequest,
     run_id: RunPath,
     get_run_events: NamedDependency[GetRunEvents],
-    after: Annotated[int, QueryParameter(ge=0, le=2**53, description="A seq; later events are listed.")] = 0,
+    after: Annotated[int, QueryParameter(ge=0, le=2**53, description="A seq. Later events are listed.")] = 0,
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> EventsView:
-    """In order. `next_cursor` is the seq to go on after; it is null when there is nothing more for now."""
+    """In order. `next_cursor` is the seq to continue after, null if there are no further events
+    yet."""
     after_seq = after if cursor is None else _seq_of(cursor)
     events = await get_run_events.execute(request.principal, RunId(run_id), after_seq=after_seq, limit=limit)
     return events_view(events, full=len(events) == limit)
@@ -127,16 +129,16 @@ async def list_run_events(
 async def cancel_runs(
     request: ApiRequest, data: JSONBody[CancelRunsBody], cancel_runs: NamedDependency[CancelRuns]
 ) -> CancelledRunsView:
-    """Needs the role operator. Runs in progress end `cancelled` as soon as their workers have stopped. Runs that are
-    started meanwhile go on: to keep them from starting, disable the agent first."""
+    """Requires the role operator. Runs in progress end `cancelled` as soon as their workers have
+    stopped. Runs started meanwhile are not cancelled: disable the agent first to prevent them."""
     done = await cancel_runs.execute(data.to_command(request.principal))
     return {"cancelled": done.cancelled, "stopping": done.stopping}
 
 
 @post("/runs/{run_id:str}/cancel", tags=TAGS, summary="Cancel a run", status_code=200, responses=documented(403, 404))
 async def cancel_run(request: ApiRequest, run_id: RunPath, cancel_run: NamedDependency[CancelRun]) -> RunView:
-    """A run in progress ends `cancelled` as soon as its worker has stopped. A runner cancels its own runs, an operator
-    any."""
+    """A run in progress ends `cancelled` as soon as its worker has stopped. A runner cancels its
+    own runs, an operator any."""
     run = await cancel_run.execute(CancelRunCommand(principal=request.principal, run_id=RunId(run_id)))
     return run_view(run, request.principal.role)
 
@@ -154,8 +156,8 @@ async def resume_run(
     data: JSONBody[ResumeRunBody],
     resume_run: NamedDependency[ResumeRun],
 ) -> RunView:
-    """Results for displayed tools, answers to what MCP servers ask, decisions about calls that need an approval. The run
-    goes on once no call is pending."""
+    """Accepts results of client tools, answers to requests of MCP servers, and decisions about
+    calls that require approval. The run resumes once no call is pending."""
     command = ResumeRunCommand(
         principal=request.principal,
         run_id=RunId(run_id),
@@ -170,14 +172,13 @@ def _seq_of(cursor: str) -> int:
     if seq is None:
         raise invalid(
             "cursor_invalid",
-            "The cursor is not one this list has given out.",
-            Violation(path="cursor", message="must be the next_cursor of the page before"),
+            "The cursor is not from this list.",
+            Violation(path="cursor", message="must be the next_cursor of the previous page"),
         )
     return seq
 
 
 def runs_routes() -> list[HTTPRouteHandler]:
-    """The routes of runs."""
     return [
         start_run,
         start_run_and_wait,

@@ -1,4 +1,4 @@
-"""Bodies of the run routes, and their way into the application."""
+"""Bodies of the run routes, and their conversion to commands."""
 
 import hashlib
 import json
@@ -25,7 +25,8 @@ _EXAMPLE: JsonObject = {"agent": "repository-guide", "input": "What changed in t
 
 
 class RunBody(Body):
-    """A run of an agent, named by `agent_id` or `agent`. Limits and allowlist only narrow the agent's."""
+    """A run of an agent, named by `agent_id` or `agent`. Limits and allowlist can only narrow
+    the agent's."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
 
@@ -43,7 +44,7 @@ class RunBody(Body):
     metadata: dict[str, object] = Field(default_factory=dict)
     webhook: WebhookField | None = Field(
         default=None,
-        description="Where to announce that the run has ended or waits: a URL, or `{url, secret, events}`.",
+        description="Webhook for the end of the run or a required action: a URL, or `{url, secret, events}`.",
     )
 
     def to_command(
@@ -55,7 +56,7 @@ class RunBody(Body):
         body_digest: str,
         run_id: RunId | None = None,
     ) -> StartRunCommand:
-        """The command. Raises INVALID `body_invalid`."""
+        """Raises INVALID `body_invalid`."""
         agent = self.agent_id or self.agent
         if not agent or (self.agent_id and self.agent):
             raise invalid(
@@ -81,21 +82,21 @@ class RunBody(Body):
 
 
 class CancelRunsBody(Body):
-    """Whose unfinished runs to cancel: exactly one of the fields."""
+    """The unfinished runs to cancel: exactly one of the fields."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"agent_id": "repository-guide"}, {"all": True})
 
-    agent_id: Name | None = Field(default=None, description="The id or the name of an agent.")
+    agent_id: Name | None = Field(default=None, description="Id or name of an agent.")
     server: Name | None = Field(
-        default=None, description="The id or the slug of an MCP server: runs whose agents list it, or that call it now."
+        default=None, description="Id or slug of an MCP server: runs whose agents list it, or that call it now."
     )
-    # Not `Literal[True]`: generators of clients know no enumerations of booleans, and leave the whole route out.
-    all: bool | None = Field(default=None, description="Every run of the organization: `true`, or left out.")
+    # Not `Literal[True]`: client generators do not support enums of booleans, and skip the route.
+    all: bool | None = Field(default=None, description="Every run of the organization: `true`, or absent.")
 
     def to_command(self, principal: Principal) -> CancelRunsCommand:
-        """The command. Raises INVALID `body_invalid`."""
+        """Raises INVALID `body_invalid`."""
         if self.all is False:
-            wrong = Violation(path="all", message="must be true, or left out")
+            wrong = Violation(path="all", message="must be true or absent")
             raise invalid("body_invalid", "The request body is not valid.", wrong)
         if len([given for given in (self.agent_id, self.server, self.all) if given is not None]) != 1:
             raise invalid(
@@ -107,8 +108,8 @@ class CancelRunsBody(Body):
 
 
 class ToolResultBody(Body):
-    """What a displayed tool came to: any JSON value. Of a call with an `elicitation`: `{action: accept | decline | cancel,
-    content}`, where `content` fits the elicitation's schema."""
+    """The result of a client tool: any JSON value. For a call with an `elicitation`: `{action:
+    accept | decline | cancel, content}`, where `content` fits the elicitation's schema."""
 
     tool_call_id: Name
     result: object
@@ -116,13 +117,14 @@ class ToolResultBody(Body):
 
 
 class CallDecisionBody(DecisionBody):
-    """A decision about a pending call that needs an approval."""
+    """A decision about a pending call that requires approval."""
 
     tool_call_id: Name
 
 
 class ResumeRunBody(Body):
-    """Results and decisions for pending tool calls; the run goes on once none is pending. All are taken, or none."""
+    """Results and decisions for pending tool calls. All are accepted or none. The run resumes
+    once none is pending."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"tool_results": [{"tool_call_id": "call_…", "result": "sent"}]},
@@ -131,11 +133,10 @@ class ResumeRunBody(Body):
 
     tool_results: list[ToolResultBody] = Field(default_factory=list, max_length=1_000)
     approvals: list[CallDecisionBody] = Field(
-        default_factory=list, max_length=1_000, description="Needs the role operator."
+        default_factory=list, max_length=1_000, description="Requires the role operator."
     )
 
     def to_decisions(self) -> tuple[CallDecision, ...]:
-        """The decisions."""
         return tuple(
             CallDecision(
                 tool_call_id=ToolCallId(given.tool_call_id),
@@ -147,7 +148,6 @@ class ResumeRunBody(Body):
         )
 
     def to_results(self) -> tuple[ClientToolResult, ...]:
-        """The results."""
         return tuple(
             ClientToolResult(
                 tool_call_id=ToolCallId(given.tool_call_id),
@@ -159,6 +159,6 @@ class ResumeRunBody(Body):
 
 
 def digest_of(thread_id: str | None, body: JsonValue) -> str:
-    """SHA-256 over the thread and the body as canonical JSON: equal requests have equal digests."""
+    """SHA-256 of the thread and the body as canonical JSON: equal requests have equal digests."""
     canonical = json.dumps([thread_id, body], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,4 +1,5 @@
-"""Routes that start a run: in the background, waiting for it, or streaming it; on a thread or on a new one."""
+"""Routes that start a run: in the background, waiting, or streaming; on an existing or a new
+thread."""
 
 from typing import Annotated
 
@@ -22,7 +23,7 @@ IdempotencyHeader = Annotated[
         name="Idempotency-Key",
         min_length=1,
         max_length=255,
-        description="The same key with the same body gives the same run, for 24 hours.",
+        description="The same key with the same body returns the same run for 24 hours.",
     ),
 ]
 
@@ -42,7 +43,8 @@ async def start_run(
     thread_id: OptionalThreadPath = None,
     idempotency_key: IdempotencyHeader = None,
 ) -> Response[RunView]:
-    """Needs the role runner. The run is executed in the background; without a thread one is made."""
+    """Requires the role runner. The run executes in the background; without a thread a new one
+    is created."""
     started = await start_run.execute(await _command(request, data, thread_id, idempotency_key))
     return Response(run_view(started.run, request.principal.role), headers=run_headers(started))
 
@@ -62,7 +64,8 @@ async def start_run_and_wait(
     thread_id: OptionalThreadPath = None,
     idempotency_key: IdempotencyHeader = None,
 ) -> Response[RunWithMessagesView]:
-    """Answers when the run has ended or waits for an action. A client that leaves does not stop the run."""
+    """Responds when the run has ended or requires action. A client that disconnects does not
+    stop the run."""
     run_id = run_waits.new_id() if idempotency_key is None else None
     command = await _command(request, data, thread_id, idempotency_key, run_id=run_id)
     started, view = await run_waits.of_new(command, request.receive)
@@ -85,7 +88,8 @@ async def start_run_and_stream(
     idempotency_key: IdempotencyHeader = None,
     last_event_id: LastEventId = None,
 ) -> EventStream:
-    """Server-sent events until the run has ended or waits. Resume a cut stream at `/v1/runs/{id}/stream`."""
+    """Server-sent events until the run has ended or requires action. Resume an interrupted
+    stream at `/v1/runs/{id}/stream`."""
     after_seq = sequence_after(last_event_id)
     command = await _command(request, data, thread_id, idempotency_key)
     return await run_streams.of_new(command, after_seq=after_seq)

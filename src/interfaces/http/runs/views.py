@@ -14,7 +14,8 @@ from interfaces.http.threads.views import MessageView
 
 
 class ProviderErrorView(TypedDict):
-    """What the model provider said: the HTTP status, its code or type, its message. Without secrets, cut at 2 KiB."""
+    """The model provider's error: HTTP status, code or type, and message, without secrets, cut
+    at 2 KiB."""
 
     status: int | None
     code: str | None
@@ -22,7 +23,8 @@ class ProviderErrorView(TypedDict):
 
 
 class RunErrorView(TypedDict):
-    """Why a run failed. `provider_error` is there for operators and admins, where the model provider said something."""
+    """Why a run failed. `provider_error` is shown to operators and admins, if the model provider
+    sent one."""
 
     code: str
     detail: str
@@ -30,7 +32,7 @@ class RunErrorView(TypedDict):
 
 
 class RunUsageView(TypedDict):
-    """What a run has consumed; `cost_usd` counts what could be priced."""
+    """Consumption of a run; `cost_usd` covers calls with a known price."""
 
     input_tokens: int
     output_tokens: int
@@ -41,8 +43,9 @@ class RunUsageView(TypedDict):
 
 
 class RunView(TypedDict):
-    """A run. `pending` are the tool calls it waits for in `requires_action`; `incomplete_reason` says why an `incomplete` one
-    is: a limit of the run, or what made the model's last reply less than a whole answer."""
+    """A run. `pending` are the tool calls that it waits for in `requires_action`.
+    `incomplete_reason` is the limit reached, or why the model's last reply was not a complete
+    answer."""
 
     id: str
     thread_id: str
@@ -85,7 +88,8 @@ class RunPage(TypedDict):
 
 
 class CancelledRunsView(TypedDict):
-    """How many runs have ended cancelled, and how many in progress were asked to stop."""
+    """Numbers of runs that ended cancelled, and of runs in progress whose cancellation was
+    requested."""
 
     cancelled: int
     stopping: int
@@ -112,7 +116,7 @@ def event_json(event: RunEvent) -> JsonObject:
 
 
 def events_view(events: tuple[RunEvent, ...], *, full: bool) -> EventsView:
-    """A page of events; a full one has perhaps more after it."""
+    """A page of events; after a full page there may be more."""
     return {
         "data": [event_json(event) for event in events],
         "next_cursor": str(events[-1].seq) if events and full else None,

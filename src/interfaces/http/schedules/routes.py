@@ -22,11 +22,11 @@ from interfaces.http.schedules.views import SchedulePage, ScheduleView, schedule
 TAGS = ["schedules"]
 
 
-@post("/schedules", tags=TAGS, summary="Make a schedule", responses=documented(403, 404, 409, 413))
+@post("/schedules", tags=TAGS, summary="Create a schedule", responses=documented(403, 404, 409, 413))
 async def create_schedule(
     request: ApiRequest, data: JSONBody[ScheduleBody], create_schedule: NamedDependency[CreateSchedule]
 ) -> Response[ScheduleView]:
-    """Needs the role admin: its runs act for the organization, whatever becomes of the key."""
+    """Requires the role admin: its runs act for the organization, independent of the key."""
     schedule = await create_schedule.execute(data.to_command(request.principal))
     headers = {"Location": f"/v1/schedules/{schedule.id}", **etag(schedule.version)}
     return Response(schedule_view(schedule), status_code=201, headers=headers)
@@ -51,7 +51,7 @@ async def list_schedules(
 async def get_schedule(
     request: ApiRequest, schedule: SchedulePath, get_schedule: NamedDependency[GetSchedule]
 ) -> Response[ScheduleView]:
-    """With its next time, and what became of the last."""
+    """With its next run time and the outcome of the last trigger."""
     found = await get_schedule.execute(principal=request.principal, schedule=schedule)
     return Response(schedule_view(found), headers=etag(found.version))
 
@@ -69,7 +69,7 @@ async def update_schedule(
     update_schedule: NamedDependency[UpdateSchedule],
     if_match: IfMatch = None,
 ) -> Response[ScheduleView]:
-    """Needs the role admin. What was due while it was paused is not made up for."""
+    """Requires the role admin. Triggers that were due while the schedule was paused are skipped."""
     command = data.to_command(request.principal, schedule, expected_version=expected_version(if_match))
     changed = await update_schedule.execute(command)
     return Response(schedule_view(changed), headers=etag(changed.version))
@@ -79,10 +79,9 @@ async def update_schedule(
 async def delete_schedule(
     request: ApiRequest, schedule: SchedulePath, delete_schedule: NamedDependency[DeleteSchedule]
 ) -> None:
-    """Needs the role admin. Runs it has begun go on."""
+    """Requires the role admin. Runs already started continue."""
     await delete_schedule.execute(DeleteScheduleCommand(principal=request.principal, schedule=schedule))
 
 
 def schedules_routes() -> list[HTTPRouteHandler]:
-    """The routes of schedules."""
     return [create_schedule, list_schedules, get_schedule, update_schedule, delete_schedule]

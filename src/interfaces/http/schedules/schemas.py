@@ -1,4 +1,4 @@
-"""Bodies of the schedule routes, and their way into the application."""
+"""Bodies of the schedule routes, and their conversion to commands."""
 
 from typing import Annotated, ClassVar, cast
 
@@ -29,15 +29,16 @@ Zone = Annotated[str, Field(max_length=200, examples=["Europe/Lisbon"])]
 Strategy = Annotated[MultitaskStrategy, Field(strict=False)]
 Missed = Annotated[MissedFires, Field(strict=False)]
 _CRON = "Five fields: minute, hour, day of month, month, day of week."
-_ZONE = "The IANA time zone in which the expression is read."
-_THREAD = "Where every run goes on. Without one each gets a thread of its own."
-_MISSED = "What becomes of fires that were due while nothing executed runs."
-_WEBHOOK = "Where to announce what becomes of every run."
-_NARROWING = "As of a run: it only narrows the agent's."
+_ZONE = "The IANA time zone of the expression."
+_THREAD = "The thread of every run. By default each run gets a new thread."
+_MISSED = "Handling of triggers that were missed while no worker executed runs."
+_WEBHOOK = "Webhook for the results of every run."
+_NARROWING = "As for a run: it can only narrow the agent's."
 
 
 class ScheduleBody(Body):
-    """A schedule: when, and a run as it is asked for elsewhere, with an agent named by `agent_id` or `agent`."""
+    """A schedule: a cron expression and the run that it starts, with an agent named by
+    `agent_id` or `agent`."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
 
@@ -56,13 +57,13 @@ class ScheduleBody(Body):
         default=None, description="The agent's, one of its fallbacks, or one of the organization's."
     )
     tool_allowlist: Strings | None = Field(default=None, description=_NARROWING)
-    metadata: dict[str, object] = Field(default_factory=dict, description="Every run's; `schedule` is added to it.")
+    metadata: dict[str, object] = Field(default_factory=dict, description="Metadata of every run; `schedule` is added.")
     webhook: WebhookField | None = Field(default=None, description=_WEBHOOK)
     missed: Missed = Field(default=MissedFires.RUN_ONCE, description=_MISSED)
     enabled: bool = True
 
     def to_command(self, principal: Principal) -> CreateScheduleCommand:
-        """The command. Raises INVALID `body_invalid`."""
+        """Raises INVALID `body_invalid`."""
         agent = self.agent_id or self.agent
         if not agent or (self.agent_id and self.agent):
             raise _one_agent()
@@ -88,7 +89,8 @@ class ScheduleBody(Body):
 class UpdateScheduleBody(
     Patch, of=ScheduleBody, described=("cron", "timezone", "thread_id", "tool_allowlist", "missed")
 ):
-    """Changes to a schedule; absent fields stay, limits are merged one by one. `enabled` pauses and resumes it."""
+    """Changes to a schedule. Absent fields stay; limits are merged one by one. `enabled` pauses
+    and resumes it."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"cron": "0 8 * * MON-FRI"}, {"enabled": False})
     nullable: ClassVar[frozenset[str]] = frozenset({"thread_id", "model", "tool_allowlist", "webhook"})
@@ -98,11 +100,11 @@ class UpdateScheduleBody(
     input: UserInput | None = Field(default=None, description="Text, or parts of type text and image.")
     multitask_strategy: Strategy | None = None
     limits: LimitsBody | None = None
-    metadata: dict[str, object] | None = Field(default=None, description="Replaces all of it.")
+    metadata: dict[str, object] | None = Field(default=None, description="Replaces it entirely.")
     webhook: WebhookField | None = Field(default=None, description=_WEBHOOK)
 
     def to_command(self, principal: Principal, schedule: str, *, expected_version: int | None) -> UpdateScheduleCommand:
-        """The command. Raises INVALID `body_invalid`."""
+        """Raises INVALID `body_invalid`."""
         changes = self.changes(
             without=frozenset({"agent", "agent_id", "input", "limits", "multitask_strategy", "webhook"})
         )

@@ -10,7 +10,7 @@ from interfaces.http.agents.views import LimitsView, limits_view
 
 
 class ScheduleErrorView(TypedDict):
-    """Why the last fire began no run."""
+    """Why the last trigger started no run."""
 
     code: str
     detail: str
@@ -18,7 +18,8 @@ class ScheduleErrorView(TypedDict):
 
 
 class ScheduleWebhookView(TypedDict):
-    """Where runs are announced. `receiver` is the host and port of the URL, of which no more is shown."""
+    """The webhook of the runs. `receiver` is the host and port of its URL; the rest is never
+    shown."""
 
     receiver: str
     secret: str | None
@@ -26,7 +27,8 @@ class ScheduleWebhookView(TypedDict):
 
 
 class ScheduleView(TypedDict):
-    """A schedule. `next_fire_at` is null while it is paused; `last_error` is gone once a fire begins a run again."""
+    """A schedule. `next_fire_at` is null while it is paused. `last_error` is cleared when a
+    trigger starts a run."""
 
     id: str
     name: str
@@ -60,7 +62,6 @@ class SchedulePage(TypedDict):
 
 
 def schedule_view(schedule: Schedule) -> ScheduleView:
-    """A schedule as JSON."""
     error = schedule.last_error
     return {
         "id": schedule.id,

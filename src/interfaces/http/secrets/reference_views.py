@@ -1,15 +1,15 @@
-"""How answers show a value that may be the one of a named secret."""
+"""Views of values that may be references to named secrets."""
 
 from typing import TypedDict
 
 from domain.secrets.secret import SecretRef, SecretValue
 
 HIDDEN = "[hidden]"
-"""What is shown in place of a stored secret."""
+"""Shown in place of a stored secret."""
 
 
 class SecretReferenceView(TypedDict):
-    """The value of a named secret."""
+    """A reference to a named secret."""
 
     secret: str
 

@@ -1,4 +1,4 @@
-"""`{"secret": NAME}`: how a body says that a value is the one of a named secret."""
+"""`{"secret": NAME}`: references to named secrets in bodies."""
 
 from typing import Annotated, ClassVar
 
@@ -10,14 +10,13 @@ from interfaces.http.bodies import Body
 
 
 class SecretReference(Body):
-    """The value of a named secret, read when it is needed."""
+    """A reference to a named secret, read on use."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"secret": "GITHUB_TOKEN"},)
 
     secret: str = Field(description="The name of a secret.")
 
     def to_domain(self) -> SecretRef:
-        """The reference."""
         return SecretRef(self.secret)
 
 
@@ -27,12 +26,12 @@ def _form(given: object) -> str:
 
 WriteOnly = Annotated[
     Annotated[str, Tag("value")] | Annotated[SecretReference, Tag("reference")],
-    # So that what is wrong is said once, of the form that was meant.
+    # Reports faults once, for the matching form.
     Discriminator(_form),
 ]
-"""A value that is never shown again, or the name of one."""
+"""A write-only value, or a reference to a named secret."""
 
 
 def secret_value(given: str | SecretReference) -> SecretValue:
-    """The value, or what stands for it."""
+    """The value, or the domain's reference."""
     return given.to_domain() if isinstance(given, SecretReference) else given

@@ -28,8 +28,8 @@ _REPLACED = 200
 async def set_secret(
     request: ApiRequest, data: JSONBody[SetSecretBody], set_secret: NamedDependency[SetSecret]
 ) -> Response[SecretView]:
-    """Needs the role admin. Stores a new secret (201), or gives one that exists a new value (200), which servers that
-    use it get with their next connection. The value cannot be read back."""
+    """Requires the role admin. Stores a new secret (201), or a new value of an existing one
+    (200), which servers use from their next connection. The value cannot be read back."""
     command = SetSecretCommand(principal=request.principal, name=data.name, value=data.value)
     result = await set_secret.execute(command)
     return Response(secret_view(result.secret), status_code=_CREATED if result.created else _REPLACED)
@@ -43,7 +43,7 @@ async def list_secrets(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> SecretPage:
-    """Needs the role admin. Names and dates, newest first."""
+    """Requires the role admin. Names and dates, newest first."""
     return page_view(
         await list_secrets.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
         secret_view,
@@ -52,17 +52,17 @@ async def list_secrets(
 
 @delete("/secrets/{secret:str}", tags=TAGS, summary="Delete a secret", responses=documented(403, 404, 409))
 async def delete_secret(request: ApiRequest, secret: SecretPath, delete_secret: NamedDependency[DeleteSecret]) -> None:
-    """Needs the role admin. One that is referred to stays."""
+    """Requires the role admin. Rejected while the secret is referenced."""
     await delete_secret.execute(DeleteSecretCommand(principal=request.principal, name=secret))
 
 
 @post("/secrets/rotate", tags=TAGS, summary="Rotate the secret key", status_code=200, responses=documented(403))
 async def rotate_secret_key(request: ApiRequest, rotate_secret_key: NamedDependency[RotateSecretKey]) -> RotationView:
-    """Needs a platform key. One step of encrypting everything anew; repeat it until nothing remains."""
+    """Requires a platform key. One step of re-encrypting everything; repeat it until nothing
+    remains."""
     done = await rotate_secret_key.execute(RotateSecretKeyCommand(principal=request.principal))
     return {"reencrypted": done.reencrypted, "remaining": done.remaining}
 
 
 def secrets_routes() -> list[HTTPRouteHandler]:
-    """The routes of secrets."""
     return [set_secret, list_secrets, delete_secret, rotate_secret_key]

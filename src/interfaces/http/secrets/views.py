@@ -22,14 +22,13 @@ class SecretPage(TypedDict):
 
 
 class RotationView(TypedDict):
-    """What a step of a rotation did; with nothing remaining it is complete."""
+    """The result of one step; the rotation is complete when nothing remains."""
 
     reencrypted: int
     remaining: int
 
 
 def secret_view(secret: Secret) -> SecretView:
-    """A secret as JSON."""
     return {
         "name": secret.name,
         "created_at": timestamp(secret.created_at),

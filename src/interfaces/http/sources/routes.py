@@ -30,11 +30,11 @@ from interfaces.http.sources.views import SourcePage, SourceView, source_view
 TAGS = ["sources"]
 SourceName = Annotated[
     str | None,
-    QueryParameter(description="The name of the file. Needed where the body is the file; else the form names it."),
+    QueryParameter(description="The name of the file. Required if the body is the file itself."),
 ]
 
 _BINARY = "application/octet-stream"
-# Nothing that a browser would make something of, even if it did not take the answer for a download.
+# A type that browsers do not interpret, even if they ignore the download header.
 _SHOWN_AS = {
     SourceKind.TEXT: "text/plain",
     SourceKind.MARKDOWN: "text/plain",
@@ -44,7 +44,7 @@ _SHOWN_AS = {
 
 @dataclass
 class UploadOperation(Operation):
-    """Describes the body that the handler reads itself."""
+    """Describes the body, which the handler reads itself."""
 
     def __post_init__(self) -> None:
         file = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
@@ -74,9 +74,10 @@ async def add_source(
     add_source: NamedDependency[AddSource],
     name: SourceName = None,
 ) -> Response[SourceView]:
-    """Needs the role runner. Runs of the thread search it (`source_query`) and compute with it (`code_execution`). The answer
-    comes when its text has been read; a file whose text cannot be read is kept too, and says why."""
-    # The use case asks too, but has the name of the file by then, which may stand in the body.
+    """Requires the role runner. Runs of the thread search the file (`source_query`) and compute
+    with it (`code_execution`). Responds once its text has been extracted. A file without
+    readable text is stored too, with the reason."""
+    # The use case checks too, but only after the file name was read, which may be in the body.
     request.principal.require(Role.RUNNER)
     upload = await upload_of(request, name)
     source = await add_source.execute(
@@ -107,7 +108,7 @@ async def list_sources(
 
 @get("/sources/{source_id:str}", tags=TAGS, summary="Read a source", responses=documented(404))
 async def get_source(request: ApiRequest, source_id: SourcePath, get_source: NamedDependency[GetSource]) -> SourceView:
-    """Without its bytes."""
+    """Metadata without the content."""
     return source_view(await get_source.execute(principal=request.principal, source_id=SourceId(source_id)))
 
 
@@ -123,7 +124,7 @@ async def get_source(request: ApiRequest, source_id: SourcePath, get_source: Nam
 async def get_source_content(
     request: ApiRequest, source_id: SourcePath, read_source: NamedDependency[ReadSource]
 ) -> Stream:
-    """The file as it was given, always as a download."""
+    """The original file, always as a download."""
     found = await read_source.execute(principal=request.principal, source_id=SourceId(source_id))
     return Stream(
         found.content,
@@ -136,17 +137,16 @@ async def get_source_content(
 async def delete_source(
     request: ApiRequest, source_id: SourcePath, delete_source: NamedDependency[DeleteSource]
 ) -> None:
-    """Needs the role runner. Its bytes and its text go with it."""
+    """Requires the role runner. Deletes the file and its text."""
     await delete_source.execute(DeleteSourceCommand(principal=request.principal, source_id=SourceId(source_id)))
 
 
 def sources_routes() -> list[HTTPRouteHandler]:
-    """The routes of sources."""
     return [add_source, list_sources, get_source, get_source_content, delete_source]
 
 
 def _download_headers(source: Source) -> dict[str, str]:
-    """So that whatever was uploaded does nothing in a browser. File names by RFC 6266, appendix D."""
+    """Headers that prevent browsers from executing uploads. File names by RFC 6266, appendix D."""
     plain = "".join(
         character if character.isascii() and character.isprintable() and character not in '"\\%' else "_"
         for character in source.name

@@ -1,4 +1,4 @@
-"""The file in the body of an upload, multipart or raw, read as it comes: nothing of it is kept here."""
+"""Streams the file in the body of an upload, multipart or raw, without buffering it."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -15,22 +15,23 @@ from domain.sources.source import MAX_SOURCE_BYTES
 from interfaces.http.requests import ApiRequest
 
 MAX_UPLOAD_BYTES = MAX_SOURCE_BYTES + 64 * 1024
-"""What a body may have: a file and the form around it."""
+"""Size limit of a body: a file and the form around it."""
 _FIELD = "file"
 _MAX_FIELDS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """A file under way: its name, and its bytes as they come."""
+    """A file in transit: its name, and its bytes as they arrive."""
 
     name: str
     content: AsyncIterator[bytes]
 
 
 async def upload_of(request: ApiRequest, name: str | None) -> Upload:
-    """The file of the request: the part `file` of a form, else the body itself, which needs a name. `name` goes before the
-    name in the form. Raises INVALID `file_missing`, `source_name_missing`; ClientException for a broken form."""
+    """The part `file` of a form, else the body itself, which requires `name`. `name` takes
+    precedence over the form's. Raises INVALID `file_missing`, `source_name_missing`;
+    ClientException for an invalid form."""
     content_type, options = request.content_type
     if content_type != "multipart/form-data":
         if name is None:
@@ -38,7 +39,7 @@ async def upload_of(request: ApiRequest, name: str | None) -> Upload:
             raise invalid("source_name_missing", "The file needs a name: `?name=notes.md`.", fault)
         return Upload(name=name, content=request.stream())
     form = _form_file(request, options.get("boundary", ""))
-    # What comes first is the name the form has for the file.
+    # The first item is the file name in the form.
     named = await anext(form, None)
     if not isinstance(named, str):
         fault = Violation(path=_FIELD, message="must be a file of the form")
@@ -53,7 +54,7 @@ async def _bytes_of(form: AsyncIterator[str | bytes]) -> AsyncIterator[bytes]:
 
 
 async def _form_file(request: ApiRequest, boundary: str) -> AsyncIterator[str | bytes]:
-    """The name of the first file in the field, then its bytes; other fields are passed over."""
+    """The name of the first file in the field, then its bytes; other fields are skipped."""
     inside = done = False
     try:
         with PushMultipartParser(boundary, max_segment_count=_MAX_FIELDS) as parser:
@@ -72,5 +73,5 @@ async def _form_file(request: ApiRequest, boundary: str) -> AsyncIterator[str | 
 
 
 def _file_name(given: str) -> str:
-    """Some clients send the path of the file on their machine."""
+    """The file name without a path; some clients send the path on their machine."""
     return given.replace("\\", "/").rpartition("/")[2]

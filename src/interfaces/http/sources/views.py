@@ -7,8 +7,9 @@ from domain.threads.message_json import timestamp
 
 
 class SourceView(TypedDict):
-    """A file of a thread. `kind`: text, markdown, csv, html, pdf or file. `searchable`: whether `source_query` looks into
-    it; `problem` says why not, or why not into all of it. `run_id` names the run that made it."""
+    """A file of a thread. `kind`: text, markdown, csv, html, pdf or file. `searchable`: whether
+    `source_query` covers it; `problem` says why not, or why only in part. `run_id` names the run
+    that created it."""
 
     id: str
     thread_id: str
@@ -30,7 +31,6 @@ class SourcePage(TypedDict):
 
 
 def source_view(source: Source) -> SourceView:
-    """A source as JSON."""
     return {
         "id": source.id,
         "thread_id": source.thread_id,

@@ -27,7 +27,7 @@ TAGS = ["threads"]
 async def create_thread(
     request: ApiRequest, create_thread: NamedDependency[CreateThread], data: JSONBody[CreateThreadBody | None] = None
 ) -> Response[ThreadView]:
-    """Needs the role runner. The body may be left out."""
+    """Requires the role runner. The body is optional."""
     metadata = {} if data is None else data.to_metadata()
     thread = await create_thread.execute(CreateThreadCommand(principal=request.principal, metadata=metadata))
     return Response(thread_view(thread), headers={"Location": f"/v1/threads/{thread.id}"})
@@ -58,7 +58,8 @@ async def get_thread(request: ApiRequest, thread_id: ThreadPath, get_thread: Nam
 async def delete_thread(
     request: ApiRequest, thread_id: ThreadPath, delete_thread: NamedDependency[DeleteThread]
 ) -> None:
-    """Needs the role runner. Messages, runs and events go with it; refused while a run is unfinished."""
+    """Requires the role runner. Deletes messages, runs and events too. Rejected while a run is
+    unfinished."""
     await delete_thread.execute(DeleteThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id)))
 
 
@@ -89,7 +90,7 @@ async def append_message(
     data: JSONBody[AppendMessageBody],
     append_message: NamedDependency[AppendMessage],
 ) -> MessageView:
-    """Needs the role runner. Runs no agent; refused while a run of the thread is unfinished."""
+    """Requires the role runner. Starts no run. Rejected while a run of the thread is unfinished."""
     message = await append_message.execute(
         AppendMessageCommand(
             principal=request.principal,
@@ -111,12 +112,11 @@ async def append_message(
 async def release_thread(
     request: ApiRequest, thread_id: ThreadPath, release_thread: NamedDependency[ReleaseThread]
 ) -> ThreadView:
-    """Needs the role operator. A canary token halted a run of the thread; once released it takes messages and runs again,
-    and the run that waited starts."""
+    """Requires the role operator. A thread is quarantined when a canary token halted its run.
+    After the release it accepts messages and runs again, and the waiting run starts."""
     command = ReleaseThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id))
     return thread_view(await release_thread.execute(command))
 
 
 def threads_routes() -> list[HTTPRouteHandler]:
-    """The routes of threads."""
     return [create_thread, list_threads, get_thread, delete_thread, list_messages, append_message, release_thread]

@@ -1,4 +1,4 @@
-"""Bodies of the thread routes; what people say, as content parts."""
+"""Bodies of the thread routes, and user content in parts."""
 
 import base64
 import binascii
@@ -41,19 +41,19 @@ UserInput = Annotated[Annotated[str, Tag("text")] | Annotated[_Parts, Tag("parts
 
 
 class CreateThreadBody(Body):
-    """A thread; `metadata` is yours."""
+    """A thread; `metadata` is for the client's use."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"metadata": {"ticket": "T-7"}},)
 
     metadata: dict[str, object] = Field(default_factory=dict)
 
     def to_metadata(self) -> JsonObject:
-        """The metadata; what was decoded from JSON is JSON."""
+        """Decoded JSON, so the cast is safe."""
         return cast(JsonObject, self.metadata)
 
 
 class AppendMessageBody(Body):
-    """A message said outside of a run."""
+    """A message outside of a run."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"role": "user", "content": "We use UTC everywhere."},)
 
@@ -61,11 +61,10 @@ class AppendMessageBody(Body):
     content: UserInput
 
     def to_role(self) -> Role:
-        """Who speaks."""
         return Role(self.role)
 
     def to_content(self) -> tuple[UserContent, ...]:
-        """What is said. Raises INVALID `body_invalid`."""
+        """Raises INVALID `body_invalid`."""
         return user_content(self.content, "content")
 
 

@@ -9,7 +9,7 @@ from domain.threads.thread import Quarantine, Thread
 
 
 class QuarantineView(TypedDict):
-    """Why a thread takes neither messages nor runs until it is released."""
+    """Why a thread rejects messages and runs until it is released."""
 
     run_id: str
     canary_id: str
@@ -50,7 +50,6 @@ class ThreadPage(TypedDict):
 
 
 def thread_view(thread: Thread) -> ThreadView:
-    """A thread as JSON."""
     return {
         "id": thread.id,
         "metadata": thread.metadata,
@@ -64,5 +63,5 @@ def _quarantine_view(quarantine: Quarantine) -> QuarantineView:
 
 
 def message_view(message: Message) -> MessageView:
-    """A message as JSON, in the one shape it has everywhere."""
+    """A message as JSON, in the format of storage."""
     return cast(MessageView, message_to_json(message))

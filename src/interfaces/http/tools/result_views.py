@@ -12,7 +12,6 @@ from interfaces.http.tools.views import EffectiveView, ExplanationView, RuleSour
 
 
 def tool_view(listing: ToolListing) -> ToolView:
-    """A tool as JSON."""
     return {
         "name": listing.tool.name,
         "type": listing.tool.type.value,
@@ -27,7 +26,6 @@ def tool_view(listing: ToolListing) -> ToolView:
 
 
 def explanation_view(explained: ToolExplanation) -> ExplanationView:
-    """An explanation as JSON."""
     return {
         "name": explained.tool.name,
         "type": explained.tool.type.value,

@@ -29,26 +29,26 @@ async def list_tools(
     limit: WholeLimit = None,
     cursor: PageCursor = None,
 ) -> ToolsView:
-    """Native tools, then those of MCP servers by name, as last seen."""
+    """Native tools, then those of MCP servers by name, as last listed."""
     listings = await list_tools.execute(ListToolsCommand(principal=request.principal, agent=agent))
     page = cut(listings, limit, cursor)
     return {"data": [tool_view(listing) for listing in page["data"]], "next_cursor": page["next_cursor"]}
 
 
 @get(
-    "/tools/{name:str}/explain", tags=TAGS, summary="Explain what becomes of a tool's calls", responses=documented(404)
+    "/tools/{name:str}/explain", tags=TAGS, summary="Explain the effective policy of a tool", responses=documented(404)
 )
 async def explain_tool(
     request: ApiRequest,
     name: ToolNamePath,
     explain_tool: NamedDependency[ExplainTool],
-    agent: Annotated[str, QueryParameter(description="The agent that would call it, by id or name.")],
+    agent: Annotated[str, QueryParameter(description="The agent that calls it, by id or name.")],
 ) -> ExplanationView:
-    """Why it is allowed, asked for, blocked or hidden: what each layer says, and what holds in the end."""
+    """Why calls are allowed, require approval, are denied or hidden: the rules of each layer,
+    and the result."""
     command = ExplainToolCommand(principal=request.principal, name=name, agent=agent)
     return explanation_view(await explain_tool.execute(command))
 
 
 def tools_routes() -> list[HTTPRouteHandler]:
-    """The routes of tools."""
     return [list_tools, explain_tool]

@@ -7,8 +7,9 @@ from interfaces.http.tool_policy_views import ToolRuleView
 
 
 class ToolView(TypedDict):
-    """A tool: `name` is what models call it, `server` the slug of its MCP server, `health` where that stands, `available`
-    whether a call would be tried now; its definition is as of `as_of`, `age_s` seconds ago."""
+    """A tool: `name` is its name for models, `server` the slug of its MCP server, `health` that
+    server's state, `available` whether a call would be attempted now. Its definition is as of
+    `as_of`, `age_s` seconds ago."""
 
     name: str
     type: str
@@ -29,14 +30,16 @@ class ToolsView(TypedDict):
 
 
 class RuleSourceView(TypedDict):
-    """Where something is said: `built-in`, `organization`, `agent` or `run`, and the pattern of the rule there."""
+    """Origin of a rule: `built-in`, `organization`, `agent` or `run`, and the pattern of the
+    rule."""
 
     layer: str
     pattern: str | None
 
 
 class LayerView(TypedDict):
-    """What one layer says; `in_allowlist` is null where it has no allowlist, `rules` are those that hold, by pattern."""
+    """The rules of one layer. `in_allowlist` is null if it has no allowlist; `rules` are those
+    that apply, by pattern."""
 
     layer: str
     in_allowlist: bool | None
@@ -44,7 +47,7 @@ class LayerView(TypedDict):
 
 
 class EffectiveView(TypedDict):
-    """What holds in the end; `sources` says of each field that a rule has set where it comes from."""
+    """The effective policy; `sources` gives the origin of each field set by a rule."""
 
     decision: str
     on_block: str
@@ -63,7 +66,7 @@ class EffectiveView(TypedDict):
 
 
 class ExplanationView(TypedDict):
-    """`standing` is `allowed`, `asked_for`, `blocked` or `hidden`, `reasons` says why, in sentences."""
+    """`standing` is `allowed`, `asked_for`, `blocked` or `hidden`; `reasons` are sentences."""
 
     name: str
     type: str

@@ -29,15 +29,16 @@ async def get_usage(
     get_usage: NamedDependency[GetUsage],
     since: Annotated[date | None, QueryParameter(description="First day, UTC: `2026-07-01`.")] = None,
     until: Annotated[date | None, QueryParameter(description="Last day, UTC.")] = None,
-    agent_id: Annotated[str | None, QueryParameter(description="Of this agent only.")] = None,
-    model: Annotated[str | None, QueryParameter(description="Of this model only: `PROVIDER:NAME`.")] = None,
+    agent_id: Annotated[str | None, QueryParameter(description="Only this agent.")] = None,
+    model: Annotated[str | None, QueryParameter(description="Only this model: `PROVIDER:NAME`.")] = None,
     by: Annotated[
-        list[UsageKey] | None, QueryParameter(description="What to sum by; all three if absent. May be repeated.")
+        list[UsageKey] | None,
+        QueryParameter(description="Dimensions of the sums. Default: all three. May be repeated."),
     ] = None,
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> UsagePage:
-    """Newest day first, then by agent and model. Conditions must all hold."""
+    """Newest day first, then by agent and model. All conditions must hold."""
     wanted = UsageFilter(
         since=since,
         until=until,
@@ -54,5 +55,4 @@ async def get_usage(
 
 
 def usage_routes() -> list[HTTPRouteHandler]:
-    """The route of the usage report."""
     return [get_usage]

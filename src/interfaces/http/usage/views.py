@@ -6,7 +6,7 @@ from domain.usage.daily_usage import UsageSum
 
 
 class UsageView(TypedDict):
-    """A sum over what is null. `cost_usd` leaves out `unpriced_calls`."""
+    """A sum; null fields are those summed over. `cost_usd` excludes `unpriced_calls`."""
 
     day: str | None
     agent_id: str | None

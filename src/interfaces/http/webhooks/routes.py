@@ -60,8 +60,8 @@ async def retry_webhook_delivery(
     delivery_id: WebhookDeliveryPath,
     retry_webhook_delivery: NamedDependency[RetryWebhookDelivery],
 ) -> WebhookDeliveryView:
-    """Needs the role operator. At once, with the same `webhook-id` and body, whatever became of it before; a receiver that
-    has it already can tell by the id."""
+    """Requires the role operator. Sends at once, with the same `webhook-id` and body, whatever
+    the earlier result. A receiver recognizes duplicates by the id."""
     command = RetryWebhookDeliveryCommand(principal=request.principal, delivery_id=WebhookDeliveryId(delivery_id))
     return webhook_delivery_view(await retry_webhook_delivery.execute(command))
 
@@ -69,20 +69,19 @@ async def retry_webhook_delivery(
 @post(
     "/organization/webhook-key",
     tags=TAGS,
-    summary="Make a new key that signs webhooks",
+    summary="Create a new webhook signing key",
     status_code=201,
     responses=documented(403),
 )
 async def create_webhook_key(
     request: ApiRequest, create_webhook_key: NamedDependency[CreateWebhookKey]
 ) -> CreatedWebhookKeyView:
-    """Needs the role admin. The new key signs at once and is shown this once; the one before signs as well for 24 hours,
-    older ones no more."""
+    """Requires the role admin. The new key signs at once and is shown only in this response. The
+    previous key also signs for 24 hours; older keys no longer do."""
     return created_webhook_key_view(
         await create_webhook_key.execute(CreateWebhookKeyCommand(principal=request.principal))
     )
 
 
 def webhooks_routes() -> list[HTTPRouteHandler]:
-    """The routes of webhooks."""
     return [list_webhook_deliveries, retry_webhook_delivery, create_webhook_key]

@@ -1,4 +1,4 @@
-"""`webhook` in bodies of whatever starts runs: a URL, or an object."""
+"""`webhook` in bodies that start runs: a URL, or an object."""
 
 from typing import Annotated, ClassVar
 
@@ -18,8 +18,9 @@ _Events = Annotated[tuple[Annotated[RunEventType, Field(strict=False)], ...], Fi
 
 
 class WebhookBody(Body):
-    """Where to announce what becomes of a run. `secret` names what signs in place of the organization's own key; `events`
-    are the ends of a run and `run.requires_action` unless fewer are named."""
+    """A webhook for the results of a run. `secret` names the signing secret that replaces the
+    organization's key. `events` are the ends of a run and `run.requires_action`, unless fewer
+    are named."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"url": "https://example.com/hooks/dragoman", "events": ["run.completed", "run.failed"]},
@@ -36,14 +37,14 @@ def _form(given: object) -> str:
 
 WebhookField = Annotated[
     Annotated[_Url, Tag("url")] | Annotated[WebhookBody, Tag("object")],
-    # So that what is wrong is said once, of the form that was meant.
+    # Reports faults once, for the matching form.
     Discriminator(_form),
 ]
 """`"https://…"`, or `{url, secret, events}`."""
 
 
 def webhook_of(given: str | WebhookBody) -> Webhook:
-    """The webhook; whether it can be used is for the use case to say."""
+    """The webhook, not yet validated."""
     if isinstance(given, str):
         return Webhook(url=given)
     return Webhook(

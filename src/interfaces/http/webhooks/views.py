@@ -8,8 +8,8 @@ from domain.webhooks.delivery import WebhookDelivery
 
 
 class WebhookDeliveryView(TypedDict):
-    """One announcement on its way. `receiver` is the host and port of the webhook's URL, of which no more is shown;
-    `last_status` and `last_error` are what the latest attempt came to."""
+    """A delivery in progress. `receiver` is the host and port of the webhook's URL; the rest is
+    never shown. `last_status` and `last_error` are from the latest attempt."""
 
     id: str
     run_id: str
@@ -32,7 +32,8 @@ class WebhookDeliveryPage(TypedDict):
 
 
 class CreatedWebhookKeyView(TypedDict):
-    """A new signing key; `secret` is shown this once. The key before it signs as well until `former_signs_until`."""
+    """A new signing key; `secret` is shown only once. The previous key also signs until
+    `former_signs_until`."""
 
     secret: str
     created_at: str
@@ -40,7 +41,6 @@ class CreatedWebhookKeyView(TypedDict):
 
 
 def webhook_delivery_view(delivery: WebhookDelivery) -> WebhookDeliveryView:
-    """A delivery as JSON."""
     return {
         "id": delivery.id,
         "run_id": delivery.run_id,
@@ -57,7 +57,6 @@ def webhook_delivery_view(delivery: WebhookDelivery) -> WebhookDeliveryView:
 
 
 def created_webhook_key_view(created: CreatedWebhookKey) -> CreatedWebhookKeyView:
-    """A new key as JSON, with its secret."""
     until = created.former_signs_until
     return {
         "secret": created.key.secret,

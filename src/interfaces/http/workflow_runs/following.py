@@ -15,7 +15,8 @@ logger = logging.getLogger(__name__)
 
 
 class WorkflowRunStreams:
-    """Streams the events of a workflow run after a point, and `end` once it has ended or waits for a person."""
+    """Streams the events of a workflow run after a point, and `end` once it has ended or waits
+    for a person."""
 
     def __init__(self, *, watch: WatchWorkflowRun, get_run: GetWorkflowRun, heartbeat_s: float) -> None:
         self._watch = watch
@@ -28,7 +29,7 @@ class WorkflowRunStreams:
         return EventStream(self._frames(principal, run.id, after_seq), heartbeat_s=self._heartbeat_s)
 
     async def _frames(self, principal: Principal, run_id: WorkflowRunId, after_seq: int) -> AsyncGenerator[bytes, None]:
-        """A failure of ours, or a key that counts no more, breaks the stream off without `end`."""
+        """An internal failure or an invalid key cuts the stream without `end`."""
         try:
             async with aclosing(self._watch.follow(principal, run_id, after_seq=after_seq)) as events:
                 async for event in events:
@@ -36,6 +37,8 @@ class WorkflowRunStreams:
             run = await self._get_run.execute(principal, run_id)
             yield workflow_end_frame(run.status)
         except ServiceError as error:
-            logger.info("a stream was ended", extra={"workflow_run_id": run_id, "code": error.code})
+            logger.info(
+                "stream of a workflow run ended by the server", extra={"workflow_run_id": run_id, "code": error.code}
+            )
         except Exception:
-            logger.exception("a stream of a workflow run broke off", extra={"workflow_run_id": run_id})
+            logger.exception("stream of a workflow run failed", extra={"workflow_run_id": run_id})

@@ -51,7 +51,7 @@ async def start_workflow_run(
     start_workflow_run: NamedDependency[StartWorkflowRun],
     idempotency_key: IdempotencyHeader = None,
 ) -> Response[WorkflowRunView]:
-    """Needs the role runner. Executed in the background, at the workflow's newest version."""
+    """Requires the role runner. Executes in the background, at the workflow's newest version."""
     key = None
     if idempotency_key is not None:
         key = IdempotencyKey(key=idempotency_key, body_digest=digest_of(workflow, await request.json()))
@@ -74,7 +74,7 @@ async def list_workflow_runs(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> WorkflowRunPage:
-    """Newest first, in outline: what went in and came out, and the nodes, are with each run."""
+    """Newest first, without inputs, outputs and nodes: read one run for these."""
     wanted = WorkflowRunFilter(workflow_id=None if workflow_id is None else WorkflowId(workflow_id), status=status)
     page = PageRequest(limit=limit, cursor=cursor)
     return page_view(await list_workflow_runs.execute(request.principal, wanted, page), workflow_run_outline)
@@ -84,7 +84,7 @@ async def list_workflow_runs(
 async def get_workflow_run(
     request: ApiRequest, workflow_run: WorkflowRunPath, get_workflow_run: NamedDependency[GetWorkflowRun]
 ) -> WorkflowRunView:
-    """With its nodes as they stand."""
+    """With its nodes in their current state."""
     return workflow_run_view(await get_workflow_run.execute(request.principal, WorkflowRunId(workflow_run)))
 
 
@@ -98,7 +98,7 @@ async def get_workflow_run(
 async def draw_workflow_run(
     request: ApiRequest, workflow_run: WorkflowRunPath, get_workflow_run: NamedDependency[GetWorkflowRun]
 ) -> Response[str]:
-    """The workflow as a Mermaid flowchart, its nodes coloured by where they stand in this run."""
+    """The workflow as a Mermaid flowchart, with nodes coloured by their status in this run."""
     run = await get_workflow_run.execute(request.principal, WorkflowRunId(workflow_run))
     definition = await get_workflow_run.definition(request.principal, run)
     statuses = {node_id: node.status for node_id, node in run.nodes.items()}
@@ -132,8 +132,8 @@ async def stream_workflow_run(
 async def cancel_workflow_run(
     request: ApiRequest, workflow_run: WorkflowRunPath, stop_workflow_run: NamedDependency[StopWorkflowRun]
 ) -> WorkflowRunView:
-    """Needs the role runner for one's own runs, operator for others. The runs of its agents are cancelled too: while they
-    are, the answer has `queued` or `in_progress`."""
+    """Requires the role runner for the caller's own runs, operator for others. Also cancels the
+    runs of its agents; until they end, the response has `queued` or `in_progress`."""
     command = StopWorkflowRunCommand(principal=request.principal, run_id=WorkflowRunId(workflow_run))
     return workflow_run_view(await stop_workflow_run.execute(command))
 
@@ -151,8 +151,8 @@ async def resume_workflow_run(
     data: JSONBody[ResumeWorkflowRunBody],
     resume_workflow_run: NamedDependency[ResumeWorkflowRun],
 ) -> WorkflowRunView:
-    """Needs the role runner for one's own runs, operator for others. Answers nodes that wait for a person, or gives an
-    agent's run what it waits for."""
+    """Requires the role runner for the caller's own runs, operator for others. Answers nodes
+    that wait for a person, or resumes the suspended run of an agent."""
     command = ResumeWorkflowRunCommand(
         principal=request.principal,
         run_id=WorkflowRunId(workflow_run),
@@ -163,7 +163,6 @@ async def resume_workflow_run(
 
 
 def workflow_runs_routes() -> list[HTTPRouteHandler]:
-    """The routes of workflow runs."""
     return [
         start_workflow_run,
         list_workflow_runs,

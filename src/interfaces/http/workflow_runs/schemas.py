@@ -12,29 +12,29 @@ from interfaces.http.runs.schemas import CallDecisionBody, ResumeRunBody, ToolRe
 
 
 class StartWorkflowRunBody(Body):
-    """What a workflow is given."""
+    """The input of a workflow run."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"input": {"topic": "bridges"}},)
 
-    input: object = Field(default=None, description="Any JSON value; it fits the entrypoint's schema.")
+    input: object = Field(default=None, description="Any JSON value that fits the entrypoint's schema.")
 
     def to_input(self) -> JsonValue:
-        """The value."""
         return cast(JsonValue, self.input)
 
 
 class AnswerBody(Body):
-    """What a person says to a node."""
+    """A person's answer to a node."""
 
     node_id: Name
-    answer: object = Field(description="Any JSON value; it fits the schema that the node asked for.")
+    answer: object = Field(description="Any JSON value that fits the node's schema.")
 
 
 Answers = Annotated[tuple[AnswerBody, ...], Field(strict=False, max_length=1_000)]
 
 
 class ResumeWorkflowRunBody(Body):
-    """Answers to nodes that wait for a person; or, of one node, what its agent's run waits for, as at `/runs/{id}/resume`."""
+    """Answers to nodes that wait for a person; or, for one node, the input of its agent's run,
+    as at `/runs/{id}/resume`."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"answers": [{"node_id": "review", "answer": True}]},
@@ -42,26 +42,26 @@ class ResumeWorkflowRunBody(Body):
     )
 
     answers: Answers = ()
-    node_id: Name | None = Field(default=None, description="The node whose agent's run waits.")
+    node_id: Name | None = Field(default=None, description="The agent node whose run waits.")
     tool_results: list[ToolResultBody] = Field(default_factory=list, max_length=1_000)
     approvals: list[CallDecisionBody] = Field(
-        default_factory=list, max_length=1_000, description="Needs the role operator."
+        default_factory=list, max_length=1_000, description="Requires the role operator."
     )
 
     def to_agent(self) -> AgentNodeAnswer | None:
-        """What is for an agent's run. Raises INVALID `body_invalid` if it is not said which."""
+        """The input for an agent's run. Raises INVALID `body_invalid` if `node_id` is missing."""
         given = ResumeRunBody(tool_results=self.tool_results, approvals=self.approvals)
         if self.node_id is not None:
             return AgentNodeAnswer(
                 node_id=self.node_id, tool_results=given.to_results(), approvals=given.to_decisions()
             )
         if self.tool_results or self.approvals:
-            fault = Violation(path="node_id", message="must name the node whose agent's run waits")
+            fault = Violation(path="node_id", message="must name the agent node whose run waits")
             raise invalid("body_invalid", "The request body is not valid.", fault)
         return None
 
     def to_answers(self) -> dict[str, JsonValue]:
-        """By node id. Raises INVALID `body_invalid` for a node that is answered twice."""
+        """Answers by node id. Raises INVALID `body_invalid` for a node that is answered twice."""
         answers: dict[str, JsonValue] = {}
         for index, given in enumerate(self.answers):
             if given.node_id in answers:

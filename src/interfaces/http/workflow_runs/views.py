@@ -18,7 +18,8 @@ class NodeErrorView(TypedDict):
 
 
 class NodeRunView(TypedDict):
-    """A node of a run that something has happened to. `asked` is what a person is asked, `run_id` the agent's run."""
+    """The state of a started node. `asked` is the question to a person; `run_id` is the agent's
+    run."""
 
     node_id: str
     status: str
@@ -33,8 +34,8 @@ class NodeRunView(TypedDict):
 
 
 class PendingView(TypedDict):
-    """A node that waits: for a person, who is asked `{prompt, schema}`, or because its agent's run `run_id` waits for
-    `{calls}`, which are as in the run's `pending`."""
+    """A node that waits: for a person, with `{prompt, schema}`, or for its agent's run `run_id`,
+    with `{calls}` as in that run's `pending`."""
 
     node_id: str
     run_id: str | None
@@ -42,7 +43,7 @@ class PendingView(TypedDict):
 
 
 class WorkflowRunOutlineView(TypedDict):
-    """A run of a workflow as lists have it."""
+    """A workflow run in a list."""
 
     id: str
     workflow_id: str
@@ -57,7 +58,8 @@ class WorkflowRunOutlineView(TypedDict):
 
 
 class WorkflowRunView(WorkflowRunOutlineView):
-    """A run of a workflow. `output` is what the end of the graph put out; of several ends, by node id."""
+    """A workflow run. `output` is that of the graph's only sink; with several sinks, an object
+    by node id."""
 
     input: object
     output: object
@@ -73,7 +75,6 @@ class WorkflowRunPage(TypedDict):
 
 
 def workflow_run_view(run: WorkflowRun) -> WorkflowRunView:
-    """A run as JSON."""
     return {
         **workflow_run_outline(run),
         "input": run.input,
@@ -86,7 +87,6 @@ def workflow_run_view(run: WorkflowRun) -> WorkflowRunView:
 
 
 def workflow_run_outline(run: WorkflowRun) -> WorkflowRunOutlineView:
-    """The same in outline."""
     return {
         "id": run.id,
         "workflow_id": run.workflow_id,
@@ -102,7 +102,8 @@ def workflow_run_outline(run: WorkflowRun) -> WorkflowRunOutlineView:
 
 
 def workflow_event_frame(run_id: str, event: WorkflowEvent) -> bytes:
-    """An event with its seq as id; the data repeats seq and type, and carries run, time and the type's own fields."""
+    """An event with its seq as id; the data repeats seq and type, and adds run, time and the
+    type's fields."""
     data = {
         "seq": event.seq,
         "type": event.type.value,
@@ -114,7 +115,6 @@ def workflow_event_frame(run_id: str, event: WorkflowEvent) -> bytes:
 
 
 def workflow_end_frame(status: WorkflowRunStatus) -> bytes:
-    """The last frame of a stream. It has no id: a client that reconnects resumes after the last real event."""
     return b"event: end\ndata: %s\n\n" % msgspec.json.encode({"status": status.value})
 
 

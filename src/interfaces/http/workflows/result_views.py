@@ -1,4 +1,4 @@
-"""Workflows that were saved or validated, with what was found out about them, as JSON."""
+"""Saved and validated workflows with their findings, as JSON."""
 
 from application.workflows.create_workflow import SavedWorkflow
 from application.workflows.workflow_checks import CheckedWorkflow, place_of
@@ -8,13 +8,11 @@ from interfaces.http.workflows.views import FaultView, SavedWorkflowView, Valida
 
 
 def saved_workflow_view(saved: SavedWorkflow) -> SavedWorkflowView:
-    """The same with warnings."""
     warnings = [_fault_view(fault, saved.workflow.definition) for fault in saved.checked.warnings]
     return {**workflow_view(saved.workflow), "warnings": warnings}
 
 
 def validation_view(checked: CheckedWorkflow, definition: WorkflowDefinition) -> ValidationView:
-    """Everything that was found out."""
     return {
         "valid": not checked.faults,
         "errors": [_fault_view(fault, definition) for fault in checked.faults],

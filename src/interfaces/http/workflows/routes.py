@@ -30,8 +30,8 @@ MERMAID = "text/vnd.mermaid"
 async def create_workflow(
     request: ApiRequest, data: JSONBody[WorkflowBody], create_workflow: NamedDependency[CreateWorkflow]
 ) -> Response[SavedWorkflowView]:
-    """Needs the role admin. Refused with everything that is wrong: the graph, and agents, MCP servers and secrets that
-    do not exist."""
+    """Requires the role admin. The response to an invalid workflow lists all faults: of the
+    graph, and agents, MCP servers and secrets that do not exist."""
     command = CreateWorkflowCommand(principal=request.principal, definition=data.to_definition())
     saved = await create_workflow.execute(command)
     headers = {"Location": f"/v1/workflows/{saved.workflow.id}", **etag(saved.workflow.version)}
@@ -63,7 +63,8 @@ async def list_workflows(
 async def validate_workflow(
     request: ApiRequest, data: JSONBody[WorkflowBody], validate_workflow: NamedDependency[ValidateWorkflow]
 ) -> ValidationView:
-    """Needs the role admin. What saving it would say, without saving it; 200 whether or not the workflow is valid."""
+    """Requires the role admin. The checks of saving, without saving; 200 whether or not the
+    workflow is valid."""
     definition = data.to_definition()
     checked = await validate_workflow.execute(
         ValidateWorkflowCommand(principal=request.principal, definition=definition)
@@ -90,7 +91,7 @@ async def get_workflow(
 async def draw_workflow(
     request: ApiRequest, workflow: WorkflowPath, get_workflow: NamedDependency[GetWorkflow]
 ) -> Response[str]:
-    """Its newest version as a Mermaid flowchart."""
+    """The newest version as a Mermaid flowchart."""
     found = await get_workflow.execute(principal=request.principal, workflow=workflow)
     return Response(mermaid(found.definition), media_type=MERMAID, headers=etag(found.version))
 
@@ -106,7 +107,7 @@ async def update_workflow(
     update_workflow: NamedDependency[UpdateWorkflow],
     if_match: IfMatch = None,
 ) -> Response[SavedWorkflowView]:
-    """Needs the role admin. Makes a new version."""
+    """Requires the role admin. Creates a new version."""
     data.check_nulls()
     saved = await update_workflow.execute(
         UpdateWorkflowCommand(
@@ -125,7 +126,7 @@ async def update_workflow(
 async def delete_workflow(
     request: ApiRequest, workflow: WorkflowPath, delete_workflow: NamedDependency[DeleteWorkflow]
 ) -> None:
-    """Needs the role admin. Its name becomes free."""
+    """Requires the role admin. Its name becomes free."""
     await delete_workflow.execute(DeleteWorkflowCommand(principal=request.principal, workflow=workflow))
 
 
@@ -153,7 +154,6 @@ async def list_workflow_versions(
 
 
 def workflows_routes() -> list[HTTPRouteHandler]:
-    """The routes of workflows."""
     return [
         create_workflow,
         list_workflows,

@@ -1,7 +1,5 @@
-"""Bodies of the workflow routes, and their way into the application.
-
-Kinds, modes and configurations are texts and objects here: what is wrong with them is the compiler's to say, all at once.
-"""
+"""Bodies of the workflow routes. Kinds, modes and configurations are untyped here: the compiler
+reports all their faults at once."""
 
 from typing import Annotated, ClassVar, cast
 
@@ -27,7 +25,7 @@ _EXAMPLE = cast("JsonObject", {"name": "answers", "nodes": _NODES, "edges": _EDG
 
 
 class NodeBody(Body):
-    """A node: `config` is what its kind takes."""
+    """A node; `config` depends on its kind."""
 
     id: Identifier
     kind: Identifier = Field(
@@ -41,7 +39,9 @@ class EdgeBody(Body):
     """An edge. The target handle `tools` wires a tool to an agent."""
 
     source: Identifier
-    source_handle: Identifier | None = Field(default=None, description="Needed of nodes with several ways out.")
+    source_handle: Identifier | None = Field(
+        default=None, description="Required for nodes with several output handles."
+    )
     target: Identifier
     target_handle: Identifier | None = Field(default=None, description="input if absent.")
 
@@ -60,12 +60,11 @@ class WorkflowBody(Body):
     edges: Edges = ()
 
     def to_definition(self) -> WorkflowDefinition:
-        """The definition, not checked yet."""
         return WorkflowDefinition(name=self.name, nodes=_nodes(self.nodes), edges=_edges(self.edges))
 
 
 class UpdateWorkflowBody(Patch):
-    """Changes to a workflow; every one makes a new version. Nodes and edges are replaced as wholes."""
+    """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "answers-2"},)
 
@@ -74,7 +73,7 @@ class UpdateWorkflowBody(Patch):
     edges: Edges | None = None
 
     def check_nulls(self) -> None:
-        """Raise INVALID `body_invalid` for a null."""
+        """Raises INVALID `body_invalid` for a null."""
         wrong = [
             Violation(path=name, message="must not be null")
             for name in sorted(self.model_fields_set)
@@ -84,11 +83,9 @@ class UpdateWorkflowBody(Patch):
             raise invalid("body_invalid", "The request body is not valid.", *wrong)
 
     def to_nodes(self) -> tuple[NodeDefinition, ...] | None:
-        """The nodes; None leaves the workflow's."""
         return None if self.nodes is None else _nodes(self.nodes)
 
     def to_edges(self) -> tuple[Edge, ...] | None:
-        """The edges; None leaves the workflow's."""
         return None if self.edges is None else _edges(self.edges)
 
 

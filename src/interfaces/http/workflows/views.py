@@ -1,4 +1,4 @@
-"""Workflows, and what is found out about them, as JSON."""
+"""Workflows and the results of their checks as JSON."""
 
 from typing import TypedDict
 
@@ -9,7 +9,7 @@ from domain.workflows.plan import Plan
 
 
 class NodeView(TypedDict):
-    """A node as it was written."""
+    """A node as written."""
 
     id: str
     kind: str
@@ -18,7 +18,7 @@ class NodeView(TypedDict):
 
 
 class EdgeView(TypedDict):
-    """An edge as it was written; an empty source handle stands for the source's only one."""
+    """An edge as written; an empty source handle means the only handle of the source."""
 
     source: str
     source_handle: str
@@ -27,8 +27,8 @@ class EdgeView(TypedDict):
 
 
 class PlannedNodeView(TypedDict):
-    """A node as it is executed: after the nodes of `after`. `connected_tool_node_ids` are an agent's tools, exactly
-    these."""
+    """A node as executed: after the nodes in `after`. `connected_tool_node_ids` are exactly an
+    agent's tools."""
 
     id: str
     kind: str
@@ -39,7 +39,7 @@ class PlannedNodeView(TypedDict):
 
 
 class FaultView(TypedDict):
-    """One fault: a stable code, a sentence, the nodes it is about, and its path in the body."""
+    """One fault: a stable code, a sentence, the affected nodes, and its path in the body."""
 
     code: str
     message: str
@@ -48,8 +48,8 @@ class FaultView(TypedDict):
 
 
 class WorkflowView(TypedDict):
-    """A workflow at one version. `plan` has its nodes in an order in which they may be executed; null if this version
-    of Dragoman does not take it any more."""
+    """A workflow at one version. `plan` lists its nodes in an executable order, null if this
+    version of Dragoman no longer accepts the workflow."""
 
     id: str
     name: str
@@ -62,13 +62,13 @@ class WorkflowView(TypedDict):
 
 
 class SavedWorkflowView(WorkflowView):
-    """A workflow as it was saved; `warnings` say what is allowed and odd."""
+    """A saved workflow; `warnings` name valid but unusual parts."""
 
     warnings: list[FaultView]
 
 
 class ValidationView(TypedDict):
-    """What saving the workflow would say. `plan` is null exactly if there are errors."""
+    """The result of the checks. `plan` is null exactly if there are errors."""
 
     valid: bool
     errors: list[FaultView]
@@ -84,7 +84,6 @@ class WorkflowPage(TypedDict):
 
 
 def workflow_view(workflow: Workflow) -> WorkflowView:
-    """A workflow as JSON."""
     definition = workflow.definition
     return {
         "id": workflow.id,
