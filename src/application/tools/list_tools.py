@@ -21,14 +21,6 @@ _AVAILABLE = frozenset({ServerState.DISCONNECTED, ServerState.CONNECTING, Server
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListToolsCommand:
-    """All tools of the organization, or with `agent` (id or name) those that agent has."""
-
-    principal: Principal
-    agent: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolListing:
     """A tool and where it stands. `health` is `available` for native tools, `quarantined` for MCP tools that await approval,
     else the state of its server's connection in this process; `available` whether a call would be tried now; `as_of` is when
@@ -63,11 +55,12 @@ class ListTools:
         self._connections = connections
         self._clock = clock
 
-    async def execute(self, command: ListToolsCommand) -> tuple[ToolListing, ...]:
-        """In the order models see them: native kinds, then MCP tools by name. Raises NOT_FOUND for an unknown agent."""
-        command.principal.require(Role.VIEWER)
-        organization_id = command.principal.organization_id
-        wanted = None if command.agent is None else await self._tools_of_agent(organization_id, command.agent)
+    async def execute(self, principal: Principal, agent: str | None = None) -> tuple[ToolListing, ...]:
+        """All tools, or those of `agent` (id or name), in the order models see them: native kinds, then MCP tools by name. Raises
+        NOT_FOUND for an unknown agent."""
+        principal.require(Role.VIEWER)
+        organization_id = principal.organization_id
+        wanted = None if agent is None else await self._tools_of_agent(organization_id, agent)
         listings = [
             ToolListing(
                 tool=self._catalog.native_tool(kind),

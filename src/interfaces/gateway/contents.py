@@ -2,7 +2,7 @@
 server/prompts, server/utilities/completion)."""
 
 from application.gateway.contents.content_names import ContentKind
-from application.gateway.contents.list_contents import ListGatewayContents, ListGatewayContentsCommand
+from application.gateway.contents.list_contents import ListGatewayContents
 from application.gateway.contents.read_content import ReadGatewayContent, ReadGatewayContentCommand
 from application.mcp.contents import ContentMethod
 from domain.errors import ErrorKind, ServiceError
@@ -38,7 +38,7 @@ class GatewayContents:
     async def listed(self, session: GatewaySession, method: str, params: JsonObject) -> dict[str, object]:
         """A page of a list. Raises RpcError, ServiceError."""
         kind = LISTS[method]
-        entries = await self._list_contents.execute(ListGatewayContentsCommand(session=session, kind=kind))
+        entries = await self._list_contents.execute(session, kind)
         page, following = page_of(entries, params.get("cursor"))
         answer: dict[str, object] = {kind.value: [_entry_json(entry) for entry in page]}
         return answer if following is None else {**answer, "nextCursor": following}

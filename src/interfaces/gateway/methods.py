@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from application.gateway.calls.call_command import CallGatewayToolCommand
 from application.gateway.calls.call_tool import CallGatewayTool
-from application.gateway.tools.list_tools import ListGatewayTools, ListGatewayToolsCommand
+from application.gateway.tools.list_tools import ListGatewayTools
 from application.mcp.ports import McpProgress, ProgressCallback
 from application.tools.agent_calls import DEPTH_META
 from application.tools.call_context import IDEMPOTENCY_META
@@ -119,7 +119,7 @@ class GatewayMethods:
         }
 
     async def _tools(self, exchange: Exchange) -> dict[str, object]:
-        tools = await self._list_tools.execute(ListGatewayToolsCommand(session=exchange.session))
+        tools = await self._list_tools.execute(exchange.session)
         page, following = page_of(tools, exchange.message.params.get("cursor"))
         has_tasks = exchange.envelope.version == TASKS_VERSION
         listed: dict[str, object] = {"tools": [tool_json(name, tool, as_task=has_tasks) for name, tool in page]}

@@ -1,17 +1,9 @@
 """ListGatewayContents: the resources, resource templates or prompts that a session's client may use."""
 
-from dataclasses import dataclass
-
 from application.gateway.contents.content_names import ContentKind
 from application.gateway.contents.content_sources import ContentSources
 from domain.gateway.session import GatewaySession
 from domain.json_value import JsonObject
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListGatewayContentsCommand:
-    session: GatewaySession
-    kind: ContentKind
 
 
 class ListGatewayContents:
@@ -23,9 +15,9 @@ class ListGatewayContents:
     def __init__(self, *, sources: ContentSources) -> None:
         self._sources = sources
 
-    async def execute(self, command: ListGatewayContentsCommand) -> tuple[JsonObject, ...]:
+    async def execute(self, session: GatewaySession, kind: ContentKind) -> tuple[JsonObject, ...]:
         """The servers' entries under the client's names. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
-        sources = await self._sources.of(command.session, command.kind)
-        listed = await self._sources.listed(sources, command.kind)
+        sources = await self._sources.of(session, kind)
+        listed = await self._sources.listed(sources, kind)
         guard = sources.tools.guard
         return tuple(entry for entry in listed if guard.arguments(entry) is None)

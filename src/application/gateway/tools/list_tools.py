@@ -1,15 +1,8 @@
 """ListGatewayTools: the tools that a session's client sees."""
 
-from dataclasses import dataclass
-
 from application.gateway.tools.gateway_toolset import GatewayToolsets
 from domain.gateway.session import GatewaySession
 from domain.tools.tool import Tool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListGatewayToolsCommand:
-    session: GatewaySession
 
 
 class ListGatewayTools:
@@ -19,6 +12,6 @@ class ListGatewayTools:
     def __init__(self, *, toolsets: GatewayToolsets) -> None:
         self._toolsets = toolsets
 
-    async def execute(self, command: ListGatewayToolsCommand) -> tuple[tuple[str, Tool], ...]:
+    async def execute(self, session: GatewaySession) -> tuple[tuple[str, Tool], ...]:
         """The same object while nothing changes. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
-        return (await self._toolsets.of(command.session)).tools
+        return (await self._toolsets.of(session)).tools

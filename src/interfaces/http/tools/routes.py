@@ -8,7 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand
-from application.tools.list_tools import ListTools, ListToolsCommand
+from application.tools.list_tools import ListTools
 from interfaces.http.page_views import cut
 from interfaces.http.paging import PageCursor, WholeLimit
 from interfaces.http.paths import ToolNamePath
@@ -30,7 +30,7 @@ async def list_tools(
     cursor: PageCursor = None,
 ) -> ToolsView:
     """Native tools, then those of MCP servers by name, as last listed."""
-    listings = await list_tools.execute(ListToolsCommand(principal=request.principal, agent=agent))
+    listings = await list_tools.execute(request.principal, agent)
     page = cut(listings, limit, cursor)
     return {"data": [tool_view(listing) for listing in page["data"]], "next_cursor": page["next_cursor"]}
 

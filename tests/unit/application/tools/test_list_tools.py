@@ -7,7 +7,7 @@ import pytest
 
 from application.agents.ports import AgentStore
 from application.mcp.ports import ServerState, ServerStatus
-from application.tools.list_tools import ListTools, ListToolsCommand, ToolListing
+from application.tools.list_tools import ListTools, ToolListing
 from application.tools.tool_catalog import ToolCatalog
 from domain.mcp.server import McpServer
 from tests.builders import START, a_catalog, a_server
@@ -39,7 +39,7 @@ async def listing_of(
         connections=connections,
         clock=clock,
     )
-    [listing] = await use_case.execute(ListToolsCommand(principal=ADMIN))
+    [listing] = await use_case.execute(ADMIN)
     return listing
 
 

@@ -7,7 +7,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.gateway.contents.content_names import ContentKind
 from application.gateway.contents.content_sources import ContentSources
-from application.gateway.contents.list_contents import ListGatewayContents, ListGatewayContentsCommand
+from application.gateway.contents.list_contents import ListGatewayContents
 from application.gateway.tools.gateway_toolset import GatewayToolsets
 from application.mcp.contents import ContentRequest, McpContents
 from application.mcp.mcp_switch import McpSwitch
@@ -19,7 +19,7 @@ from tests.builders import a_server, an_agent
 from tests.gateway_builders import CANARY, a_gateway_session, a_gateway_toolset
 from tests.refusals import refused, storage_away
 
-LISTING = ListGatewayContentsCommand(session=a_gateway_session(), kind=ContentKind.RESOURCES)
+SESSION = a_gateway_session()
 CLOCK = a_server(McpServerId("mcp_clock"), slug="clock")
 FILES = a_server(McpServerId("mcp_files"), slug="files")
 
@@ -49,7 +49,9 @@ class Ports:
         sources = ContentSources(
             toolsets=self.toolsets, servers=self.servers, contents=self.contents, switch=self.switch
         )
-        return [entry["uri"] for entry in await ListGatewayContents(sources=sources).execute(LISTING)]
+        return [
+            entry["uri"] for entry in await ListGatewayContents(sources=sources).execute(SESSION, ContentKind.RESOURCES)
+        ]
 
 
 @pytest.fixture
