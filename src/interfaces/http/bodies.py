@@ -55,13 +55,19 @@ class Body(BaseModel):
 
 class Patch(Body):
     """Changes to a stored object: absent fields stay. Only fields in `nullable` may be set to
-    null. `class UpdateThing(Patch, of=Thing)` has the fields of `Thing`, all optional. It
-    declares those that differ; `described` fields keep their description."""
+    null. `class UpdateThing(Patch, of=Thing)` has the fields of `Thing` except
+    those in `without`, all optional. It declares those that differ; `described` fields keep their
+    description."""
 
     nullable: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(
-        cls, *, of: type[Body] | None = None, described: Collection[str] = (), **options: Any
+        cls,
+        *,
+        of: type[Body] | None = None,
+        without: Collection[str] = (),
+        described: Collection[str] = (),
+        **options: Any,
     ) -> None:
         super().__init_subclass__(**options)
         if of is None:
@@ -69,6 +75,8 @@ class Patch(Body):
         own = cls.__annotations__
         derived: dict[str, object] = {}
         for name, field in of.model_fields.items():
+            if name in without:
+                continue
             if name in own:
                 derived[name] = own.pop(name)
                 continue

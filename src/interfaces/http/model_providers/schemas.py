@@ -27,12 +27,8 @@ class ModelProviderBody(Body):
     api_key: WriteOnly | None = Field(default=None, repr=False)
 
 
-class UpdateModelProviderBody(Patch):
+class UpdateModelProviderBody(Patch, of=ModelProviderBody, without=("name",)):
     """Changes to a provider; absent fields stay; `api_key` null removes its key."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"api_key": {"secret": "ACME"}},)
     nullable: ClassVar[frozenset[str]] = frozenset({"api_key"})
-
-    kind: Kind | None = None
-    base_url: BaseUrl | None = None
-    api_key: WriteOnly | None = Field(default=None, repr=False)

@@ -47,3 +47,12 @@ def test_changes_are_the_fields_given_as_the_domain_has_them() -> None:
 def test_null_is_refused_where_it_means_nothing(name: str) -> None:
     with refused("body_invalid"):
         decoded_body(_UpdateThing, {name: None}).changes()
+
+
+def test_a_field_that_cannot_be_changed_is_unknown_to_the_update() -> None:
+    class UpdateUnnamed(Patch, of=_Thing, without=("name",)):
+        pass
+
+    assert list(UpdateUnnamed.model_fields) == ["size", "rate"]
+    with refused("body_invalid"):
+        decoded_body(UpdateUnnamed, {"name": "other"})
