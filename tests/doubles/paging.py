@@ -58,6 +58,6 @@ def _decoded(cursor: str | None) -> SortKey | None:
         pass
     raise invalid(
         "cursor_invalid",
-        "The cursor is not one this list has given out.",
+        "The cursor is not from this list.",
         Violation(path="cursor", message="must be the next_cursor of the page before"),
     )

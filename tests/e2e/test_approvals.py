@@ -85,7 +85,7 @@ def test_an_approval_that_expires_while_no_service_runs_is_a_denial_after_the_st
     with serving(home) as again:
         until(lambda: status_of(again, run_id) == "completed", what="the expiry")
         ended = again.wait(run_id)
-        assert "nobody gave it in time" in results_by_tool(ended["messages"])[NOTE]["result"]
+        assert "was not given in time" in results_by_tool(ended["messages"])[NOTE]["result"]
         assert calls_in(log) == ["called look around"]
         blocked = [event for event in again.events(run_id) if event["type"] == "tool.blocked"]
         assert [event["reason"] for event in blocked] == ["approval_expired"]

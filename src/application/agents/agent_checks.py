@@ -1,4 +1,4 @@
-"""Checking an agent's settings against what exists: models, native tools, MCP servers."""
+"""Checks an agent's settings: models, native tools, MCP servers."""
 
 from difflib import get_close_matches
 
@@ -15,11 +15,9 @@ from domain.tools.capabilities import NATIVE_TYPES, ToolType
 
 
 class AgentChecks:
-    """Turns settings into an AgentConfig, reporting everything that is wrong at once, with nearest matches for typos.
-
-    Models must be reachable by ModelDirectory, tools be available here, servers be registered in the organization, as agents must;
-    a cost limit needs models with a price.
-    """
+    """Creates an AgentConfig from settings, and reports all errors at once, with nearest matches
+    for typos. Models must be reachable, tools installed, servers and agents registered in the
+    organization; a cost limit requires models with a price."""
 
     def __init__(
         self,

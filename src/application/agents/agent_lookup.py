@@ -1,4 +1,4 @@
-"""Finding an agent by what a client calls it: its id or its name."""
+"""Finds an agent by its id or name."""
 
 from application.agents.ports import AgentStore
 from domain.agents.agent import Agent

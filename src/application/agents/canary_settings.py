@@ -1,4 +1,4 @@
-"""Canary tokens as a client names them, and what they come to: ids for those without one, keys for tokens of each run."""
+"""Canary tokens in requests, and the stored tokens: ids for those without one, keys for tokens of each run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,8 +14,8 @@ ID_PREFIX = "can"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenCanary:
-    """An entry of `canary_tokens`. With an id alone it is the agent's token of that id, which nobody can read back.
-    `per_run` makes a token for each run."""
+    """An entry of `canary_tokens`. An id alone is the agent's stored token, which clients cannot
+    read. `per_run` creates a token for each run."""
 
     id: str | None = None
     token: str | None = field(default=None, repr=False)
@@ -25,8 +25,9 @@ class GivenCanary:
 def with_canaries(
     settings: AgentSettings, given: Sequence[GivenCanary] | None, known: Sequence[CanaryToken], *, ids: IdSource
 ) -> AgentSettings:
-    """The settings with these tokens (None leaves those they have), and with placeholders for tokens that stand in the
-    instructions, since those are shown. Raises INVALID `agent_invalid`; what it says never quotes a token."""
+    """The settings with these tokens (None: unchanged ones), and with placeholders for tokens in
+    the instructions, because instructions are shown. Raises INVALID `agent_invalid`, without
+    quoting a token."""
     tokens = settings.canary_tokens if given is None else _resolved(given, known, ids)
     instructions = with_placeholders(settings.instructions, tokens)
     watched = {token.id: token.secret for token in tokens if not token.per_run and not token_fault(token.secret)}

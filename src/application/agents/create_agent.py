@@ -16,16 +16,16 @@ from domain.ids import AgentId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateAgentCommand:
-    """What the agent is to be."""
-
     principal: Principal
     settings: AgentSettings
     canary_tokens: tuple[GivenCanary, ...] = ()
 
 
 class CreateAgent:
-    """Admins create agents. The name is unique in the organization; models, native tools and MCP servers named must
-    exist. Audited `agent.created`."""
+    """Rules:
+    - Requires `admin`. Audited `agent.created`.
+    - The name is unique in the organization. Models, native tools and MCP servers must exist.
+    """
 
     def __init__(self, *, agents: AgentStore, checks: AgentChecks, clock: Clock, ids: IdSource) -> None:
         self._agents = agents
@@ -34,7 +34,7 @@ class CreateAgent:
         self._ids = ids
 
     async def execute(self, command: CreateAgentCommand) -> Agent:
-        """The new agent. Raises FORBIDDEN, INVALID `agent_invalid`, CONFLICT `agent_name_taken`."""
+        """Raises FORBIDDEN, INVALID `agent_invalid`, CONFLICT `agent_name_taken`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         settings = with_canaries(command.settings, command.canary_tokens, (), ids=self._ids)

@@ -1,4 +1,4 @@
-"""DeleteAgent: take an agent out of use."""
+"""DeleteAgent: removes an agent from use."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class DeleteAgentCommand:
 
 
 class DeleteAgent:
-    """Admins delete agents that have no unfinished run; finished runs stay readable. Audited `agent.deleted`."""
+    """Requires `admin`. The agent has no unfinished run; finished runs stay readable. Audited `agent.deleted`."""
 
     def __init__(self, *, agents: AgentStore, clock: Clock, ids: IdSource) -> None:
         self._agents = agents
@@ -29,7 +29,7 @@ class DeleteAgent:
         self._ids = ids
 
     async def execute(self, command: DeleteAgentCommand) -> None:
-        """Delete. Raises FORBIDDEN, NOT_FOUND, CONFLICT `agent_busy`."""
+        """Raises FORBIDDEN, NOT_FOUND, CONFLICT `agent_busy`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         agent = await existing_agent(self._agents, principal.organization_id, command.agent)

@@ -1,4 +1,4 @@
-"""NameAgents: what agents are called, for lists of what is theirs."""
+"""NameAgents: names of agents, for lists of other things."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,12 +9,12 @@ from domain.ids import AgentId
 
 
 class NameAgents:
-    """Any role may read; agents of another organization do not exist. One look for all of them."""
+    """Any role may read the organization's agents, in one query."""
 
     def __init__(self, *, agents: AgentStore) -> None:
         self._agents = agents
 
     async def execute(self, principal: Principal, agent_ids: Iterable[AgentId]) -> Mapping[AgentId, AgentName]:
-        """The names by id, those of deleted agents too; without agents that never were."""
+        """The names by id, including deleted agents."""
         principal.require(Role.VIEWER)
         return await self._agents.names(principal.organization_id, frozenset(agent_ids))

@@ -13,18 +13,17 @@ from domain.tools.capabilities import ToolType
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentName:
-    """What an agent is called, or was called when it was deleted."""
+    """The name of an agent, also after its deletion."""
 
     name: str
     deleted: bool
 
 
 class AgentStore(Protocol):
-    """Agents with all their versions; each write carries the audit event that describes it."""
+    """Agents with all their versions. Each write stores its audit event."""
 
     async def add(self, agent: Agent, audit: AuditEvent) -> None:
-        """Store a new agent. Raises CONFLICT `agent_name_taken` if the name is in use in the organization."""
-        ...
+        """Raises CONFLICT `agent_name_taken` if the name is in use in the organization."""
 
     async def save(self, agent: Agent, *, expected_version: int, audit: AuditEvent) -> None:
         """Store a new version. Raises NOT_FOUND, PRECONDITION `version_conflict` if the stored version is not
@@ -32,18 +31,15 @@ class AgentStore(Protocol):
         ...
 
     async def get(self, organization_id: OrganizationId, agent_id: AgentId) -> Agent | None:
-        """The newest version, or None."""
-        ...
+        """The newest version."""
 
     async def find(self, organization_id: OrganizationId, name: str) -> Agent | None:
-        """The newest version of the agent of that name, or None."""
-        ...
+        """The newest version of the agent with that name."""
 
     async def names(
         self, organization_id: OrganizationId, agent_ids: Collection[AgentId]
     ) -> Mapping[AgentId, AgentName]:
-        """What these agents are called, deleted ones too; without those that never were, in one look for all."""
-        ...
+        """Names of these agents, including deleted ones, in one query."""
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
         """Agents at their newest version, newest agent first."""
@@ -54,13 +50,13 @@ class AgentStore(Protocol):
         ...
 
     async def delete(self, organization_id: OrganizationId, agent_id: AgentId, audit: AuditEvent) -> bool:
-        """Remove the agent from use (its versions stay readable for its runs; its name becomes free). False if there is
-        none. Raises CONFLICT `agent_busy` while a run of it is unfinished."""
-        ...
+        """Remove the agent from use: its versions stay readable for its runs, its name becomes
+        free. False if there is none. Raises CONFLICT `agent_busy` while a run of it is
+        unfinished."""
 
 
 class ModelDirectory(Protocol):
-    """Which models can be reached."""
+    """The available models."""
 
     async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
         """Why `PROVIDER:NAME` cannot be used (unknown provider, missing key, missing script), or None if it can."""
@@ -68,9 +64,8 @@ class ModelDirectory(Protocol):
 
 
 class NativeToolDirectory(Protocol):
-    """Which native tools this installation brings."""
+    """The native tools of this installation."""
 
     @property
     def native_types(self) -> tuple[ToolType, ...]:
-        """The kinds an agent may list in `tools`."""
-        ...
+        """The types that an agent may list in `tools`."""

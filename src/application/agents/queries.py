@@ -1,4 +1,4 @@
-"""Reading agents: one, many, the versions of one."""
+"""Queries of agents."""
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
@@ -9,13 +9,13 @@ from domain.identity.role import Role
 
 
 class GetAgent:
-    """Any role may read; an agent of another organization does not exist."""
+    """Any role may read."""
 
     def __init__(self, *, agents: AgentStore) -> None:
         self._agents = agents
 
     async def execute(self, principal: Principal, agent: str) -> Agent:
-        """The agent. Raises NOT_FOUND. `agent` is an id or a name."""
+        """Raises NOT_FOUND. `agent` is an id or a name."""
         principal.require(Role.VIEWER)
         return await existing_agent(self._agents, principal.organization_id, agent)
 
@@ -27,7 +27,6 @@ class ListAgents:
         self._agents = agents
 
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Agent]:
-        """One page."""
         principal.require(Role.VIEWER)
         return await self._agents.page(principal.organization_id, page)
 
@@ -39,7 +38,7 @@ class ListAgentVersions:
         self._agents = agents
 
     async def execute(self, principal: Principal, agent: str, page: PageRequest = FIRST_PAGE) -> Page[Agent]:
-        """One page. Raises NOT_FOUND. `agent` is an id or a name."""
+        """Raises NOT_FOUND. `agent` is an id or a name."""
         principal.require(Role.VIEWER)
         organization_id = principal.organization_id
         found = await existing_agent(self._agents, organization_id, agent)

@@ -1,4 +1,4 @@
-"""UpdateAgent: change some settings of an agent, as a new version."""
+"""UpdateAgent: changes settings of an agent, as a new version."""
 
 from dataclasses import dataclass, field, replace
 
@@ -18,8 +18,9 @@ from domain.identity.role import Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateAgentCommand:
-    """`agent` is an id or a name. `changes` are fields of `AgentSettings`, without limits and canary tokens; `limits` are
-    fields of `LimitSettings`. `expected_version` what the client last read, None if it does not care."""
+    """`agent` is an id or a name. `changes` are fields of `AgentSettings`, without limits and
+    canary tokens; `limits` are fields of `LimitSettings`. `expected_version` is the version that
+    the client read; None skips the check."""
 
     principal: Principal
     agent: str
@@ -30,10 +31,11 @@ class UpdateAgentCommand:
 
 
 class UpdateAgent:
-    """Admins change agents; the next run sees the change. Fields not named stay, limits are merged one by one.
-
-    The result as a whole must be valid, with models, tools and servers that exist. A change of nothing makes no
-    version and no audit entry; every other one is audited `agent.updated` with the names of the fields changed.
+    """Rules:
+    - Requires `admin`. The next run uses the change.
+    - Missing fields stay; limits are merged one by one. The result must be valid.
+    - A change is audited `agent.updated` with the names of the changed fields. Without a change
+      there is no version and no audit entry.
     """
 
     def __init__(self, *, agents: AgentStore, checks: AgentChecks, clock: Clock, ids: IdSource) -> None:
@@ -43,8 +45,9 @@ class UpdateAgent:
         self._ids = ids
 
     async def execute(self, command: UpdateAgentCommand) -> Agent:
-        """The agent as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `agent_invalid`, PRECONDITION
-        `version_conflict`, CONFLICT `agent_name_taken`."""
+        """Raises FORBIDDEN, NOT_FOUND, INVALID `agent_invalid`, PRECONDITION `version_conflict`,
+        CONFLICT `agent_name_taken`.
+        """
         principal = command.principal
         principal.require(Role.ADMIN)
         agent = await existing_agent(self._agents, principal.organization_id, command.agent)

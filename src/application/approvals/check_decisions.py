@@ -1,4 +1,4 @@
-"""Checks what people decide about calls of a waiting run, before anything of it is stored."""
+"""Checks decisions about calls of a suspended run before anything is stored."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from domain.runs.run import Run, RunStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedDecisions:
-    """The outcomes to store. With a `stale` approval nothing is decided: the outcomes make all approvals stale that were
-    requested under another version of the agent."""
+    """The outcomes to store. With a `stale` approval no decision is taken: the outcomes mark all
+    approvals of another agent version as stale."""
 
     outcomes: tuple[ApprovalOutcome, ...] = ()
     stale: ApprovalId | None = None
@@ -123,7 +123,7 @@ def _approval_of(run: Run, by_call: dict[ToolCallId, Approval], decision: CallDe
 
 
 def _is_stale(approval: Approval, agent: Agent | None) -> bool:
-    """The approvals of a deleted agent stay bound to its last version."""
+    """Approvals of a deleted agent are bound to its last version."""
     return approval.state is ApprovalState.PENDING and agent is not None and not approval.is_bound_to(agent.version)
 
 

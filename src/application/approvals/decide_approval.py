@@ -1,4 +1,4 @@
-"""Decides one approval, of a run's call or of a gateway session's."""
+"""Decides one approval of a run's or a gateway session's call."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from domain.json_value import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecideApprovalCommand:
-    """`arguments` take the place of the model's; the reason of a denial is told to the model."""
+    """`arguments` replace the model's; the model gets the reason of a denial."""
 
     principal: Principal
     approval_id: ApprovalId
@@ -37,7 +37,7 @@ class DecideApproval:
         self._of_session = of_session
 
     async def execute(self, command: DecideApprovalCommand) -> Approval:
-        """The approval after the decision. Raises NOT_FOUND `approval_not_found`, and what `ApprovalDecider` raises."""
+        """Raises NOT_FOUND `approval_not_found`, and what `ApprovalDecider` raises."""
         require_decider(command.principal)
         organization_id = command.principal.organization_id
         approval = await self._approvals.get(organization_id, command.approval_id)

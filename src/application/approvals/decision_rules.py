@@ -1,6 +1,7 @@
-"""Rules of a person's decision that need more than the approval: role, edited arguments, canary tokens.
+"""Rules of decisions that need more than the approval: role, edited arguments, canary tokens.
 
-Calls of runs and of gateway sessions share them; `domain/approvals/decision.py` has the others."""
+Shared by calls of runs and of gateway sessions; `domain/approvals/decision.py` has the other rules.
+"""
 
 from datetime import datetime
 
@@ -32,7 +33,7 @@ def decided_outcome(
     edited: JsonObject | None,
     at: datetime,
 ) -> ApprovalOutcome:
-    """The decision as it is stored. A canary token in its reason is replaced by its mark."""
+    """The decision as stored. A canary token in its reason is replaced by its mark."""
     reason = decision.reason
     return ApprovalOutcome(
         approval_id=approval.id,
@@ -47,21 +48,17 @@ def decided_outcome(
 def checked_arguments(
     arguments: JsonObject, tool: str, toolset: Toolset, guard: CanaryGuard, check: CheckToolCall, *, path: str
 ) -> JsonObject:
-    """Edited arguments as they are sent.
-
-    - They hold no canary token.
-    - They fit the tool's schema, and policy allows them. The decision fulfils a policy that requires an approval.
-
-    Raises INVALID `arguments_invalid`, `arguments_denied`, with their `path` in the request.
-    """
+    """Edited arguments as sent. They contain no canary token, fit the tool's schema, and policy
+    allows them; the decision fulfils a required approval. Raises INVALID `arguments_invalid`,
+    `arguments_denied`, with their `path` in the request."""
     canary_id = guard.arguments(arguments)
     if canary_id is not None:
         holds = Violation(path=path, message=f"holds the canary token {canary_id}")
-        raise invalid("arguments_denied", "The arguments hold a canary token; nothing was decided.", holds)
+        raise invalid("arguments_denied", "The arguments hold a canary token; no decision was taken.", holds)
     checked = check.recheck(tool, arguments, toolset)
     refusal = checked.answer
     if refusal is None:
         return checked.params
     code = "arguments_invalid" if refusal.error_code in _SCHEMA_FAULTS else "arguments_denied"
     refused = Violation(path=path, message=refusal.text)
-    raise invalid(code, "The call may not be made with these arguments; nothing was decided.", refused)
+    raise invalid(code, "The call is not allowed with these arguments; no decision was taken.", refused)

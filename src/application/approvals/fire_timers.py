@@ -1,4 +1,4 @@
-"""Does what timers are about when they are due: approvals that nobody gave in time deny their calls."""
+"""Handles due timers: expired approvals deny their calls."""
 
 import logging
 
@@ -13,14 +13,17 @@ from domain.ids import ApprovalId
 logger = logging.getLogger(__name__)
 
 REREAD_S = 30.0
-"""How often timers are looked for even if nobody rang: another process may have added one."""
+"""Rereads after this time: another process may have added a timer."""
 _RETRY_S = 5.0
 _BATCH = 100
 
 
 class FireTimers:
-    """Rules: a timer is fired once, in the transaction that does what it is about, however many processes look; one whose
-    subject is no more is removed; a timer that fails is tried again and holds up no other."""
+    """Rules:
+    - A timer is handled once, in one transaction, by one of all processes.
+    - A timer whose subject is gone is removed.
+    - A failed timer is retried and does not delay others.
+    """
 
     def __init__(
         self,
@@ -40,19 +43,18 @@ class FireTimers:
         self._clock = clock
 
     async def execute(self) -> int:
-        """Fire what is due now, however much that is after a time in which no service ran; returns how many were, failed
-        ones not among them."""
+        """Handle all due timers, also after a time without a service. Returns the number of successful ones."""
         now, fired = self._clock.now(), 0
         batch = await self._timers.due(at=now, limit=_BATCH)
         while batch:
             for timer in batch:
                 fired += await self._fired(timer)
-            # On from the last one, fired or not: those that fail must not fill the batches of those that would not.
+            # Continue after the last one, successful or not: failing timers must not fill the batches.
             batch = await self._timers.due(at=now, limit=_BATCH, after=batch[-1]) if len(batch) == _BATCH else ()
         return fired
 
     async def keep(self) -> None:
-        """Fire timers as they become due, until cancelled."""
+        """Handle timers as they become due, until cancelled."""
         async with self._wakeups.subscribe(TIMERS_TOPIC) as added:
             await when_due(self._step, task="timers", retry_s=_RETRY_S, wait=added.wait)
 
@@ -69,7 +71,7 @@ class FireTimers:
         return True
 
     async def _time_to_next(self) -> float:
-        """Seconds to sleep. A timer still due has failed."""
+        """Seconds to sleep. A timer that is still due has failed."""
         due_at = await self._timers.next_due()
         if due_at is None:
             return REREAD_S

@@ -1,4 +1,4 @@
-"""Reading approvals."""
+"""Queries of approvals."""
 
 from application.approvals.ports import ApprovalFilter, ApprovalStore
 from application.system.pages import Page, PageRequest
@@ -8,12 +8,11 @@ from domain.identity.role import Role
 
 
 class ListApprovals:
-    """Rules: needs the role viewer; newest first."""
+    """Newest first. Requires the role viewer."""
 
     def __init__(self, *, approvals: ApprovalStore) -> None:
         self._approvals = approvals
 
     async def execute(self, principal: Principal, wanted: ApprovalFilter, page: PageRequest) -> Page[Approval]:
-        """The page."""
         principal.require(Role.VIEWER)
         return await self._approvals.page(principal.organization_id, wanted, page)

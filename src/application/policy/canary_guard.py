@@ -1,4 +1,4 @@
-"""Watches what passes through a run for its agent's canary tokens, and takes them out of whatever is kept or shown."""
+"""Searches the content of a run for its agent's canary tokens, and removes them from stored and shown content."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -26,7 +26,8 @@ from domain.tools.result import ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanReply:
-    """A reply without tokens; `found` is the id of the first one, `call_index` the call that carried it, if it was one."""
+    """A reply without tokens. `found` is the id of the first token, `call_index` the call that
+    contained it, if any."""
 
     reply: ModelReply
     found: str | None = None
@@ -34,8 +35,8 @@ class CleanReply:
 
 
 class CanaryFound(Exception):
-    """A token was about to get out: the run ends. It carries what is to be kept, clean: the reply that held it under its
-    message's id, or the outcome of the call that brought it."""
+    """A canary token ends the run. Carries the content to store, without the token: the reply under
+    its message's id, or the outcome of the call."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class CanaryFound(Exception):
 
 
 class CanaryGuard:
-    """One per run and version of its agent. For an agent without tokens everything passes as it is, at no cost."""
+    """One per run and version of its agent. Without tokens everything passes unchanged, at no cost."""
 
     def __init__(self, tokens: dict[str, str]) -> None:
         self._tokens = tokens
@@ -67,39 +68,37 @@ class CanaryGuard:
 
     @classmethod
     def of(cls, agent: Agent, run_id: RunId) -> "CanaryGuard":
-        """The guard of a run of the agent."""
         return cls({token.id: token.in_run(run_id) for token in agent.config.canary_tokens})
 
-    # --- what comes in: people's words are cleaned, and nothing is made of it ---
+    # --- input: tokens in people's texts are replaced, without further effect ---
 
     def filled(self, system: str) -> str:
-        """The system prompt with the tokens in the place of their placeholders."""
+        """The system prompt with the tokens instead of their placeholders."""
         return without_placeholders(system, self._tokens) if self._tokens else system
 
     def input(self, content: tuple[UserContent, ...]) -> tuple[UserContent, ...]:
-        """What a user said."""
         return cast("tuple[UserContent, ...]", self._contents(content))
 
     def words(self, text: str) -> str:
-        """What somebody said beside the conversation, such as the reason of a denial."""
+        """A text outside the conversation, such as the reason of a denial."""
         return text if self._scanner is None else self._scanner.clean(text).text
 
     def message(self, message: Message) -> Message:
-        """A message of the thread, whoever wrote it."""
+        """A message of the thread, of any author."""
         return message if self._scanner is None else replace(message, content=self._contents(message.content))
 
     def call(self, call: ToolCall) -> ToolCall:
-        """A ledger entry that a client or a worker before may have settled."""
+        """A ledger entry settled by a client or an earlier worker."""
         return call if call.result is None else replace(call, result=self.result(call.result)[0])
 
-    # --- what goes out: a token found ends the run ---
+    # --- output: a token ends the run ---
 
     def stream(self) -> CanaryStream | None:
-        """For the text of one reply as it comes; None if nothing is watched for."""
+        """For the streamed text of one reply; None without tokens."""
         return None if self._scanner is None else CanaryStream(self._scanner)
 
     def reply(self, reply: ModelReply) -> CleanReply:
-        """A complete reply: its text, and of each call the name and the arguments."""
+        """A complete reply: its text, and the names and arguments of its calls."""
         if self._scanner is None:
             return CleanReply(reply=reply)
         text = self._scanner.clean(reply.text)
@@ -115,15 +114,15 @@ class CanaryGuard:
         return CleanReply(reply=replace(reply, text=text.text, calls=tuple(calls)), found=found, call_index=call_index)
 
     def arguments(self, arguments: JsonObject) -> str | None:
-        """The id of a token in what somebody wants a tool to be sent."""
+        """The id of a token in arguments for a tool."""
         return None if self._scanner is None else self._scanner.clean_json(arguments).found
 
     def without(self, arguments: JsonObject) -> JsonObject:
-        """Arguments as they may be kept."""
+        """Arguments without tokens."""
         return arguments if self._scanner is None else cast(JsonObject, self._scanner.clean_json(arguments).value)
 
     def result(self, result: ToolResult) -> tuple[ToolResult, str | None]:
-        """An outcome without tokens, and the id of the first one; an image that holds one is left out."""
+        """An outcome without tokens, and the id of the first one. An image with a token is left out."""
         if self._scanner is None:
             return result, None
         text = self._scanner.clean(result.text)
@@ -136,7 +135,7 @@ class CanaryGuard:
         return replace(result, text=text.text, images=tuple(images)), found
 
     def progress(self, call_id: ToolCallId, data: JsonObject) -> JsonObject:
-        """What a call tells of itself while it works; a token in it is remembered until the call is over."""
+        """Progress of a running call. A token in it is remembered until the call has ended."""
         if self._scanner is None:
             return data
         clean = self._scanner.clean_json(data)
@@ -145,8 +144,8 @@ class CanaryGuard:
         return cast(JsonObject, clean.value)
 
     def watch_of(self, call_id: ToolCallId) -> Callable[[str], bool] | None:
-        """Whether a text that the call is about to keep holds a token, which is remembered until the call is over; None if
-        nothing is watched for."""
+        """A function that says whether a text of the call contains a token, which is remembered
+        until the call has ended. None without tokens."""
         scanner = self._scanner
         if scanner is None:
             return None
@@ -160,20 +159,20 @@ class CanaryGuard:
         return holds_canary
 
     def seen(self, call_id: ToolCallId) -> str | None:
-        """The id of a token that the call's progress held, or a text it wanted to keep."""
+        """The id of a token in the call's progress or stored texts."""
         return self._seen.get(call_id)
 
     def questions(self, asked: InputRound) -> str | None:
-        """The id of a token in what a call's server asks."""
+        """The id of a token in the questions of a call's server."""
         if self._scanner is None:
             return None
         found = (self._scanner.clean_json(question.as_json()).found for question in asked.questions)
         return next(filter(None, found), None)
 
-    # --- what is told to tracing ---
+    # --- for tracing ---
 
     def traced(self, request: ModelRequest) -> ModelRequest:
-        """The request without the tokens that its system prompt holds; its messages hold none."""
+        """The request without the tokens of its system prompt; its messages contain none."""
         if self._scanner is None:
             return request
         if self._shown_system is None or self._shown_system[0] != request.system:

@@ -1,4 +1,4 @@
-"""Checking what policies refer to: the JSON Schemas they hold arguments against."""
+"""Checks the JSON Schemas that policies refer to."""
 
 from application.policy.ports import SchemaValidator
 from domain.errors import ServiceError, Violation
@@ -7,13 +7,13 @@ from domain.policy.rules import ToolPolicies
 
 
 class PolicyChecks:
-    """A schema that cannot be used would block every call, so that it is refused when it is saved."""
+    """An unusable schema would block every call, so it is rejected when it is saved."""
 
     def __init__(self, *, schemas: SchemaValidator) -> None:
         self._schemas = schemas
 
     def violations(self, policies: ToolPolicies) -> list[Violation]:
-        """One for each schema that cannot be used."""
+        """One violation for each unusable schema."""
         wrong = []
         for pattern, rule in policies.rules:
             problem = None if rule.arguments_schema is None else self._problem(rule.arguments_schema)

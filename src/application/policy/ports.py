@@ -9,11 +9,9 @@ class SchemaValidator(Protocol):
     """JSON Schema (2020-12 by default). Remote references are never fetched."""
 
     def violations(self, schema: JsonObject, value: JsonValue) -> tuple[str, ...]:
-        """What is wrong with `value`, one sentence each with the path (`/limit: "x" is not of type "integer"`), at
-        most ten;
-        empty if it fits. Raises ServiceError `schema_invalid` if the schema itself cannot be used."""
-        ...
+        """Violations of `value`, one sentence each with the path (`/limit: "x" is not of type
+        "integer"`), at most ten; empty if it fits. Raises ServiceError `schema_invalid` if the
+        schema is unusable."""
 
     def problem_with(self, schema: JsonObject) -> str | None:
-        """Why a schema cannot be used (not an object schema, invalid, too deep, remote reference), or None."""
-        ...
+        """Why a schema is unusable (not an object schema, invalid, too deep, remote reference), or None."""

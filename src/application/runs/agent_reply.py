@@ -1,4 +1,4 @@
-"""What a run comes to for whoever called its agent as a tool, and what is told of it meanwhile. Pure."""
+"""The reply of a run to the caller of its agent, and progress messages. Pure."""
 
 from typing import cast
 
@@ -14,12 +14,12 @@ _TOLD = ("thread_id", "status", "output", "error", "incomplete_reason", "usage")
 
 
 def reply_of(run: Run) -> AgentReply:
-    """The answer of a run that has ended, or how the others stand."""
+    """The answer of an ended run, or the state of an unfinished one."""
     return AgentReply(result=_result(run), run=_shape(run))
 
 
 def progress_of(event: RunEvent) -> str | None:
-    """What a caller is told of an event, in a few words; None for nothing. Names of tools are told, arguments are not."""
+    """The progress message for an event, or None. It contains names of tools, not arguments."""
     match event.type:
         case RunEventType.RUN_STARTED:
             return f"{event.run_id} started"
@@ -31,7 +31,7 @@ def progress_of(event: RunEvent) -> str | None:
             pending = cast("list[JsonObject]", event.data["pending"])
             return f"{event.run_id} waits for: {', '.join(str(use['name']) for use in pending)}"
         case RunEventType.RUN_RESUMED:
-            return f"{event.run_id} goes on"
+            return f"{event.run_id} continues"
         case _:
             return None
 
@@ -60,7 +60,7 @@ def _result(run: Run) -> ToolResult:
             )
         case _:
             return ToolResult.succeeded(
-                f"The agent is not finished: its run {run.id} goes on. Call this tool again with that run_id, and without input,"
+                f"The agent is not finished: its run {run.id} continues. Call this tool again with that run_id, and without input,"
                 " to have the answer."
             )
 
@@ -71,7 +71,7 @@ def _wait(use: ToolUse) -> str:
         return f"{use.name}: for the approval {use.approval.approval_id}, until {until}"
     if use.elicitation is not None:
         return f"{use.name}: for the answer to a question of its server"
-    return f"{use.name}: for somebody who shows it to a person and says what came of it"
+    return f"{use.name}: for a client that shows it to a person and reports the result"
 
 
 def _shape(run: Run) -> JsonObject:
@@ -81,7 +81,7 @@ def _shape(run: Run) -> JsonObject:
 
 
 def _pending(use: ToolUse) -> JsonObject:
-    """Without its arguments, which are for those who settle it."""
+    """Without arguments: those are for the client that settles the call."""
     shape: JsonObject = {"tool_call_id": use.id, "name": use.name}
     if use.approval is not None:
         shape["approval_id"] = use.approval.approval_id

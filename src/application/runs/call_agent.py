@@ -1,4 +1,4 @@
-"""CallAgent: an agent called as a tool. The call starts a run like any other, follows it, and answers with what it came to."""
+"""CallAgent: an agent called as a tool. The call starts a run, follows it, and returns its answer."""
 
 import asyncio
 import hashlib
@@ -24,17 +24,20 @@ from domain.tools.result import ToolResult
 logger = logging.getLogger(__name__)
 
 HOLD_S = 25.0
-"""How long a call stays open while its run waits for somebody: no longer than the least patient clients do."""
+"""How long a call stays open while its run is suspended: within the timeout of the least patient clients."""
 REREAD_S = 5.0
-"""How often the run is looked at even if nobody rang."""
+"""Rereads after this time in case a wake-up was lost."""
 _PAGE = 500
 
 
 class CallAgent:
-    """Rules: the run is the caller's, on a thread of its own, under its agent's policies, limits and budgets; a call that is
-    made again with its key has the run that it had; a call that is given up, or lasts too long, cancels the run that it
-    started, unless that waits for somebody; a run that waits is told of after a while, and its answer can be had by another
-    call of the same session; agents call each other no deeper than `MAX_DEPTH`."""
+    """Rules:
+    - The run belongs to the caller, on its own thread, under its agent's policies, limits and budgets.
+    - A call repeated with its key gets the same run.
+    - An abandoned or timed-out call cancels the run that it started, unless the run is suspended.
+    - A call of a suspended run returns after a while; another call of the session fetches the answer.
+    - Agents call each other at most `MAX_DEPTH` deep.
+    """
 
     def __init__(
         self,
@@ -55,10 +58,10 @@ class CallAgent:
         self._undoing: set[asyncio.Task[None]] = set()
 
     async def call(self, call: AgentCall) -> AgentReply:
-        """The answer. Raises UNAVAILABLE `storage_unavailable`."""
+        """Raises UNAVAILABLE `storage_unavailable`."""
         beginning = asyncio.create_task(self.begun(call))
         try:
-            # A run that is being stored is found again only by who waits for its id.
+            # If storing the run is interrupted here, nothing else knows the run's id.
             run = await asyncio.shield(beginning)
             return await self._answer(call, run) if call.caller.waits else reply_of(run)
         except ServiceError as error:
@@ -70,11 +73,11 @@ class CallAgent:
             raise
 
     async def begun(self, call: AgentCall) -> Run:
-        """The run of the call: the one that it names, or was given before, else one that is started now. Raises INVALID,
-        NOT_FOUND, FORBIDDEN and CONFLICT."""
+        """The run of the call: the named one, the one of an earlier attempt, or a new one. Raises
+        INVALID, NOT_FOUND, FORBIDDEN and CONFLICT."""
         asked, named = call.arguments.get("input"), call.arguments.get("run_id")
         if (asked is None) == (named is None):
-            exactly_one = Violation(path="input", message="exactly one of `input` and `run_id` is to be given")
+            exactly_one = Violation(path="input", message="exactly one of `input` and `run_id` must be given")
             raise invalid("tool_arguments_invalid", "Give either `input` or `run_id`.", exactly_one)
         if named is not None:
             return await self._of_session(call, RunId(str(named)))
@@ -86,7 +89,7 @@ class CallAgent:
         if earlier is not None and self._clock.now() - earlier.created_at >= KEY_LIFETIME:
             if earlier.agent_id != call.agent.agent_id:
                 raise idempotency_key_reused()
-            return earlier  # its key is forgotten by now
+            return earlier  # its key has expired
         called_by = CalledBy(
             gateway_session_id=caller.gateway_session_id, tool_call_id=call.tool_call_id, depth=caller.depth + 1
         )
@@ -128,30 +131,30 @@ class CallAgent:
         return AgentReply(result=ToolResult.failed("tool_timeout", text), run=reply_of(stopped).run)
 
     async def _at_rest(self, call: AgentCall, run: Run) -> Run:
-        """The run once it has ended, or has waited for somebody for a while."""
+        """The run once it has ended, or has been suspended for a while."""
         tell, seq, waits_since = call.on_progress, 0, None
         topic = status_topic(run.id) if tell is None else events_topic(run.id)
         told = _Told()
-        async with self._wakeups.subscribe(topic) as bell:
+        async with self._wakeups.subscribe(topic) as woken:
             while True:
                 run = await self._stored(run)
                 if tell is not None:
                     seq = await self._tell(run, tell, told, after_seq=seq)
                 if run.status.is_terminal:
                     return run
-                patience_s = REREAD_S
+                wait_s = REREAD_S
                 if run.status is RunStatus.REQUIRES_ACTION:
                     waits_since = self._clock.monotonic() if waits_since is None else waits_since
                     left_s = waits_since + self._hold_s - self._clock.monotonic()
                     if left_s <= 0:
                         return run
-                    patience_s = min(REREAD_S, left_s)
+                    wait_s = min(REREAD_S, left_s)
                 else:
                     waits_since = None
-                await bell.wait(patience_s)
+                await woken.wait(wait_s)
 
     async def _tell(self, run: Run, tell: ProgressCallback, told: "_Told", *, after_seq: int) -> int:
-        """Tell of the events since, and the last one's number."""
+        """Report the events since `after_seq`. Returns the last event's number."""
         while True:
             events = await self._runs.events(run.organization_id, run.id, after_seq=after_seq, limit=_PAGE)
             for event in events:
@@ -173,7 +176,8 @@ class CallAgent:
         return await self._cancel_run.execute(CancelRunCommand(principal=call.caller.principal, run_id=run.id))
 
     async def _undo(self, call: AgentCall, beginning: "asyncio.Task[Run]") -> None:
-        """Cancel what the call has started, or is about to; that is finished even if whoever waits is cancelled again."""
+        """Cancel the run that the call started or is starting. Another cancellation of the caller
+        does not stop this."""
         if not _started_it(call):
             beginning.cancel()
             return
@@ -183,7 +187,7 @@ class CallAgent:
                 await self._cancelled(call, await beginning)
             except ServiceError as error:
                 logger.warning(
-                    "the run of a call that was given up could not be cancelled",
+                    "cannot cancel the run of an abandoned call",
                     extra={"tool_call_id": call.tool_call_id, "code": error.code},
                 )
 
@@ -194,16 +198,16 @@ class CallAgent:
 
 
 def agent_run_id(session_id: GatewaySessionId, key: str) -> RunId:
-    """The run of a call: the same for the same call of a session, however often and wherever it is made."""
+    """The run's id: the same for every repetition of a session's call."""
     return RunId(derived_id("run", "agent", session_id, key))
 
 
 class _Told:
-    """How many steps the caller was told of: progress only grows (MCP basic/utilities/progress)."""
+    """The number of reported steps: progress only grows (MCP basic/utilities/progress)."""
 
     steps = 0
 
 
 def _started_it(call: AgentCall) -> bool:
-    """Whether the run is the call's, and not one that it only asks about."""
+    """Whether the call started the run, not only asks for it."""
     return call.arguments.get("run_id") is None

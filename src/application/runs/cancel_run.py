@@ -1,4 +1,4 @@
-"""Cancels a run: at once if no worker has it, else by a request to its worker."""
+"""Cancels a run: at once if no worker executes it, otherwise by a request to its worker."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class CancelRun:
         self._stop_run = stop_run
 
     async def execute(self, command: CancelRunCommand) -> Run:
-        """The run as it is then. Raises NOT_FOUND, FORBIDDEN."""
+        """Raises NOT_FOUND, FORBIDDEN."""
         command.principal.require(Role.RUNNER)
         run = await self._runs.get(command.principal.organization_id, command.run_id)
         if run is None:

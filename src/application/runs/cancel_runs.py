@@ -1,4 +1,4 @@
-"""CancelRuns: the stop button. Every unfinished run of an agent, of a server's users, or of the organization."""
+"""CancelRuns: cancels all unfinished runs of an agent, of a server's agents, or of the organization."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ from domain.ids import McpServerId, OrganizationId, RunId
 from domain.runs.run import RunStatus
 
 BATCH = 32
-"""Runs that are cancelled side by side."""
+"""Runs that are cancelled in parallel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class CancelRunsCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelledRuns:
-    """`cancelled` have ended; `stopping` were in progress and end as soon as their workers have stopped."""
+    """`cancelled` runs have ended; `stopping` runs end once their workers have stopped."""
 
     cancelled: int
     stopping: int
@@ -51,11 +51,12 @@ class _Target:
 
 
 class CancelRuns:
-    """Rules: an operator stops any run of the organization. A run uses a server if its agent lists it now, or if a call of
-    it is under way. Runs that are started meanwhile go on: to keep them from starting, disable the agent or the server
-    first. Batches are bounded; the newest runs go first, so that what waits does not take the place of what is stopped.
-
-    Each run is audited as when it is cancelled alone, the whole as `runs.cancelled` with the counts.
+    """Rules:
+    - Requires `operator`.
+    - A run uses a server if its agent lists the server now, or if a call of it is under way.
+    - Runs started meanwhile continue. To prevent them, disable the agent or the server first.
+    - Batches are bounded, newest runs first, so that waiting runs do not replace stopped ones.
+    - Each run is audited as a single cancellation, the whole as `runs.cancelled` with the counts.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class CancelRuns:
         self._ids = ids
 
     async def execute(self, command: CancelRunsCommand) -> CancelledRuns:
-        """How many. Raises FORBIDDEN, NOT_FOUND `agent_not_found`, `mcp_server_not_found`."""
+        """Raises FORBIDDEN, NOT_FOUND `agent_not_found`, `mcp_server_not_found`."""
         principal = command.principal
         principal.require(Role.OPERATOR)
         target = await self._target(command)
@@ -138,7 +139,7 @@ class CancelRuns:
         return [task.result() for task in stopped]
 
     async def _cancelled(self, principal: Principal, run_id: RunId) -> RunStatus | None:
-        """How the run stands after it; None if it has been deleted meanwhile."""
+        """The status after the cancellation. None if the run has been deleted."""
         try:
             return (await self._cancel_run.execute(CancelRunCommand(principal=principal, run_id=run_id))).status
         except ServiceError as error:

@@ -26,13 +26,13 @@ class DecideRunApproval:
         self._clock = clock
 
     async def execute(self, principal: Principal, approval: Approval, decision: CallDecision) -> None:
-        """Decide a pending approval. Raises what `ResumeRun` raises."""
+        """Raises what `ResumeRun` raises."""
         await self._resume_run.execute(
             ResumeRunCommand(principal=principal, run_id=_run_of(approval), approvals=(decision,))
         )
 
     async def expire(self, approval: Approval) -> bool:
-        """Deny the call because its time is over. False if the approval had ended before."""
+        """Deny the call because the approval expired. False if the approval had ended before."""
         now = self._clock.now()
         outcome = ApprovalOutcome(approval_id=approval.id, state=ApprovalState.EXPIRED, at=now, by="system")
         try:

@@ -1,4 +1,4 @@
-"""Answers to questions of MCP servers as clients give them, checked against what was asked."""
+"""Validates clients' answers to questions of MCP servers."""
 
 import json
 from typing import cast
@@ -13,9 +13,9 @@ _FIELDS = frozenset({"action", "content", "request_id"})
 
 
 def read_answer(given: JsonValue, question: Elicitation, *, path: str, schemas: SchemaValidator) -> ElicitationAnswer:
-    """`{action: accept | decline | cancel, content?, request_id?}` as an answer to `question`. `content` belongs to an
-    accepted form and fits its schema; a `request_id` must be the question's. Raises INVALID `elicitation_answer_invalid`
-    with paths under `path`."""
+    """Parse `{action: accept | decline | cancel, content?, request_id?}` as an answer to
+    `question`. `content` is only for accepted forms and must fit their schema; a `request_id`
+    must be the question's. Raises INVALID `elicitation_answer_invalid` with paths under `path`."""
     if not isinstance(given, dict):
         raise _wrong((path, "must be an object with an action: accept, decline or cancel"))
     action, content = given.get("action"), given.get("content")
@@ -23,7 +23,7 @@ def read_answer(given: JsonValue, question: Elicitation, *, path: str, schemas: 
     if action not in list(ElicitationAction):
         wrong.append((f"{path}.action", "must be accept, decline or cancel"))
     if given.get("request_id", question.request_id) != question.request_id:
-        wrong.append((f"{path}.request_id", f"is not the question that waits: {question.request_id}"))
+        wrong.append((f"{path}.request_id", f"is not the pending question: {question.request_id}"))
     if wrong:
         raise _wrong(*wrong)
     answer = ElicitationAction(cast(str, action))

@@ -1,4 +1,4 @@
-"""What an idempotency key of a client names."""
+"""Idempotency keys and the runs that they name."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from domain.ids import RunId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsedKey:
-    """An idempotency key as it was used to create `run_id`."""
+    """A key that was used to create `run_id`."""
 
     body_digest: str
     run_id: RunId
@@ -18,8 +18,8 @@ class UsedKey:
 
 
 def named_run(key: IdempotencyKey, used: UsedKey | None, *, at: datetime) -> RunId | None:
-    """The run that the key names at `at`, within its lifetime; None if the key is free. Raises INVALID
-    `idempotency_key_reused` if it was used with another body."""
+    """The run that the key names at `at`, within its lifetime; None if the key is free. Raises
+    INVALID `idempotency_key_reused` if it was used with another body."""
     if used is None or at - used.used_at >= KEY_LIFETIME:
         return None
     if used.body_digest != key.body_digest:
@@ -28,7 +28,6 @@ def named_run(key: IdempotencyKey, used: UsedKey | None, *, at: datetime) -> Run
 
 
 def idempotency_key_reused() -> ServiceError:
-    """The key named another request within its lifetime."""
     return invalid(
         "idempotency_key_reused",
         "The idempotency key was used for another request.",

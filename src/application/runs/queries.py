@@ -1,4 +1,4 @@
-"""Reading runs: one, many, their events."""
+"""Queries of runs."""
 
 from application.runs.ports import RunFilter, RunReader
 from application.system.pages import Page, PageRequest
@@ -11,7 +11,7 @@ from domain.runs.run import Run
 
 
 class GetRun:
-    """One run. Needs the role viewer."""
+    """One run. Requires the role viewer."""
 
     def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs
@@ -26,19 +26,18 @@ class GetRun:
 
 
 class ListRuns:
-    """Runs of the organization, newest first. Needs the role viewer."""
+    """Runs of the organization, newest first. Requires the role viewer."""
 
     def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs
 
     async def execute(self, principal: Principal, wanted: RunFilter, request: PageRequest) -> Page[Run]:
-        """A page of matching runs."""
         principal.require(Role.VIEWER)
         return await self._runs.page(principal.organization_id, wanted, request)
 
 
 class GetRunEvents:
-    """Stored events of a run. Needs the role viewer."""
+    """Stored events of a run. Requires the role viewer."""
 
     def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs

@@ -1,4 +1,5 @@
-"""Resumes a waiting run with results for displayed tools, answers to servers' questions, and decisions about calls."""
+"""Resumes a suspended run with results of displayed tools, answers to servers' questions, and
+decisions about calls."""
 
 from dataclasses import dataclass
 
@@ -29,7 +30,7 @@ from domain.tools.result import ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientToolResult:
-    """What the client says a displayed tool came to, or its answer to what the call's server asks (`read_answer`)."""
+    """The client's result of a displayed tool, or its answer to a server's question (`read_answer`)."""
 
     tool_call_id: ToolCallId
     result: JsonValue
@@ -38,7 +39,7 @@ class ClientToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeRunCommand:
-    """Results and decisions for some or all pending calls; the run goes on once none is pending."""
+    """Results and decisions for some or all pending calls."""
 
     principal: Principal
     run_id: RunId
@@ -48,12 +49,13 @@ class ResumeRunCommand:
 
 class ResumeRun:
     """Rules:
-    - Requires `runner` for the caller's own runs, `operator` for others, and `operator` to approve or deny calls.
+    - Requires `runner` for the caller's own runs, `operator` for others, and `operator` to
+      approve or deny calls.
     - A result is accepted once, and only for a pending client tool call.
     - A call whose server asks for input takes an answer that fits the question.
-    - `CheckDecisions` has the rules of decisions. A stale approval is refused, and the run is resumed to decide about its
-      calls again.
-    - All that is given is stored, or none of it (`Resumption`).
+    - `CheckDecisions` has the rules of decisions. A stale approval is rejected, and the run is
+      resumed to check its calls again.
+    - All of the results, answers and decisions are stored, or none (`Resumption`).
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class ResumeRun:
         self._clock = clock
 
     async def execute(self, command: ResumeRunCommand) -> Run:
-        """The run after it. Raises NOT_FOUND, FORBIDDEN, CONFLICT (`run_not_waiting`, `approval_…`), INVALID."""
+        """Raises NOT_FOUND, FORBIDDEN, CONFLICT (`run_not_waiting`, `approval_…`), INVALID."""
         command.principal.require(Role.RUNNER)
         if command.approvals:
             require_decider(command.principal)
@@ -133,8 +135,8 @@ class ResumeRun:
         raise approval_stale(checked.stale)
 
     async def _guard(self, run: Run) -> CanaryGuard:
-        """Results are people's words: a canary token in them is taken out, and nothing is made of it. Answers are sent on to
-        servers, so that one with a token is refused."""
+        """A canary token in a result is replaced by its mark, without further effect. An answer
+        with a token is rejected, because answers are sent to servers."""
         agent = await self._agents.get(run.organization_id, run.agent_id)
         return CanaryGuard({}) if agent is None else CanaryGuard.of(agent, run.id)
 
@@ -170,15 +172,17 @@ class ResumeRun:
 
 
 def require_own_or_operator(principal: Principal, run: Run) -> None:
-    """A runner acts on the runs it made, an operator on all. Raises FORBIDDEN."""
+    """A runner acts on its own runs, an operator on all. Raises FORBIDDEN."""
     if run.requested_by != principal.key_id and not principal.role.includes(Role.OPERATOR):
         raise ServiceError(
-            "run_not_yours", ErrorKind.FORBIDDEN, "Another key made this run; acting on it needs the role operator."
+            "run_not_yours",
+            ErrorKind.FORBIDDEN,
+            "Another key created this run; acting on it requires the role operator.",
         )
 
 
 def _refuse_strangers(run: Run, given: tuple[ClientToolResult, ...]) -> None:
-    """What is not pending is refused by its place in the request; the store looks again at what is pending then."""
+    """Reject results for calls that are not pending, with their place in the request. The store checks again."""
     pending = {use.id for use in run.pending}
     wrong = [
         Violation(path=f"tool_results.{index}.tool_call_id", message="is not pending")

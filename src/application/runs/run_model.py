@@ -1,4 +1,4 @@
-"""Which model a run is asked for, and whether its limits can be kept with it."""
+"""Selects the model of a run, and checks that its limits can be enforced."""
 
 from application.agents.ports import ModelDirectory
 from application.models.cost_limit import cost_limit_violations
@@ -18,9 +18,9 @@ async def model_of_run(
     models: ModelDirectory,
     prices: PriceTable,
 ) -> str:
-    """The model wanted, else the agent's. Raises FORBIDDEN `model_not_allowed` unless it is the agent's, one of its fallbacks
-    or one of the organization's, INVALID `model_unavailable` if it cannot be reached, `limits_invalid` for a limit in money
-    over models without a price."""
+    """The requested model, otherwise the agent's. Raises FORBIDDEN `model_not_allowed` unless the
+    agent or the organization lists it, INVALID `model_unavailable` if it cannot be reached,
+    `limits_invalid` for a cost limit without a price of the model."""
     of_organization = () if organization is None else organization.models
     model = wanted or agent.config.model
     if model not in agent.config.models and model not in of_organization:

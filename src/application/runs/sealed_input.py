@@ -1,4 +1,4 @@
-"""What a call waits for, encrypted: servers' notes and people's answers stand in the ledger only in this form."""
+"""Encrypts what a call waits for: the ledger has servers' notes and people's answers only in this form."""
 
 import json
 
@@ -7,7 +7,7 @@ from domain.mcp.elicitation import InputRound
 
 
 def sealed(waited_for: InputRound, box: Box) -> bytes:
-    """The encrypted form. Seal at the moment of handing it to a store: keys may change between."""
+    """The encrypted form. Seal just before storing: keys may change."""
     return box.encrypt(json.dumps(waited_for.as_json(), separators=(",", ":")).encode())
 
 

@@ -1,4 +1,4 @@
-"""Events of runs for many watchers at once: those who were woken together look together."""
+"""Events of runs for many watchers: those woken together share one read."""
 
 import asyncio
 from typing import TypeAlias
@@ -11,8 +11,10 @@ _Wanted: TypeAlias = tuple[OrganizationId, RunId, int, int]
 
 
 class SharedEvents:
-    """Rules: watchers of a run that want the events after the same one, in the same moment, share one look at the store and
-    get the very same events; nobody is given what was read before he asked."""
+    """Rules:
+    - Watchers that want the same events at the same moment share one read of the store and get the same objects.
+    - No watcher gets events that were read before its request.
+    """
 
     def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs
@@ -21,11 +23,12 @@ class SharedEvents:
     async def after(
         self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
     ) -> tuple[RunEvent, ...]:
-        """Stored events with a higher seq, in order, up to `limit`. A watcher that leaves takes nothing from the others."""
+        """Stored events with a higher seq, in order, up to `limit`. A watcher that leaves does not
+        affect the others."""
         wanted = (organization_id, run_id, after_seq, limit)
         look = self._about_to_look.get(wanted)
         if look is None:
-            # A task begins with the loop's next round: whoever was woken in this one comes along.
+            # The task starts with the next round of the loop: watchers woken in this round share it.
             look = asyncio.create_task(self._look(wanted))
             look.add_done_callback(_heard)
             self._about_to_look[wanted] = look
@@ -38,6 +41,6 @@ class SharedEvents:
 
 
 def _heard(look: asyncio.Task[tuple[RunEvent, ...]]) -> None:
-    """A failure that all who waited for it have left is nobody's."""
+    """Retrieve the error: all watchers may have left."""
     if not look.cancelled():
         look.exception()

@@ -1,4 +1,4 @@
-"""Starts a run of an agent on a thread, new or existing; it is executed in the background."""
+"""Starts a run of an agent on a new or existing thread; workers execute it in the background."""
 
 from dataclasses import dataclass
 
@@ -36,10 +36,14 @@ from domain.tools.wired import WiredNodes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartRunCommand:
-    """`agent` is an id or a name; without `thread_id` a thread is made. `limits` and `tool_allowlist` narrow the agent's.
-    `body_digest` tells bodies apart that come with the same idempotency key. With `firing` it is a schedule that asks: the run
-    begins only if the schedule has not moved on. With `wired` it is a workflow that asks: its tools take the place of the agent's. With
-    `run_id` the run has that id, for which its idempotency key stands too."""
+    """The command of StartRun.
+
+    - `agent` is an id or a name; without `thread_id` a thread is created.
+    - `limits` and `tool_allowlist` narrow the agent's. `wired` nodes replace the agent's tools (for workflows).
+    - `body_digest` distinguishes bodies with the same idempotency key.
+    - `firing` starts the run only if its schedule has not advanced.
+    - `run_id` is the run's id; the idempotency key must then identify the same request.
+    """
 
     principal: Principal
     agent: str
@@ -61,11 +65,11 @@ class StartRunCommand:
 class StartRun:
     """Rules:
     - Requires `runner`.
-    - A disabled agent starts nothing.
-    - The model must be the agent's, one of its fallbacks or one of the organization's. A cost limit needs models with a price.
-    - The same idempotency key with the same body gives the same run, also after its agent was changed or deleted.
-    - The strategy decides about unfinished runs of the thread; a run that waits for displayed calls only is completed by the
-      new message (`make_room`).
+    - A disabled agent starts no runs.
+    - The model must be listed by the agent or the organization. A cost limit requires models with a price.
+    - The same idempotency key with the same body gives the same run, even after its agent was
+      changed or deleted.
+    - The strategy decides about unfinished runs of the thread (`make_room`).
     - A canary token of the agent in the input is replaced by its mark.
     """
 
@@ -97,12 +101,13 @@ class StartRun:
         self._ids = ids
 
     def new_id(self) -> RunId:
-        """For a command's `run_id`, where somebody wants to know it before the run is there."""
+        """An id for a command's `run_id`, to know it before the start."""
         return RunId(self._ids.new("run"))
 
     async def execute(self, command: StartRunCommand) -> StartedRun:
-        """The stored run, QUEUED. Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`), FORBIDDEN
-        (`model_not_allowed`), CONFLICT (`agent_disabled`, `thread_busy`, `schedule_moved`)."""
+        """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`), FORBIDDEN
+        (`model_not_allowed`), CONFLICT (`agent_disabled`, `thread_busy`, `schedule_moved`).
+        """
         command.principal.require(Role.RUNNER)
         if is_blank(command.input):
             raise invalid("input_empty", "A run needs an input.", Violation(path="input", message="must not be empty"))
@@ -166,7 +171,7 @@ class StartRun:
         return started
 
     async def _take_leave(self, ended: Run) -> None:
-        """Of a run that nobody executed: the connections kept for it, and its trace; those of others are their workers'."""
+        """Release the connections of a run without a worker, and complete its trace."""
         await self._connections.release(ConnectionScope(organization_id=ended.organization_id, run_id=ended.id))
         await self._trace_ended.execute(ended)
 

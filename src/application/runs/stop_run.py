@@ -1,4 +1,4 @@
-"""Stops a run: at once if no worker has it, else by a request to its worker."""
+"""Stops a run: at once if no worker executes it, otherwise by a request to its worker."""
 
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.runs.ports import RunQueue, RunStore
@@ -10,9 +10,10 @@ from domain.runs.stopping import Cancellation
 
 class StopRun:
     """Rules:
-    - `Cancellation` decides: an ended run stays as it is, a run in progress is asked to stop, any other ends at once.
-    - A run in progress ends `cancelled` as soon as its worker has stopped the model and tool calls in flight.
-    - Of a run without a worker, the trace is completed here, and the connections are released.
+    - `Cancellation` decides: an ended run stays unchanged, a run in progress is requested to
+      stop, any other ends at once.
+    - A run in progress ends `cancelled` once its worker has stopped its model and tool calls.
+    - For a run without a worker, the trace is completed and the connections are released.
     - The thread's next run is submitted.
     """
 
@@ -32,7 +33,7 @@ class StopRun:
         self._clock = clock
 
     async def execute(self, run: Run, *, actor: str) -> Run | None:
-        """The run, which was read before, as it is then; None if it was deleted meanwhile."""
+        """The run after the stop; None if it was deleted."""
         organization_id = run.organization_id
         cancellation = Cancellation(actor=actor, at=self._clock.now())
         changed = await self._runs.change(organization_id, run.id, cancellation.decide)

@@ -1,4 +1,4 @@
-"""Completes the trace of a run that ended while no worker had it: by the thread's next message, a stop, or its claim."""
+"""Completes the trace of a run that ended without a worker: by the thread's next message, a stop, or its claim."""
 
 import logging
 
@@ -14,9 +14,11 @@ logger = logging.getLogger(__name__)
 
 
 class TraceEndedRun:
-    """Rules: told are the run, and of its last turn the calls that no worker has told of: those that people settled, and
-    those that were answered because the run ended. Without tracing nothing is read; what cannot be read is left out, and
-    never stands in the way of whatever ended the run."""
+    """Rules:
+    - The run is traced, with the calls of its last turn that no worker traced: settled by
+      people, or with the end of the run.
+    - Without tracing nothing is read. A failed read leaves the trace incomplete and does not affect the run.
+    """
 
     def __init__(self, *, runs: RunReader, agents: AgentStore, tracer: Tracer) -> None:
         self._runs = runs
@@ -24,7 +26,6 @@ class TraceEndedRun:
         self._tracer = tracer
 
     async def execute(self, run: Run) -> None:
-        """Tell of `run`, which has ended."""
         if not self._tracer.enabled:
             return
         agent: Agent | None = None

@@ -1,4 +1,4 @@
-"""Port to the runs that have not ended, for those who stop many of them."""
+"""Port to unfinished runs, for cancelling many."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,17 +8,16 @@ from domain.ids import AgentId, McpServerId, OrganizationId, RunId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnfinishedFilter:
-    """Runs of one of `agent_ids`, or with an unsettled call of `server_id`. With neither given: all."""
+    """Runs of one of `agent_ids`, or with an unsettled call of `server_id`. Without both: all."""
 
     agent_ids: frozenset[AgentId] | None = None
     server_id: McpServerId | None = None
 
 
 class UnfinishedRuns(Protocol):
-    """Reads runs that are queued, in progress or waiting."""
+    """Reads runs that are queued, in progress or suspended."""
 
     async def batch(
         self, organization_id: OrganizationId, wanted: UnfinishedFilter, *, before: RunId | None, limit: int
     ) -> tuple[RunId, ...]:
-        """Up to `limit` of the organization's, by falling id, from below `before`."""
-        ...
+        """Up to `limit` runs of the organization by descending id, below `before`."""

@@ -1,4 +1,4 @@
-"""Watches a run: waiting for it and following its events are views of the stored run, woken by push."""
+"""Watches a run: waits for it and follows its events, as views of the stored run woken by signals."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -21,9 +21,9 @@ from domain.runs.run import Run, RunStatus
 T = TypeVar("T")
 
 REREAD_S = 5.0
-"""The net under the wake-ups: how often a watcher looks even if nobody rang."""
+"""Rereads after this time in case a wake-up was lost."""
 AWAY_PATIENCE_S = 60.0
-"""How long a watcher goes on while the database is away; then the client is told, and asks again."""
+"""How long a watcher continues without the database before its client gets an error."""
 _AWAY_PAUSE_S = 0.5
 _PAGE = 500
 _LAST_EVENTS = frozenset(
@@ -40,8 +40,12 @@ _ENDS = _LAST_EVENTS - {RunEventType.RUN_REQUIRES_ACTION}
 
 
 class WatchRun:
-    """Rules: needs the role viewer, and a key that still counts whenever something is told; a watcher that leaves harms nothing; events come in order, each once, from any point;
-    watching ends when the run has ended or waits for somebody, and goes on over a minute without a database."""
+    """Rules:
+    - Requires the role viewer, and a valid key whenever something is sent.
+    - Events come in order, each once, from any point.
+    - Watching ends when the run has ended or is suspended. It survives a minute without the database.
+    - A watcher that leaves has no effect.
+    """
 
     def __init__(
         self, *, runs: RunReader, keys: KeyValidity, wakeups: Wakeups, clock: Clock, meter: EventMeter
@@ -54,17 +58,17 @@ class WatchRun:
         self._meter = meter
 
     def listening(self, run_id: RunId) -> AbstractAsyncContextManager[Subscription]:
-        """Hear of a run's coming to rest from here on, before it is started, for `wait_for_new`."""
+        """Subscribe to the run's end or suspension before it is started, for `wait_for_new`."""
         return self._wakeups.subscribe(status_topic(run_id))
 
     async def wait_for_new(self, principal: Principal, run_id: RunId, bell: Subscription) -> RunOutcome:
-        """As `wait`, for a run that was started while `bell` was listening: there is nothing to look at before it rings."""
+        """As `wait`, for a run started after the subscription: nothing to read before a signal."""
         await bell.wait(REREAD_S)
         return await self._outcome(principal, run_id, bell, timeout_s=None)
 
     async def wait(self, principal: Principal, run_id: RunId, *, timeout_s: float | None = None) -> RunOutcome:
-        """The run with its messages once it has ended or waits, or as it is after `timeout_s`. Raises NOT_FOUND,
-        UNAUTHENTICATED."""
+        """The run with its messages once it has ended or is suspended, or after `timeout_s`. Raises
+        NOT_FOUND, UNAUTHENTICATED."""
         async with self.listening(run_id) as bell:
             return await self._outcome(principal, run_id, bell, timeout_s=timeout_s)
 
@@ -84,8 +88,8 @@ class WatchRun:
     async def follow(
         self, principal: Principal, run_id: RunId, *, after_seq: int = 0, to_the_end: bool = False
     ) -> AsyncGenerator[tuple[RunEvent, ...], None]:
-        """Events after `after_seq`, stored ones first, then as they come, those together that are there together; with
-        `to_the_end` beyond the points where the run waits for somebody. Raises NOT_FOUND, UNAUTHENTICATED."""
+        """Events after `after_seq`: stored ones first, then new ones as they come, in batches.
+        `to_the_end` continues beyond suspensions. Raises NOT_FOUND, UNAUTHENTICATED."""
         rests, last_events = (_is_over, _ENDS) if to_the_end else (_at_rest, _LAST_EVENTS)
         run = await self._get(principal, run_id)
         seq, live = after_seq, False
@@ -112,7 +116,7 @@ class WatchRun:
                     if rests(run) and run.last_seq <= seq:
                         return
                 elif rests(run) and run.last_seq == seq:
-                    return  # as it was found, with more written after it came to rest (results for some pending calls)
+                    return  # the run may have more events after its suspension (results for some pending calls)
                 await bell.wait(REREAD_S)
                 live = True
 
@@ -121,7 +125,7 @@ class WatchRun:
             self._meter.event_sent(at=event.at)
 
     async def _read(self, bell: Subscription, read: Callable[[], Awaitable[T]]) -> T:
-        """What `read` gives, once the database is there to be asked."""
+        """The result of `read` once the database is available."""
         until = self._clock.monotonic() + AWAY_PATIENCE_S
         while True:
             try:

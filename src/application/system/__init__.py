@@ -1,1 +1,1 @@
-"""The surroundings every slice needs: time and identifiers."""
+"""Parts for every slice: time, identifiers, signals, bounded caches and loops."""

@@ -1,4 +1,4 @@
-"""Changes of a stored value, as a client sends them: new values by the name of the field."""
+"""Changes of a stored value: new values by the name of the field."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -6,7 +6,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 Changes = Mapping[str, object]
-"""Fields to replace; absent ones stay. The interface that reads them has checked their types."""
+"""Fields to replace; missing ones stay. The interface has checked their types."""
 
 
 def with_changes(value: T, changes: Changes) -> T:
@@ -15,7 +15,7 @@ def with_changes(value: T, changes: Changes) -> T:
 
 
 def changed_fields(before: T, after: T) -> list[str]:
-    """Names of the fields that differ, in their order."""
+    """Names of the changed fields, in their order."""
     return [
         field.name
         for field in fields(before)  # type: ignore[arg-type]

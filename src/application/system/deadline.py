@@ -1,4 +1,4 @@
-"""Deadline: what `asyncio.timeout_at` does, for the way of a call, where each of its coroutines and look-ups counts."""
+"""Deadline: a cheaper `asyncio.timeout_at` for the path of a call."""
 
 import asyncio
 from types import TracebackType
@@ -6,8 +6,8 @@ from typing import Self
 
 
 class Deadline:
-    """Cancels the block it is entered around at `when` (event loop time, None: never), which then raises TimeoutError. To be
-    entered once, in a task. A cancellation from elsewhere stays one, as with `asyncio.timeout`."""
+    """Cancels its block at `when` (event loop time, None: never), and raises TimeoutError. Enter it
+    once, in a task. Other cancellations pass, as with `asyncio.timeout`."""
 
     __slots__ = ("_cancelling", "_expired", "_handle", "_holds", "_loop", "_task", "_when")
 
@@ -44,16 +44,15 @@ class Deadline:
             raise TimeoutError from exc
 
     def when(self) -> float | None:
-        """When it is over."""
         return self._when
 
     def expired(self) -> bool:
-        """Whether it was over before the block was."""
+        """Whether the deadline passed before the block ended."""
         return self._expired
 
     def reschedule(self, when: float | None) -> None:
-        """Another time, None for none, as long as it is not over. Once the block is left, whoever still asks moves nothing: the task
-        is at something else by then."""
+        """Another time, None for none, if it has not expired. After the block it has no effect: the
+        task does something else by then."""
         self._when = when
         if self._handle is not None:
             self._handle.cancel()

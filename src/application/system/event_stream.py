@@ -21,7 +21,7 @@ class StreamEvent(NamedTuple):
 
 
 class OversizedEvent(NamedTuple):
-    """A discarded event: its size in bytes, the beginning of its data and its end."""
+    """A discarded event: its size in bytes, and the start and end of its data."""
 
     size: int
     head: bytes

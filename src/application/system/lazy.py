@@ -1,4 +1,4 @@
-"""Values that are made at their first use, such as what a heavy library is imported for. Standard library only, for every layer."""
+"""Values created at their first use, for example from a heavy library. Standard library only, for every layer."""
 
 import asyncio
 import threading
@@ -9,10 +9,8 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """The value of `load`, which is called once, by the first thread that needs it; again only if it raised.
-
-    `load` imports and builds, and does no I/O on the event loop.
-    """
+    """The value of `load`, which the first thread that needs it calls once; again only if it
+    raised. `load` imports and builds, without I/O on the event loop."""
 
     def __init__(self, load: Callable[[], T]) -> None:
         self._load = load
@@ -22,7 +20,7 @@ class Lazy(Generic[T]):
         """The value; None before its first use."""
 
     def get(self) -> T:
-        """The value, loaded in this thread if need be."""
+        """The value, loaded in this thread if needed."""
         value = self.loaded
         if value is None:
             with self._loading:
@@ -30,7 +28,7 @@ class Lazy(Generic[T]):
         return value
 
     async def warm(self) -> T:
-        """The value, loaded beside the event loop if need be."""
+        """The value, loaded in a worker thread if needed."""
         if self.loaded is None:
             async with self._warming:  # so that waiting tasks hold no threads
                 return await asyncio.to_thread(self.get)
@@ -38,11 +36,9 @@ class Lazy(Generic[T]):
 
 
 class Closable(Protocol):
-    """A value with connections or processes to end."""
+    """A value with connections or processes to close."""
 
-    async def close(self) -> None:
-        """End them."""
-        ...
+    async def close(self) -> None: ...
 
 
 C = TypeVar("C", bound=Closable)

@@ -38,22 +38,20 @@ class LruCache(Generic[Key, Value]):
         return key in self._entries
 
     def __iter__(self) -> Iterator[Key]:
-        """The keys at this moment, the least recently used first; entries may be removed meanwhile."""
+        """A copy of the keys, the least recently used first; entries may be removed during the iteration."""
         return iter(list(self._entries))
 
     def items(self) -> list[tuple[Key, Value]]:
-        """The entries at this moment, the least recently used first."""
+        """A copy of the entries, the least recently used first."""
         return list(self._entries.items())
 
     def get(self, key: Key) -> Value | None:
-        """The value."""
         value = self._entries.get(key)
         if value is not None:
             self._entries.move_to_end(key)
         return value
 
     def put(self, key: Key, value: Value) -> None:
-        """Store a value in place of an earlier one."""
         self.pop(key)
         weight = self._weight(value)
         if weight > self._capacity:
@@ -66,13 +64,12 @@ class LruCache(Generic[Key, Value]):
             self._on_drop(dropped)
 
     def pop(self, key: Key) -> Value | None:
-        """Remove an entry; its value."""
+        """Remove an entry and return its value."""
         value = self._entries.pop(key, None)
         if value is not None:
             self._weighs -= self._weight(value)
         return value
 
     def clear(self) -> None:
-        """Remove all entries."""
         self._entries.clear()
         self._weighs = 0

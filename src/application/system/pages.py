@@ -1,4 +1,4 @@
-"""Pages of lists: what is asked for, and what is given back."""
+"""Pages of lists: requests and results."""
 
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -11,8 +11,8 @@ MAX_PAGE_SIZE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """`limit` entries after `cursor`, the opaque `next_cursor` of the page before; stores raise INVALID `cursor_invalid`
-    for one they cannot read."""
+    """`limit` entries after `cursor`, the opaque `next_cursor` of the page before. Stores raise
+    INVALID `cursor_invalid` for an unknown one."""
 
     limit: int = DEFAULT_PAGE_SIZE
     cursor: str | None = None

@@ -10,7 +10,7 @@ from domain.errors import is_storage_away
 logger = logging.getLogger(__name__)
 
 Wait = Callable[[float], Awaitable[object]]
-"""Waits so many seconds, or less where something else may wake it."""
+"""Waits for the seconds, or until a signal."""
 
 
 async def when_due(
@@ -27,9 +27,9 @@ async def when_due(
         except Exception as error:
             wait_s = retry_s
             if is_storage_away(error):
-                logger.warning("periodic task failed: the database is away", extra={"task": task})
+                logger.warning("periodic task failed: the database is unavailable", extra={"task": task})
             else:
-                logger.exception("periodic task failed; it is tried again", extra={"task": task})
+                logger.exception("periodic task failed; it will be retried", extra={"task": task})
         await wait(wait_s)
 
 
@@ -42,7 +42,7 @@ async def every(
     retry_s: float | None = None,
     jitter: float = 0.0,
     wait: Wait = asyncio.sleep,
-    fraction: Callable[[], float] = random.random,  # chance, not secrecy
+    fraction: Callable[[], float] = random.random,  # not for cryptography
 ) -> None:
     """Wait, call `step`, and repeat until cancelled.
 

@@ -1,4 +1,4 @@
-"""Ports to the surroundings: the clock and the source of fresh identifiers."""
+"""Ports to the clock, log context, egress checks and the source of identifiers."""
 
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -9,33 +9,29 @@ class Clock(Protocol):
     """Wall time for records, monotonic time for durations and deadlines."""
 
     def now(self) -> datetime:
-        """The present moment, in UTC."""
-        ...
+        """The present time in UTC."""
 
     def monotonic(self) -> float:
-        """Seconds on a clock that never steps back."""
-        ...
+        """Monotonic seconds."""
 
 
 class LogContext(Protocol):
-    """Ids on every log line, whoever writes it."""
+    """Ids on every log line."""
 
     def __call__(self, **ids: str) -> AbstractContextManager[None]:
-        """Lines logged inside, in this task and those it starts, carry `ids`."""
-        ...
+        """Lines logged inside, in this task and those it starts, have `ids`."""
 
 
 class OutboundPolicy(Protocol):
-    """Which addresses that users name may be requested."""
+    """Checks addresses from users before requests."""
 
     def refusal(self, url: str) -> str | None:
-        """Why a URL may not be requested, in a sentence that is safe to show, as far as its text tells: names are looked
-        at again when they are resolved. None if it may."""
-        ...
+        """Why a URL may not be requested, as a public sentence, judged by its text; names are
+        checked again when they are resolved. None if it may."""
 
 
 class IdSource(Protocol):
-    """Fresh identifiers."""
+    """New identifiers."""
 
     def new(self, prefix: str) -> str:
         """`prefix_` and 26 characters that sort by time and cannot be guessed (80 random bits)."""

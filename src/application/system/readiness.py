@@ -1,4 +1,4 @@
-"""What keeps a process from doing its work, by its parts."""
+"""Readiness of a process, by its parts."""
 
 import asyncio
 import logging
@@ -10,32 +10,33 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """A part that fails (`database`, `migrations`, `queue`, `worker`, `stopping`), and a sentence on it for an operator."""
+    """A part that fails (`database`, `migrations`, `queue`, `worker`, `stopping`), and a sentence for operators."""
 
     part: str
     detail: str
 
 
 class ReadinessCheck(Protocol):
-    """Looks at one part."""
+    """Checks one part."""
 
     async def problems(self) -> tuple[Obstacle, ...]:
-        """What is not ready, in bounded time; empty when all is."""
-        ...
+        """Obstacles, in bounded time; empty when all is ready."""
 
 
 class AttendedQueue(Protocol):
-    """A run queue, as far as its consumer is concerned."""
+    """A run queue, from its consumer's side."""
 
     @property
     def attended(self) -> bool:
-        """Whether somebody in this process hears of what is submitted."""
-        ...
+        """Whether this process receives submitted runs."""
 
 
 class ProcessReadiness:
-    """Rules: a process that was told to stop is not ready, whatever else is; one that executes runs is ready only if it hears
-    of them and each of its loops goes on; one that only answers requests needs the database alone."""
+    """Rules:
+    - A stopping process is not ready.
+    - A process that executes runs is ready only if it receives them and each of its loops runs.
+    - A process that only answers requests needs only the database.
+    """
 
     def __init__(self, *, storage: ReadinessCheck, queue: AttendedQueue) -> None:
         self._storage = storage
@@ -44,26 +45,27 @@ class ProcessReadiness:
         self._stopping = False
 
     def works(self, *loops: "asyncio.Task[None]") -> None:
-        """From now on this process executes runs, by these loops, none of which ends by itself."""
+        """This process executes runs, by these endless loops."""
         self._loops = loops
         for loop in loops:
             loop.add_done_callback(self._ended)
 
     def stop(self) -> None:
-        """The process takes no more work."""
+        """The process accepts no more work."""
         self._stopping = True
 
     async def problems(self) -> tuple[Obstacle, ...]:
-        """What is not ready."""
         if self._stopping:
             return (Obstacle(part="stopping", detail="The process was told to stop."),)
         found = await self._storage.problems()
         dead = [loop.get_name() for loop in self._loops if loop.done()]
         if dead:
-            detail = f"These loops of the worker have ended: {', '.join(dead)}. Restart the process; its log says why."
+            detail = (
+                f"These loops of the worker have ended: {', '.join(dead)}. Restart the process; its log has the reason."
+            )
             found += (Obstacle(part="worker", detail=detail),)
         if self._loops and not self._queue.attended:
-            found += (Obstacle(part="queue", detail="The worker does not hear of runs that are submitted."),)
+            found += (Obstacle(part="queue", detail="The worker does not receive submitted runs."),)
         return found
 
     def _ended(self, loop: "asyncio.Task[None]") -> None:

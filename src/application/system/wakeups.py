@@ -5,21 +5,18 @@ from typing import Protocol
 
 
 class Subscription(Protocol):
-    """A place to wait for a topic; a wake-up between two waits is not lost."""
+    """A subscription to a topic. A wake-up between two waits is not lost."""
 
     async def wait(self, timeout_s: float) -> bool:
-        """True when woken since the wait before (or since subscribing), False when `timeout_s` passed; 0 only looks.
-        Wake-ups coalesce."""
-        ...
+        """True when woken since the last wait (or subscription), False after `timeout_s`; 0 only
+        checks. Wake-ups coalesce."""
 
 
 class Wakeups(Protocol):
-    """Push without payload: who is woken reads the store again."""
+    """Signals without content: a woken task reads the store again."""
 
     def subscribe(self, topic: str) -> AbstractAsyncContextManager[Subscription]:
-        """Listen from entering the context until leaving it."""
-        ...
+        """Subscribe until the context ends."""
 
     def wake(self, *topics: str) -> None:
-        """Wake all listeners of the topics, everywhere. Never blocks, never raises."""
-        ...
+        """Wake all subscribers of the topics, in all processes. Never blocks, never raises."""

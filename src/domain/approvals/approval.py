@@ -1,4 +1,5 @@
-"""Approvals: a person's word on one tool call, bound to the tool, its arguments and the agent's version, and used once."""
+"""Approvals: a person's decision on one tool call, bound to the tool, its arguments and the agent's
+version. Used once."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,8 +11,8 @@ from domain.json_value import JsonObject, canonical_digest
 
 
 class ApprovalState(StrEnum):
-    """Where an approval stands; values are part of the public contract. `stale`: the agent has changed, and the call is
-    decided about anew. `cancelled`: its run ended before anybody decided."""
+    """The state of an approval; the values are public. `stale`: the agent has changed, and the call
+    is checked again. `cancelled`: the run ended before a decision."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -22,15 +23,18 @@ class ApprovalState(StrEnum):
 
 
 def approval_digest(tool: str, arguments: JsonObject, agent_version: int) -> str:
-    """The canonical digest that an approval is bound to."""
+    """The digest that binds an approval."""
     return canonical_digest([tool, arguments, agent_version])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """What a tool call needs approval for, kept with the call. `digest` is what was asked for, and once it is approved what
-    was approved. `reason` says which rule asks; `ttl_s` counts from the moment the run begins to wait. `outcome_unknown`:
-    the call may have been sent before, and approving sends it again."""
+    """The approval that a tool call requires, stored with the call.
+
+    - `digest` binds the requested call, and after an approval the approved call.
+    - `reason` is the rule that requires it. `ttl_s` counts from the suspension of the run.
+    - `outcome_unknown`: the call may have been sent before; an approval sends it again.
+    """
 
     id: ApprovalId
     agent_version: int
@@ -41,7 +45,7 @@ class ApprovalRequest:
     outcome_unknown: bool = False
 
     def as_json(self) -> JsonObject:
-        """For storage."""
+        """The stored form."""
         return {
             "id": self.id,
             "agent_version": self.agent_version,
@@ -54,7 +58,6 @@ class ApprovalRequest:
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "ApprovalRequest":
-        """The inverse of `as_json`."""
         return cls(
             id=ApprovalId(cast(str, data["id"])),
             agent_version=cast(int, data["agent_version"]),
@@ -68,7 +71,7 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApproval:
-    """How a pending call shows that it waits for an approval; with `outcome_unknown`, for one to be sent again."""
+    """A pending call's approval in the API. `outcome_unknown`: an approval sends the call again."""
 
     approval_id: ApprovalId
     expires_at: datetime
@@ -78,9 +81,11 @@ class PendingApproval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """One approval, of a run's call or of a gateway session's. `tool` is model-facing, `cause` why it was asked for,
-    `reason` what the decider said. `edited_arguments` are those the decider put in place of `arguments`. `decided_by` is
-    a key's id, or `system`."""
+    """An approval of a run's or a gateway session's call.
+
+    - `tool` is the model-facing name, `cause` the rule that requires the approval, `reason` the decider's text.
+    - `edited_arguments` replace `arguments`. `decided_by` is a key's id, or `system`.
+    """
 
     id: ApprovalId
     organization_id: OrganizationId
@@ -105,17 +110,17 @@ class Approval:
     edited_arguments: JsonObject | None = None
 
     def is_requested_by(self, key_id: ApiKeyId) -> bool:
-        """Whether this key started the run, or opened the gateway session."""
+        """Whether this key started the run or opened the gateway session."""
         return self.requested_by is not None and self.requested_by == key_id
 
     def is_bound_to(self, agent_version: int) -> bool:
-        """Whether it approves the call under this version of the agent. If not, it is stale."""
+        """Whether it is valid for this version of the agent. Otherwise it is stale."""
         return self.digest == approval_digest(self.tool, self.arguments, agent_version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalOutcome:
-    """How a pending approval ended, to be written once."""
+    """The end of a pending approval. It is stored once."""
 
     approval_id: ApprovalId
     state: ApprovalState

@@ -76,7 +76,7 @@ def decision_audit(
     run_id: RunId | None = None,
     gateway_session_id: GatewaySessionId | None = None,
 ) -> tuple[AuditEvent, ...]:
-    """The entry of a decision, or of an expiry. A stale or cancelled approval has none: nobody decided."""
+    """The audit entry of a decision or an expiry. Stale and cancelled approvals have none."""
     action = _ACTIONS.get(outcome.state)
     if action is None:
         return ()

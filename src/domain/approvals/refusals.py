@@ -1,4 +1,4 @@
-"""Why a decision about an approval is not taken."""
+"""Errors of decisions about approvals."""
 
 from domain.approvals.approval import Approval, ApprovalState
 from domain.errors import ErrorKind, ServiceError, conflict
@@ -6,44 +6,39 @@ from domain.ids import ApprovalId
 
 
 def approval_decided(approval_id: ApprovalId) -> ServiceError:
-    """Somebody was faster."""
     detail = f"The approval {approval_id} is not pending any more; an approval is used once."
     return conflict("approval_decided", detail, approval_id=approval_id)
 
 
 def approval_expired(approval_id: ApprovalId) -> ServiceError:
-    """Too late: its time being up denies the call."""
     detail = f"The approval {approval_id} has expired, which denied the call."
     return conflict("approval_expired", detail, approval_id=approval_id)
 
 
 def approval_stale(approval_id: ApprovalId) -> ServiceError:
-    """The agent has changed since."""
     detail = (
-        f"The approval {approval_id} is stale: the agent has changed since, and the call is decided about anew. "
+        f"The approval {approval_id} is stale: the agent has changed since, and the call is checked again. "
         "If it still needs an approval, the run waits for a new one."
     )
     return conflict("approval_stale", detail, approval_id=approval_id)
 
 
 def approval_cancelled(approval_id: ApprovalId) -> ServiceError:
-    """Its run ended first."""
     detail = f"The approval {approval_id} is not needed any more: its run has ended."
     return conflict("approval_cancelled", detail, approval_id=approval_id)
 
 
 def self_approval_forbidden(approval_id: ApprovalId) -> ServiceError:
-    """The rule wants somebody else's word."""
     return ServiceError(
         "self_approval_forbidden",
         ErrorKind.FORBIDDEN,
-        "The policy of this tool wants the approval of somebody else than the key that started the run.",
+        "The policy of this tool requires the approval of another key than the one that started the run.",
         extra={"approval_id": approval_id},
     )
 
 
 def refuse_unless_pending(approval: Approval) -> None:
-    """Raise what fits the approval's state, unless it is pending."""
+    """Raise the error for the approval's state, unless it is pending."""
     match approval.state:
         case ApprovalState.PENDING:
             return

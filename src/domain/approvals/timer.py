@@ -1,4 +1,4 @@
-"""Timers: what has to happen at a moment, kept in storage so that it happens whatever became of the process."""
+"""Timers: stored events that any process executes when they are due."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,14 +8,14 @@ from domain.ids import OrganizationId, TimerId
 
 
 class TimerKind(StrEnum):
-    """What a timer is about. Of `approval_expiry` the subject is an approval."""
+    """The subject of `approval_expiry` is an approval."""
 
     APPROVAL_EXPIRY = "approval_expiry"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timer:
-    """Due at a moment; removed in the transaction that does what it is about, or makes it needless."""
+    """A stored event at `due_at`. The transaction that handles it, or makes it unnecessary, removes it."""
 
     id: TimerId
     organization_id: OrganizationId

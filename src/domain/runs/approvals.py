@@ -1,4 +1,4 @@
-"""How the approvals of a run begin and end, as parts of its steps."""
+"""The begin and end of a run's approvals, as parts of its steps."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -26,7 +26,7 @@ def approval_request(
     allow_self_approval: bool,
     outcome_unknown: bool = False,
 ) -> ApprovalRequest:
-    """What `call` needs. The id is derived, so that a repeated step asks for the same approval."""
+    """The approval that `call` requires. The id is derived, so a repeated step requests the same approval."""
     return ApprovalRequest(
         id=ApprovalId(derived_id("apr", call.id, agent_version, call.approval.id if call.approval else "")),
         agent_version=agent_version,
@@ -39,7 +39,7 @@ def approval_request(
 
 
 def new_approvals(run: Run, calls: Iterable[ToolCall], *, at: datetime) -> tuple[Approval, ...]:
-    """The approvals that a run begins to wait for."""
+    """The approvals that a run starts to wait for."""
     return tuple(
         Approval(
             id=asked.id,
@@ -64,7 +64,7 @@ def new_approvals(run: Run, calls: Iterable[ToolCall], *, at: datetime) -> tuple
 
 
 def closed_approvals(open_calls: Iterable[ToolCall], *, at: datetime, by: str) -> tuple[ApprovalOutcome, ...]:
-    """The ends of approvals that nobody has to give any more."""
+    """Outcomes that cancel the approvals of open calls."""
     return tuple(
         ApprovalOutcome(approval_id=call.approval.id, state=ApprovalState.CANCELLED, at=at, by=by)
         for call in open_calls
@@ -73,10 +73,11 @@ def closed_approvals(open_calls: Iterable[ToolCall], *, at: datetime, by: str) -
 
 
 def denied_result(state: ApprovalState, reason: str | None, *, outcome_unknown: bool = False) -> ToolResult:
-    """The result of a call that was denied, or not approved in time. With `outcome_unknown` it may have been sent before."""
+    """The result of a call that was denied or not approved in time. With `outcome_unknown` it may
+    have been sent before."""
     said = f" The reason given: {reason}" if reason else ""
     if outcome_unknown:
-        why = "was denied" if state is ApprovalState.DENIED else "needs an approval that nobody gave in time"
+        why = "was denied" if state is ApprovalState.DENIED else "needs an approval that was not given in time"
         return ToolResult.unknown(
             "The outcome of this call is unknown: the service was interrupted after it may have been sent, and sending it "
             f"again {why}. Check whether it took effect before you repeat it.{said}"
@@ -84,7 +85,7 @@ def denied_result(state: ApprovalState, reason: str | None, *, outcome_unknown: 
     if state is ApprovalState.EXPIRED:
         return ToolResult.blocked(
             "approval_expired",
-            "This call needs an approval, and nobody gave it in time. It was not executed; go on without it.",
+            "This call needs an approval, which was not given in time. It was not executed; continue without it.",
         )
     return ToolResult.blocked(
         "approval_denied", f"This call needs an approval, and it was denied. It was not executed.{said}"
@@ -92,10 +93,10 @@ def denied_result(state: ApprovalState, reason: str | None, *, outcome_unknown: 
 
 
 def approved_call(call: ToolCall, asked: ApprovalRequest, outcome: ApprovalOutcome) -> ToolCall:
-    """The call as it was approved: to be executed, or, if its client does that, to be settled by the client."""
+    """The approved call: to be executed, or to be settled by its client."""
     params = call.params if outcome.edited_arguments is None else outcome.edited_arguments
     digest = approval_digest(call.name, params, asked.agent_version)
     state = ToolCallState.AWAITING_CLIENT if call.is_displayed else ToolCallState.APPROVED
-    # Answers that were given to the call's server belong to the arguments it was sent with.
+    # Answers to the call's server belong to the arguments that the call was sent with.
     answers = call.input if outcome.edited_arguments is None else None
     return replace(call, state=state, params=params, input=answers, approval=replace(asked, digest=digest))

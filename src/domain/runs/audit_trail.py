@@ -1,4 +1,4 @@
-"""Audit entries of runs and their tool calls. Their ids are derived, so a repeated step cannot write an entry twice."""
+"""Audit entries of runs and their tool calls. Their ids are derived, so a repeated step writes no entry twice."""
 
 from datetime import datetime
 
@@ -23,16 +23,16 @@ OUTCOME_ACTIONS = {
     ToolOutcome.UNKNOWN: AuditAction.TOOL_FAILED,
     ToolOutcome.BLOCKED: AuditAction.TOOL_BLOCKED,
 }
-"""What the trail calls the ends of calls."""
+"""Audit actions by the outcome of a call."""
 
 
 def run_started_audit(run: Run, *, at: datetime) -> AuditEvent:
-    """The run was taken up for the first time."""
+    """The run was claimed for the first time."""
     return _run_audit(run, AuditAction.RUN_STARTED, actor=run.requested_by or "system", at=at, details={})
 
 
 def run_ended_audit(run: Run, *, at: datetime, actor: str = "system") -> AuditEvent:
-    """The run has ended; `details` carry its status and why."""
+    """The run has ended; `details` have its status and the reason."""
     details: JsonObject = {"status": run.status.value}
     if run.incomplete_reason is not None:
         details["reason"] = run.incomplete_reason.value
@@ -42,15 +42,15 @@ def run_ended_audit(run: Run, *, at: datetime, actor: str = "system") -> AuditEv
 
 
 def session_halted_audit(run: Run, details: JsonObject, *, at: datetime) -> AuditEvent:
-    """A run was ended by policy or a canary, as `details` say."""
+    """Policy or a canary token ended the run."""
     return _run_audit(run, AuditAction.SESSION_HALTED, actor="system", at=at, details=details)
 
 
 def tool_call_audit(
     run: Run, call: ToolCall, settlement: Settlement, *, actor: str | None = None, decision: Decision | None = None
 ) -> AuditEvent:
-    """The call was settled: by `actor`, else in the run, which acts for whoever made it. `decision` is policy's word on
-    it, where it was asked."""
+    """The call was settled by `actor`, otherwise by the run on behalf of its creator. `decision` is
+    the policy decision, if policy was evaluated."""
     result = settlement.result
     details: JsonObject = {} if result.error_code is None else {"error": result.error_code}
     if decision is not None:

@@ -1,4 +1,4 @@
-"""What a run's metadata say of who called its agent as a tool."""
+"""The caller of a run's agent, stored in the run's metadata."""
 
 from dataclasses import dataclass
 
@@ -6,20 +6,19 @@ from domain.ids import GatewaySessionId, ToolCallId
 from domain.json_value import JsonObject
 
 MAX_DEPTH = 3
-"""How many agents may have called each other to get to a run: more is taken for a circle."""
+"""Longest chain of agents that call each other; a longer chain is treated as a cycle."""
 _KEY = "called_by"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalledBy:
-    """A call of a gateway session; `depth` counts the agents that have called each other up to this run, 1 for the first."""
+    """A call from a gateway session. `depth` counts the agents in the chain up to this run, starting at 1."""
 
     gateway_session_id: GatewaySessionId
     tool_call_id: ToolCallId
     depth: int
 
     def metadata(self) -> JsonObject:
-        """For the run."""
         called: JsonObject = {
             "gateway_session_id": self.gateway_session_id,
             "tool_call_id": self.tool_call_id,
@@ -29,8 +28,7 @@ class CalledBy:
 
     @classmethod
     def of(cls, metadata: JsonObject) -> "CalledBy | None":
-        """The inverse; None for what says nothing of the kind. People write metadata too, so that all of it is looked at: who
-        says to be called from less than nothing is taken for a run of their own."""
+        """The inverse of `metadata`. None for other content: users write metadata too, so every field is validated."""
         called = metadata.get(_KEY)
         if not isinstance(called, dict):
             return None

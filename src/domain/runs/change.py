@@ -1,6 +1,6 @@
-"""A change to a run that no worker writes into: the facts it is decided from, and the decision.
+"""A change to a run without a worker's lease: the facts for the decision, and the decision.
 
-A store locks the run, loads the facts, calls the decision and stores what it returns, in one transaction.
+A store locks the run, loads the facts, calls the decision and stores its result, in one transaction.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,9 @@ from domain.runs.step import Step
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """A locked run. `open_calls` are the calls that no message answers yet; they are not loaded while a worker has the run.
-    `queued_behind`: another run of the thread waits for this one, which itself waits for people."""
+    """A locked run. `open_calls` are calls without an answering message; they are not loaded while
+    a worker executes the run. `queued_behind`: another run of the thread waits for this
+    suspended run."""
 
     run: Run
     open_calls: tuple[ToolCall, ...] = ()
@@ -23,8 +24,8 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunChange:
-    """What happens to `run`, as the decision saw it: the `step` of a run without a worker, or a request to the worker to stop
-    (`stop_requested_by`). `rolls_back`: the run's messages are superseded once it has ended."""
+    """A change of `run`: a `step`, or a request to its worker to stop (`stop_requested_by`).
+    `rolls_back`: the run's messages are superseded once it has ended."""
 
     run: Run
     step: Step | None = None
@@ -40,4 +41,4 @@ class RunChange:
 
 
 Decide = Callable[[RunFacts], RunChange | None]
-"""A pure decision; None leaves the run as it is. Raises ServiceError to refuse, and then nothing is stored."""
+"""A pure decision; None leaves the run unchanged. A ServiceError refuses the change, and nothing is stored."""

@@ -1,4 +1,5 @@
-"""Claiming a run: `run.started`, the user's message the first time, and the beginning of the turn; or the run's end."""
+"""Claiming a run: `run.started`, the user's message the first time, and the start of the turn; or
+the end of the run."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,19 +18,20 @@ from domain.threads.message import Message, Role
 from domain.tools.result import ToolResult, outcome_unknown
 
 REPLY_EVENTS = (RunEventType.MESSAGE_DELTA, RunEventType.MESSAGE_COMPLETED, RunEventType.MESSAGE_DISCARDED)
-"""The newest event of these kinds tells whether a message was left unfinished: it is a delta."""
+"""If the newest event of these kinds is a delta, a message is unfinished."""
 
 TOO_MANY_ATTEMPTS = RunError(
     code="too_many_attempts",
-    detail=f"The run was given up: {MAX_LAPSES} workers in a row were lost while they executed it, and none got any further.",
+    detail=f"The run failed: {MAX_LAPSES} workers in a row were lost while executing it, without progress.",
 )
-_GIVEN_UP = "The run was given up before this call was made."
+_GIVEN_UP = "The run failed before this call was sent."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFacts:
-    """A locked run that a worker asks for. `is_next`: it is the first unfinished run of its thread, queued, and the thread is
-    not in quarantine. `agent_version` is the agent's newest. `abandoned` as for `claiming_step`."""
+    """A locked run that a worker wants to claim. `is_next`: it is queued, it is the first
+    unfinished run of its thread, and the thread is not quarantined. `agent_version` is the
+    agent's newest. `abandoned` as for `claiming_step`."""
 
     run: Run
     is_next: bool
@@ -39,7 +41,7 @@ class ClaimFacts:
 
 
 def decide_claim(facts: ClaimFacts, *, at: datetime) -> Step | None:
-    """The step that claims the run or, if it must not be executed any more, ends it. None if it cannot be claimed now."""
+    """The step that claims the run, or ends it if it must not be executed. None if it cannot be claimed now."""
     if not facts.is_next:
         return None
     ending = ending_at_claim(facts.run, facts.open_calls, at=at, abandoned=facts.abandoned)
@@ -50,16 +52,16 @@ def decide_claim(facts: ClaimFacts, *, at: datetime) -> Step | None:
 
 
 def abandoned_message(newest: RunEventType, data: JsonObject) -> MessageId | None:
-    """The message that a lost worker was streaming, from the run's newest event about a message (`REPLY_EVENTS`)."""
+    """The message that a lost worker was streaming, from the run's newest event of `REPLY_EVENTS`."""
     return MessageId(cast(str, data["message_id"])) if newest is RunEventType.MESSAGE_DELTA else None
 
 
 def ending_at_claim(
     queued: Run, open_calls: tuple[ToolCall, ...], *, at: datetime, abandoned: MessageId | None = None
 ) -> Step | None:
-    """How a run ends that nobody is to take up any more, or None if it may go on: it was asked to stop, or workers are
-    lost with it again and again (E4). Of a call that may have been sent the outcome is unknown. `abandoned` as for
-    `claiming_step`."""
+    """The end of a run that must not be claimed: its cancellation was requested, or too many
+    workers were lost with it (E4). Calls that were perhaps sent have an unknown outcome.
+    `abandoned` as for `claiming_step`."""
     if queued.cancel_requested_by is not None:
         step = cancelled_step(queued, open_calls, at=at, actor=queued.cancel_requested_by)
     elif queued.is_lost_too_often:
@@ -79,10 +81,10 @@ def ending_at_claim(
 def claiming_step(
     claimed: Run, open_calls: tuple[ToolCall, ...], *, at: datetime, abandoned: MessageId | None = None
 ) -> Step:
-    """The step that is stored together with the lease. `claimed` already has its new epoch.
+    """The step stored together with the lease. `claimed` has its new epoch.
 
-    `abandoned` is the message whose deltas are the last word of a former worker: it will never be completed, and is taken
-    back. With open calls (a resumed run) the turn begins only after their results, so `turn.started` is left to the loop.
+    - `abandoned` is a message that a lost worker left unfinished; it is discarded.
+    - With open calls (a resumed run), the turn starts after their results, so the loop adds `turn.started`.
     """
     events: list[NewEvent] = [run_started(claimed, at=at), *_taken_back(abandoned, at)]
     messages: tuple[Message, ...] = ()

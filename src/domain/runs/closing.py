@@ -1,4 +1,4 @@
-"""Ending a run that still has open calls: every call gets its result, so that the transcript stays consistent."""
+"""Ends runs that have open calls: every call gets a result, so that the transcript stays consistent."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -18,13 +18,13 @@ CANCELLED = "The run was cancelled before this call was finished."
 
 
 def displayed_step(run: Run, open_calls: tuple[ToolCall, ...], *, at: datetime) -> Step:
-    """A waiting run whose displayed calls are settled by the thread's next user message: it completes."""
+    """Complete a suspended run whose displayed calls are settled by the thread's next user message."""
     ended = run.ended(RunStatus.COMPLETED, at=at, output=run.output)
     return closing_step(ended, open_calls, result=ToolResult.succeeded(DISPLAYED), at=at)
 
 
 def cancelled_step(run: Run, open_calls: tuple[ToolCall, ...], *, at: datetime, actor: str) -> Step:
-    """A run that is stopped: open calls are answered with a failure that says so."""
+    """Cancel a run. Its open calls get a failure as result."""
     ended = run.ended(RunStatus.CANCELLED, at=at)
     return closing_step(ended, open_calls, result=ToolResult.failed("run_cancelled", CANCELLED), at=at, actor=actor)
 
@@ -32,10 +32,10 @@ def cancelled_step(run: Run, open_calls: tuple[ToolCall, ...], *, at: datetime, 
 def step_instead_of_waiting(
     run: Run, open_calls: tuple[ToolCall, ...], *, queued_behind: bool, cancel_requested_by: str | None, at: datetime
 ) -> Step | None:
-    """How a run ends that has just begun to wait although nobody is going to see to it, or None if it may wait.
+    """The end of a run that would wait without need, or None if it may wait.
 
-    It was asked to stop; or it waits for displayed calls only, and the message that settles them (D5) is `queued_behind`
-    it already.
+    - Its cancellation was requested.
+    - It waits only for displayed calls, and the message that settles them (D5) is `queued_behind` it.
     """
     if cancel_requested_by is not None:
         return cancelled_step(run, open_calls, at=at, actor=cancel_requested_by)
@@ -45,13 +45,12 @@ def step_instead_of_waiting(
 
 
 def waits_for_display_only(open_calls: Iterable[ToolCall]) -> bool:
-    """Whether the thread's next user message settles everything that a waiting run waits for (D5)."""
+    """Whether the thread's next user message settles all pending calls (D5)."""
     return all(_awaits_display(call) for call in open_calls if call.state is not ToolCallState.SETTLED)
 
 
 def lacks_display_only(open_calls: Iterable[ToolCall]) -> bool:
-    """Whether nobody but the thread's next user message has to say anything more to a waiting run, though calls that were
-    approved or answered meanwhile may have to be made first."""
+    """Whether only displayed calls and executable calls are unsettled."""
     return all(
         _awaits_display(call) or call.state.is_executable
         for call in open_calls
@@ -72,10 +71,10 @@ def closing_step(
     actor: str = "system",
     known: tuple[Settlement, ...] = (),
 ) -> Step:
-    """The last step of `ended`: unsettled calls get `result`, but for those whose outcome is `known`, and one tool message
-    answers all open calls of the turn.
+    """The last step of `ended`: unsettled calls get `result` or their `known` outcome, and one tool
+    message answers all open calls.
 
-    `open_calls` are the calls of the last turn that no message answers yet, settled ones among them.
+    `open_calls` are the calls of the last turn without an answering message, including settled ones.
     """
     outcomes = {settlement.tool_call_id: settlement for settlement in known}
     settled = tuple(
@@ -104,9 +103,7 @@ def tool_message(
     run: Run, calls: tuple[ToolCall, ...], settled: dict[ToolCallId, Settlement], *, at: datetime
 ) -> Message | None:
     """One message with the results of a turn's calls, in the model's order; None without calls.
-
-    A call's result is taken from `settled`, else from the ledger entry itself.
-    """
+    Results come from `settled`, otherwise from the ledger entry."""
     if not calls:
         return None
     results: list[ToolResultContent] = []

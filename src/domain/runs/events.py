@@ -1,4 +1,4 @@
-"""Events of a run: the public record of what happened, numbered without gaps by the journal that stores them."""
+"""Events of a run: its public record, numbered without gaps by the journal."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from domain.json_value import JsonObject
 
 
 class RunEventType(StrEnum):
-    """Kinds of event; values are part of the public contract."""
+    """Kinds of events; the values are public."""
 
     RUN_QUEUED = "run.queued"
     RUN_STARTED = "run.started"
@@ -34,7 +34,7 @@ class RunEventType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEvent:
-    """An event about to be stored; the journal gives it its number. `data` holds the type's own fields as JSON."""
+    """An event to be stored; the journal assigns its number. `data` has the type's own fields as JSON."""
 
     type: RunEventType
     at: datetime
@@ -43,7 +43,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEvent:
-    """A stored event. `seq` starts at 1 and has no gap within a run."""
+    """A stored event. `seq` starts at 1 and has no gaps within a run."""
 
     run_id: RunId
     seq: int

@@ -1,4 +1,4 @@
-"""Why a model's reply ended, in one vocabulary for all providers."""
+"""Finish reasons of model replies, with the same values for all providers."""
 
 from enum import StrEnum
 
@@ -6,8 +6,9 @@ from domain.runs.limits import IncompleteReason
 
 
 class FinishReason(StrEnum):
-    """`length`: cut at the output limit. `paused`: the provider wants the same request again, with the reply so far.
-    `canary`: we ended the reply. `other`: a word of the provider that we do not know."""
+    """`length`: cut at the output limit. `paused`: the provider expects the same request again,
+    with the reply so far. `canary`: Dragoman ended the reply. `other`: unknown reason of the
+    provider."""
 
     STOP = "stop"
     TOOL_CALLS = "tool_calls"
@@ -21,13 +22,13 @@ class FinishReason(StrEnum):
 
     @property
     def incomplete_reason(self) -> IncompleteReason | None:
-        """Why the reply is not a whole answer, or None if it is one."""
+        """Why the reply is incomplete. None for a complete reply."""
         return _INCOMPLETE.get(self)
 
     @property
     def forbids_calls(self) -> bool:
-        """Whether no tool call of the reply is to be executed: the reply was withdrawn, or no model could read the
-        results."""
+        """Whether the tool calls of the reply must not be executed: the reply was withdrawn, or the
+        context has no room for results."""
         return self in _FORBIDS_CALLS
 
 

@@ -1,4 +1,4 @@
-"""Ending a run for a call that policy blocks with `on_block: halt`: what the model asked for stays, each call answered."""
+"""Ends a run for a call that policy blocks with `on_block: halt`; every call gets a result."""
 
 from datetime import datetime
 
@@ -13,7 +13,7 @@ POLICY = "policy"
 
 
 def halted_end(run: Run, calls: tuple[ToolCall, ...], blocked: ToolCall, *, said: str | None, at: datetime) -> Step:
-    """The end of the run whose last turn asked for `calls`, all of them settled, `blocked` among them."""
+    """The end of a run whose last turn has these settled `calls`, including `blocked`."""
     answer = tool_message(run, calls, {}, at=at)
     messages = () if answer is None else (answer,)
     ended = run.ended(RunStatus.HALTED, at=at, output=said)

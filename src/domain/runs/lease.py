@@ -7,7 +7,7 @@ from domain.ids import OrganizationId, RunId, ThreadId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The right to write into a run: valid while the stored epoch is this one."""
+    """The right to write into a run. Valid while the stored run has this epoch."""
 
     run_id: RunId
     organization_id: OrganizationId

@@ -1,4 +1,4 @@
-"""The tool ledger: every call of a run is recorded before it is executed and settled after."""
+"""The tool ledger: every call of a run is recorded before it is executed and settled afterwards."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,9 +13,15 @@ from domain.tools.result import ToolOutcome, ToolResult
 
 
 class ToolCallState(StrEnum):
-    """`recorded`: intended, perhaps sent. `awaiting_client`: the client settles it. `awaiting_input`: its server asks for
-    input. `input_given`: answered, but not sent again yet. `awaiting_approval`: somebody has to approve it. `approved`: not
-    sent yet. `undecided`: its agent has changed, and it is decided about anew. `settled`: its outcome is known."""
+    """The state of a ledger entry.
+
+    - `recorded`: intended, perhaps sent.
+    - `awaiting_client`: the client settles it. `awaiting_input`: its server asks for input.
+    - `input_given`: answered, but not sent again yet.
+    - `awaiting_approval`: not decided yet. `approved`: not sent yet.
+    - `undecided`: its agent has changed, so it is checked again.
+    - `settled`: the outcome is known.
+    """
 
     RECORDED = "recorded"
     AWAITING_CLIENT = "awaiting_client"
@@ -28,7 +34,7 @@ class ToolCallState(StrEnum):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether somebody outside has to say something before the run can go on."""
+        """Whether the run must wait for a client or an approver."""
         return self in (
             ToolCallState.AWAITING_CLIENT,
             ToolCallState.AWAITING_INPUT,
@@ -37,7 +43,7 @@ class ToolCallState(StrEnum):
 
     @property
     def is_executable(self) -> bool:
-        """Whether a worker has to see to the call before its turn can end."""
+        """Whether a worker must process the call before its turn can end."""
         return self in (
             ToolCallState.RECORDED,
             ToolCallState.INPUT_GIVEN,
@@ -48,12 +54,13 @@ class ToolCallState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A ledger entry. `name` is the tool that is meant, with its arguments `params`; `type` is None for a tool the run does
-    not have. `called_as` is what the model called instead, in order to have the tool called: its result answers that.
+    """A ledger entry.
 
-    `repeatable` was decided when the call was recorded: whether it may be sent again should its outcome be lost.
-    `elicitation` is the question it waits for, `input` its sealed `InputRound`, kept from the first question until the
-    call is settled. `approval` is there when it needs one, or needed one.
+    - `name` is the tool, `params` are its arguments. `type` is None for a tool that the run does not have.
+    - `called_as` is the tool that the model called to reach it; the result answers that call.
+    - `repeatable`: whether the call may be sent again if its outcome is lost, decided when it was recorded.
+    - `elicitation` is the open question, `input` the sealed `InputRound` until the call is settled.
+    - `approval` is set if the call requires or required one.
     """
 
     id: ToolCallId
@@ -76,7 +83,6 @@ class ToolCall:
     called_as: str | None = None
 
     def settled(self, settlement: "Settlement") -> "ToolCall":
-        """The entry after its settlement."""
         return replace(
             self,
             state=ToolCallState.SETTLED,
@@ -89,19 +95,19 @@ class ToolCall:
 
     @property
     def is_displayed(self) -> bool:
-        """Whether the client settles the call, once it may be made."""
+        """Whether the client settles the call once it is allowed."""
         return self.type is not None and capability_of(self.type) is ToolCapability.DISPLAYABLE
 
     @property
     def was_perhaps_sent(self) -> bool:
-        """Whether the call may have taken effect, as far as the ledger knows: its outcome is lost unless a worker has it."""
+        """Whether the ledger says that the call may have taken effect without a stored outcome."""
         if self.state is ToolCallState.SETTLED:
             return False
         return self.state is ToolCallState.RECORDED or (self.approval is not None and self.approval.outcome_unknown)
 
     @property
     def was_settled_by_people(self) -> bool:
-        """Whether its client settled it, or whoever was to approve it, while no worker had the run."""
+        """Whether its client or an approver settled it while no worker executed the run."""
         if self.result is None or self.settled_at == self.recorded_at:
             return False
         if self.approval is None:
@@ -112,8 +118,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputAnswer:
-    """An answer to a call that waits for input: `input` is the sealed round with it, `next` the question after the one
-    named by `request_id`, if any."""
+    """An answer to a waiting call: `input` is the sealed round with it, `next` the question after
+    `request_id`, if any."""
 
     tool_call_id: ToolCallId
     request_id: str
@@ -123,7 +129,7 @@ class InputAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """The outcome of a recorded call, to be written once."""
+    """The outcome of a recorded call. It is stored once."""
 
     tool_call_id: ToolCallId
     result: ToolResult

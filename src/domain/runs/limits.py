@@ -1,4 +1,4 @@
-"""Limits of a run: how far it may go, and how limits of several layers narrow each other."""
+"""Limits of a run, and how the limits of several layers combine."""
 
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -19,7 +19,7 @@ def _tighter(mine: _Number | None, theirs: _Number | None) -> _Number | None:
 
 
 class IncompleteReason(StrEnum):
-    """Why a run ended `incomplete`: the limit it reached, or what made its model's last reply less than a whole answer."""
+    """Why a run ended `incomplete`: the limit that it reached, or the reason why the last reply is incomplete."""
 
     MAX_TURNS = "max_turns"
     MAX_TOOL_CALLS = "max_tool_calls"
@@ -34,7 +34,7 @@ class IncompleteReason(StrEnum):
 
     @property
     def explanation(self) -> str:
-        """The reason in a person's words, to be put after a colon."""
+        """The reason for people, as text after a colon."""
         return _EXPLANATIONS[self]
 
 
@@ -54,7 +54,7 @@ _EXPLANATIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
-    """Limits as one layer (organization, agent, run) states them; None leaves the other layers' word."""
+    """Limits of one layer (organization, agent, run). None leaves the limit to the other layers."""
 
     max_turns: int | None = None
     max_tool_calls: int | None = None
@@ -75,7 +75,7 @@ class LimitSettings:
             raise invalid("limits_invalid", "Limits must be positive.", *wrong)
 
     def narrowed_by(self, other: "LimitSettings") -> "LimitSettings":
-        """The tighter of both, limit by limit."""
+        """The tighter value of each limit."""
         if _stated(other) == _NOTHING:
             return self
         if _stated(self) == _NOTHING:
@@ -95,12 +95,12 @@ class LimitSettings:
 _NAMES = tuple(field.name for field in fields(LimitSettings))
 _NOTHING = (None,) * len(_NAMES)
 _stated = attrgetter(*_NAMES)
-"""What settings say, in the order of their names."""
+"""The values in the order of their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits in force for a run. Times are seconds; `timeout_s` counts active time only."""
+    """The effective limits of a run. Times are seconds; `timeout_s` counts active time only."""
 
     max_turns: int = 10
     max_tool_calls: int | None = None
@@ -113,7 +113,7 @@ class Limits:
 
     @classmethod
     def of(cls, settings: LimitSettings) -> "Limits":
-        """Settings with the built-in defaults where they are silent."""
+        """The settings, with defaults for missing values."""
         if _stated(settings) == _NOTHING:
             return _DEFAULT
         default = _DEFAULT
@@ -130,14 +130,14 @@ class Limits:
 
     @property
     def closing_time_s(self) -> float:
-        """Active time kept back for the closing turn, so that a run that times out can still answer."""
+        """Active time reserved for the closing turn, so that a run that times out can still answer."""
         return min(30.0, self.timeout_s * 0.1)
 
     def reached_by(self, usage: Usage, *, active_s: float, reserve: "Reserve") -> IncompleteReason | None:
         """The limit that forbids another ordinary turn, if any. (`max_tool_calls` forbids calls, not turns.)
 
-        `reserve` is what the closing turn will take; tokens and cost stop short of the limit by that amount, and by
-        what the next ordinary turn is expected to take, so that the closing turn can still be paid for.
+        `reserve` is the expected use of the closing turn. Tokens and cost must leave room for it
+        and for the next ordinary turn.
         """
         if usage.turns >= self.max_turns:
             return IncompleteReason.MAX_TURNS
@@ -150,11 +150,11 @@ class Limits:
         return None
 
     def tool_calls_left(self, usage: Usage) -> int | None:
-        """How many more calls may be executed; None if that is not limited."""
+        """How many more calls may be executed; None without a limit."""
         return None if self.max_tool_calls is None else max(0, self.max_tool_calls - usage.tool_calls)
 
     def allow_closing_turn(self, usage: Usage, *, active_s: float, reserve: "Reserve") -> bool:
-        """Whether the closing turn fits into what is left."""
+        """Whether the closing turn fits into the remaining limits."""
         if self.max_tokens is not None and usage.tokens + reserve.tokens > self.max_tokens:
             return False
         if self.max_cost_usd is not None and usage.cost_usd + reserve.cost_usd > self.max_cost_usd:
@@ -167,7 +167,7 @@ _DEFAULT = Limits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserve:
-    """What one model call over the present context is expected to take, at most."""
+    """Largest expected use of one model call over the present context."""
 
     tokens: int = 0
     cost_usd: Decimal = Decimal(0)

@@ -1,4 +1,4 @@
-"""What a model provider said when it failed a request."""
+"""A model provider's error."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,12 @@ from domain.json_value import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderError:
-    """For operators and admins only: `message` is foreign text, which may quote the conversation. `status` is the HTTP
-    status, if the answer had one; `code` is the provider's code or type."""
+    """For operators and admins only: `message` is foreign text that may quote the conversation.
+    `status` is the HTTP status, if any; `code` is the provider's code or type."""
 
     status: int | None
     code: str | None
     message: str
 
     def to_json(self) -> JsonObject:
-        """`{status, code, message}`."""
         return {"status": self.status, "code": self.code, "message": self.message}

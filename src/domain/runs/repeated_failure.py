@@ -1,4 +1,4 @@
-"""Notices an agent that runs into the same wall: one tool, the same error, turn after turn."""
+"""Detects a tool that fails with the same error turn after turn."""
 
 import re
 from collections.abc import Sequence
@@ -12,10 +12,8 @@ _REFERENCE = re.compile(r"\(reference [^()]*\)")
 
 
 def repeatedly_failing_tool(transcript: Sequence[Message], run_id: RunId) -> str | None:
-    """The tool that failed with the same error in each of the run's last three turns, if there is one.
-
-    References to log lines differ from call to call and do not count.
-    """
+    """The tool that failed with the same error in each of the run's last three turns, if any.
+    References to log lines are ignored."""
     meant: dict[ToolCallId, str] | None = None
     common: set[tuple[str, str]] | None = None
     turns = 0

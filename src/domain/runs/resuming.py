@@ -1,4 +1,4 @@
-"""Resuming a waiting run: settled calls, answered questions, decided approvals, and the way back to the queue."""
+"""Resuming a suspended run: settled calls, answered questions and decided approvals."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -26,12 +26,12 @@ _REFUSALS = (ApprovalState.DENIED, ApprovalState.EXPIRED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumption:
-    """What `actor` gives a waiting run: results of tools, answers to servers' questions, outcomes of approvals.
+    """Results of tools, answers to servers' questions, and outcomes of approvals from `actor`.
 
     Rules:
-    - Every result, answer and outcome must fit what is pending now, whatever was decided meanwhile; else all are refused.
-    - The run is resumed once nothing is pending any more, or once a call must be decided about again.
-    - It is resumed, too, if a message that settles all that is still pending is queued behind it (D5).
+    - Every result, answer and outcome must fit what is pending now. Otherwise all are rejected.
+    - The run is queued once nothing is pending, or once a call must be checked again.
+    - It is also queued if a message that settles all pending calls waits behind it (D5).
     """
 
     settlements: tuple[Settlement, ...] = ()
@@ -85,7 +85,7 @@ class Resumption:
     def _pending(
         self, run: Run, left: Mapping[ToolCallId, ToolCall], decided: Mapping[ToolCallId, ApprovalOutcome]
     ) -> tuple[ToolUse, ...]:
-        """What the run still waits for, with the next questions of servers."""
+        """The calls that the run still waits for, with the next questions of servers."""
         questions = {answer.tool_call_id: answer.next for answer in self.answers}
         return tuple(
             replace(
@@ -99,7 +99,7 @@ class Resumption:
 
 
 def going_on_step(run: Run, *, at: datetime) -> Step:
-    """The step of a waiting run that is resumed because the thread's next message settles what it still waits for (D5)."""
+    """Resume a suspended run because the thread's next message settles its pending calls (D5)."""
     return Step(run=run.resumed(), events=(run_resumed(at=at),))
 
 
@@ -139,7 +139,7 @@ def _asked(call: ToolCall) -> ApprovalRequest:
 def _decided(
     run: Run, calls: Mapping[ToolCallId, ToolCall], outcomes: tuple[ApprovalOutcome, ...], at: datetime
 ) -> dict[ToolCallId, ApprovalOutcome]:
-    """The outcomes by call, if each of the approvals is pending still: whoever else may have been faster."""
+    """The outcomes by call. Raises unless every approval is pending."""
     uses = {use.approval.approval_id: use for use in run.pending if use.approval is not None}
     decided: dict[ToolCallId, ApprovalOutcome] = {}
     for outcome in outcomes:
@@ -159,7 +159,7 @@ def _refuse_unless_pending(
     settlements: tuple[Settlement, ...],
     answers: tuple[InputAnswer, ...],
 ) -> None:
-    """Against what is pending now, whoever else may have been faster."""
+    """Raise unless all these calls are pending."""
     pending = {use.id for use in run.pending if calls[use.id].state is not ToolCallState.AWAITING_APPROVAL}
     asked = {id_: calls[id_].elicitation for id_ in pending if calls[id_].state is ToolCallState.AWAITING_INPUT}
     wrong = []
@@ -170,6 +170,6 @@ def _refuse_unless_pending(
     for answer in answers:
         question = asked.pop(answer.tool_call_id, None)
         if question is None or question.request_id != answer.request_id:
-            wrong.append(Violation(path="tool_results", message=f"{answer.tool_call_id} does not ask this (any more)"))
+            wrong.append(Violation(path="tool_results", message=f"{answer.tool_call_id} does not ask this question"))
     if wrong:
         raise invalid("tool_call_not_pending", f"Run {run.id} does not wait for all of these calls.", *wrong)

@@ -1,4 +1,4 @@
-"""A run: one execution of an agent on a thread, as a state machine whose illegal transitions raise."""
+"""A run: one execution of an agent on a thread. Illegal transitions raise."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,7 +16,7 @@ from domain.tools.wired import WiredNodes
 
 
 class RunStatus(StrEnum):
-    """Where a run stands; values are part of the public contract."""
+    """The status of a run; the values are public."""
 
     QUEUED = "queued"
     IN_PROGRESS = "in_progress"
@@ -29,12 +29,11 @@ class RunStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more can happen to the run."""
         return self in TERMINAL_STATUSES
 
     @property
     def is_active(self) -> bool:
-        """Whether the run occupies its thread: at most one run of a thread is active."""
+        """Whether the run blocks its thread: at most one run of a thread is active."""
         return self in ACTIVE_STATUSES
 
 
@@ -44,7 +43,7 @@ TERMINAL_STATUSES = frozenset(
 ACTIVE_STATUSES = frozenset({RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION})
 
 MAX_LAPSES = 10
-"""How many workers in a row may be lost with a run before nobody takes it up any more."""
+"""After so many lost workers in a row, a run fails."""
 
 _TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.QUEUED: frozenset({RunStatus.IN_PROGRESS, RunStatus.CANCELLED, RunStatus.FAILED}),
@@ -58,7 +57,7 @@ _TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
 
 
 class MultitaskStrategy(StrEnum):
-    """What a new run does about an unfinished run on its thread."""
+    """How a new run treats unfinished runs of its thread."""
 
     ENQUEUE = "enqueue"
     REJECT = "reject"
@@ -67,20 +66,20 @@ class MultitaskStrategy(StrEnum):
 
     @property
     def stops_others(self) -> bool:
-        """Whether the new run takes the place of the thread's unfinished runs."""
+        """Whether the new run replaces the thread's unfinished runs."""
         return self in (MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK)
 
     @property
     def looks_at(self) -> int | None:
-        """How many unfinished runs, the first of the queue, decide about a start; None is all. Only the first may wait for
-        people, and the second tells whether there is another."""
+        """How many unfinished runs, from the first of the queue, decide about a start; None: all.
+        Only the first may be suspended; the second shows whether another waits."""
         return None if self.stops_others else 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunError:
-    """Why a run failed: a stable code and a sentence safe to show. `provider_error` is what the model provider said, where
-    the provider is the reason."""
+    """Why a run failed: a stable code and a public sentence. `provider_error` is set if the model
+    provider is the reason."""
 
     code: str
     detail: str
@@ -91,11 +90,11 @@ class RunError:
 class Run:
     """The state of a run, without its messages and events.
 
-    `limits` and `tool_allowlist` are the run's own narrowing of its agent's. With `wired` it sees the tools of these nodes of
-    a workflow run in the place of its agent's own. `attempt` counts how often a worker
-    took the
-    run up, `lapses` how many workers were lost with it since one last stored a step, `epoch` fences writes of former
-    workers, `last_seq` is the number of the newest event. `active_s` is the active time of former attempts, in seconds.
+    - `limits` and `tool_allowlist` narrow those of the agent.
+    - With `wired` the run has the tools of these workflow nodes instead of its agent's.
+    - `attempt` counts claims. `lapses` counts leases that expired since a worker last stored a step.
+    - `epoch` fences writes of former workers. `last_seq` is the number of the newest event.
+    - `active_s` is the active time of former attempts, in seconds.
     """
 
     id: RunId
@@ -129,7 +128,7 @@ class Run:
     finished_at: datetime | None = None
 
     def claimed(self, *, at: datetime) -> "Run":
-        """Taken up by a worker: a new epoch begins."""
+        """A worker claims the run: a new epoch starts."""
         return replace(
             self,
             status=self._next(RunStatus.IN_PROGRESS),
@@ -139,26 +138,25 @@ class Run:
         )
 
     def handed_back(self) -> "Run":
-        """Given up by its worker (drain, lost lease) for another one to continue; the epoch fences the former."""
-        if self.status is not RunStatus.IN_PROGRESS:  # a waiting run becomes queued by being resumed only
+        """The worker hands the run back (drain, lost lease); the new epoch fences its writes."""
+        if self.status is not RunStatus.IN_PROGRESS:  # a suspended run is queued only by `resumed`
             raise self._illegal(RunStatus.QUEUED)
         return replace(self, status=self._next(RunStatus.QUEUED), epoch=self.epoch + 1)
 
     def lapsed(self) -> "Run":
-        """Taken from a worker that was lost with it."""
+        """The lease of the run's worker expired."""
         return replace(self.handed_back(), lapses=self.lapses + 1)
 
     @property
     def is_lost_too_often(self) -> bool:
-        """Whether it is the run itself, it seems, that its workers do not survive."""
         return self.lapses >= MAX_LAPSES
 
     def suspended(self, pending: tuple[ToolUse, ...], *, output: str | None = None) -> "Run":
-        """Waiting for somebody to settle `pending`; `output` is the text of the reply that asked for them."""
+        """The run waits for `pending`; `output` is the text of the reply with these calls."""
         return replace(self, status=self._next(RunStatus.REQUIRES_ACTION), pending=pending, output=output)
 
     def resumed(self) -> "Run":
-        """All pending calls are settled; a worker may go on."""
+        """All pending calls are settled; the run is queued."""
         if self.status is not RunStatus.REQUIRES_ACTION:
             raise conflict("run_not_waiting", f"Run {self.id} is {self.status}, not requires_action.", run_id=self.id)
         return replace(self, status=self._next(RunStatus.QUEUED), pending=())
@@ -172,7 +170,6 @@ class Run:
         error: RunError | None = None,
         incomplete_reason: IncompleteReason | None = None,
     ) -> "Run":
-        """Finished for good."""
         if not status.is_terminal:
             raise ValueError(f"{status} does not end a run")
         if (status is RunStatus.FAILED) != (error is not None):
@@ -197,7 +194,7 @@ class Run:
         last_seq: int | None = None,
         overview: str | None = None,
     ) -> "Run":
-        """Progress of a claimed run: None leaves a value as it is. A run that makes progress has no lapses."""
+        """Progress of a claimed run. None leaves a value unchanged. Progress resets `lapses`."""
         return replace(
             self,
             usage=usage,
@@ -208,7 +205,7 @@ class Run:
         )
 
     def _next(self, status: RunStatus) -> RunStatus:
-        """The status, if it may follow."""
+        """The status, if the transition is legal."""
         if status not in _TRANSITIONS.get(self.status, frozenset()):
             raise self._illegal(status)
         return status

@@ -1,4 +1,4 @@
-"""Builders of run events: one function per kind that more than one place writes, with the public field names."""
+"""Builders of run events with the public field names: one function per event that several places write."""
 
 from datetime import datetime
 from typing import cast
@@ -30,35 +30,32 @@ _OUTCOMES = {
 
 
 def run_queued(run: Run, *, at: datetime) -> NewEvent:
-    """The run waits for a worker."""
     return NewEvent(type=RunEventType.RUN_QUEUED, at=at, data={"thread_id": run.thread_id, "agent_id": run.agent_id})
 
 
 def run_started(run: Run, *, at: datetime) -> NewEvent:
-    """A worker has taken the run up; `attempt` counts from 1."""
+    """`attempt` starts at 1."""
     return NewEvent(
         type=RunEventType.RUN_STARTED, at=at, data={"attempt": run.attempt, "agent_version": run.agent_version}
     )
 
 
 def turn_started(turn: int, *, at: datetime) -> NewEvent:
-    """A turn begins; counts from 1."""
+    """Turns start at 1."""
     return NewEvent(type=RunEventType.TURN_STARTED, at=at, data={"turn": turn})
 
 
 def run_resumed(*, at: datetime) -> NewEvent:
-    """Everything pending is settled; the run is queued again."""
     return NewEvent(type=RunEventType.RUN_RESUMED, at=at, data={})
 
 
 def run_requires_action(pending: tuple[ToolUse, ...], *, at: datetime) -> NewEvent:
-    """The run waits for somebody to settle `pending`."""
     calls: list[JsonValue] = [tool_use_to_json(use) for use in pending]
     return NewEvent(type=RunEventType.RUN_REQUIRES_ACTION, at=at, data={"pending": calls})
 
 
 def run_ended(run: Run, *, at: datetime) -> NewEvent:
-    """The run has ended; carries `error` or `reason` where there is one."""
+    """With `error` or `reason` where there is one."""
     data: JsonObject = {}
     if run.error is not None:
         data["error"] = {"code": run.error.code, "detail": run.error.detail}
@@ -68,7 +65,7 @@ def run_ended(run: Run, *, at: datetime) -> NewEvent:
 
 
 def run_halted(*, reason: str, tool_call_id: str | None, at: datetime, canary_id: str | None = None) -> NewEvent:
-    """The run was ended by policy, because of that call, or by a canary."""
+    """Policy ended the run because of that call, or a canary token did."""
     data: JsonObject = {"reason": reason}
     if canary_id is not None:
         data["canary_id"] = canary_id
@@ -78,7 +75,7 @@ def run_halted(*, reason: str, tool_call_id: str | None, at: datetime, canary_id
 
 
 def message_completed(message: Message, spent: ModelSpending | None = None) -> NewEvent:
-    """A message is in the thread; with what it cost where a model wrote it (`usage`)."""
+    """A message is in the thread. `usage` is the cost of a model's message."""
     data: JsonObject = {"message": message_to_json(message)}
     if spent is not None:
         data["usage"] = _usage(spent)
@@ -88,7 +85,7 @@ def message_completed(message: Message, spent: ModelSpending | None = None) -> N
 def message_discarded(
     message_id: MessageId, *, reason: str, at: datetime, spent: ModelSpending | None = None
 ) -> NewEvent:
-    """What was published of a message is taken back: it will not be completed. `usage` is an estimate of what it cost."""
+    """The published part of a message is discarded. `usage` is its estimated cost."""
     data: JsonObject = {"message_id": message_id, "reason": reason}
     if spent is not None:
         data["usage"] = _usage(spent)
@@ -96,7 +93,7 @@ def message_discarded(
 
 
 def tool_started(call: ToolCall, *, at: datetime | None = None) -> NewEvent:
-    """A call is recorded and about to be executed: now, or when it was recorded."""
+    """A recorded call is about to be executed. `at` defaults to the time of recording."""
     return NewEvent(
         type=RunEventType.TOOL_STARTED,
         at=at or call.recorded_at,
@@ -107,8 +104,8 @@ def tool_started(call: ToolCall, *, at: datetime | None = None) -> NewEvent:
 def tool_settled(
     call: ToolCall, settlement: Settlement, *, server: str | None, decision: Decision | None = None
 ) -> NewEvent:
-    """A call is over: executed, failed (with `error`: code and text for the model) or blocked (with `reason`); with policy's
-    `decision` on it, where it was asked."""
+    """A call has ended: executed, failed (`error`: code and text for the model) or blocked
+    (`reason`). `decision` is the policy decision, if policy was evaluated."""
     result = settlement.result
     data: JsonObject = {
         "tool_call_id": call.id,
@@ -127,7 +124,8 @@ def tool_settled(
 
 
 def _usage(spent: ModelSpending) -> JsonObject:
-    """`{model, input_tokens, output_tokens, cached_tokens, cost_usd}` of one model call; `cost_usd` is null without a price."""
+    """`{model, input_tokens, output_tokens, cached_tokens, cost_usd}` of one model call; `cost_usd`
+    is null without a price."""
     usage = spent.usage
     return {
         "model": spent.model,

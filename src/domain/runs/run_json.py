@@ -1,4 +1,4 @@
-"""The one JSON shape of a run: over HTTP and in webhooks. Nothing in it is secret."""
+"""The JSON shape of a run in HTTP and webhooks. It contains no secrets."""
 
 from domain.json_value import JsonObject
 from domain.runs.run import Run
@@ -6,7 +6,7 @@ from domain.threads.message_json import content_to_json, timestamp, tool_use_to_
 
 
 def run_to_json(run: Run) -> JsonObject:
-    """A run with its input, its usage, and the calls it waits for; absent values are null."""
+    """A run with its input, usage and pending calls; missing values are null."""
     usage = run.usage
     return {
         "id": run.id,

@@ -1,4 +1,4 @@
-"""What a new run does to the unfinished runs of its thread."""
+"""Effects of a new run on the unfinished runs of its thread."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,20 +16,20 @@ from domain.threads.thread import thread_quarantined
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadFacts:
-    """A locked thread: the run that quarantined it, if any, and its unfinished runs in the order of the queue, as many as
-    `MultitaskStrategy.looks_at` says."""
+    """A locked thread: the run that quarantined it, if any, and its first unfinished runs, as many
+    as `MultitaskStrategy.looks_at`."""
 
     quarantined_by: RunId | None
     unfinished: tuple[RunFacts, ...]
 
 
 def make_room(new: Run, strategy: MultitaskStrategy, thread: ThreadFacts) -> tuple[RunChange, ...]:
-    """The changes to unfinished runs with which `new` starts.
+    """The changes of unfinished runs with which `new` starts.
 
-    - A run that waits for displayed calls only completes: the new message settles them (D5).
-    - ENQUEUE: a run that has calls to make before it waits for displayed calls only is resumed; it completes after them.
-    - REJECT: any other unfinished run refuses the new one.
-    - INTERRUPT: all others are stopped by the new run's requester. ROLLBACK: their messages are superseded too.
+    - A run that waits only for displayed calls completes: the new message settles them (D5).
+    - ENQUEUE: a run with executable calls besides displayed ones is resumed; it completes after them.
+    - REJECT: any other unfinished run rejects the new one.
+    - INTERRUPT: all others are stopped by the new run's requester. ROLLBACK: their messages are also superseded.
 
     Raises CONFLICT `thread_quarantined`, `thread_busy` (extra `run_id`).
     """
@@ -54,12 +54,11 @@ def make_room(new: Run, strategy: MultitaskStrategy, thread: ThreadFacts) -> tup
 
 
 def thread_busy(run_id: RunId, status: RunStatus) -> ServiceError:
-    """The thread has this unfinished run."""
     return conflict("thread_busy", f"Run {run_id} on this thread is {status}.", run_id=run_id)
 
 
 def _moved_on(facts: RunFacts, strategy: MultitaskStrategy, at: datetime) -> Step | None:
-    """The step of a waiting run that the new message moves on."""
+    """The step of a suspended run that the new message resumes or completes."""
     if facts.run.status is not RunStatus.REQUIRES_ACTION:
         return None
     if waits_for_display_only(facts.open_calls):

@@ -1,4 +1,4 @@
-"""One atomic advance of a claimed run."""
+"""One atomic step of a run."""
 
 from dataclasses import dataclass, replace
 
@@ -14,15 +14,17 @@ from domain.threads.thread import Quarantine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One atomic advance of a claimed run: everything in it is stored, or nothing.
+    """One atomic step of a run: all of it is stored, or nothing.
 
-    `run` is the state after the step, without `last_seq` and `cancel_requested_by`, which stay as stored, and `lapses`,
-    which is 0 after any step of a worker. Events get the
-    next numbers in order. `messages` are appended to the thread. `recorded` are new ledger entries, `changed` known ones
-    whose params, state, elicitation, input and approval are replaced, `settled` outcomes of calls recorded before or in this
-    step, whose input is forgotten. `approvals` are new and get a timer each (a known id is left alone), `outcomes` end those
-    that are pending, with their timers, and leave others alone. Audit entries whose id is known already are left out. What was `spent` is added to its day's sums.
-    `quarantine` closes the thread with the end of the run.
+    - `run` is the new state. `last_seq` and `cancel_requested_by` stay as stored; `lapses` is 0
+      after a worker's step.
+    - `events` get the next numbers in order; `messages` are appended to the thread.
+    - `recorded` are new ledger entries. `changed` replace params, state, elicitation, input and
+      approval of entries. `settled` are outcomes; they delete the entry's input.
+    - `approvals` are stored with a timer each, unless the id exists. `outcomes` end pending
+      approvals and their timers.
+    - `audit` entries are stored unless the id exists. `spent` is added to the sums of its day.
+    - `quarantine` closes the thread with the end of the run.
     """
 
     run: Run
@@ -38,7 +40,7 @@ class Step:
     quarantine: Quarantine | None = None
 
     def led_by(self, event: NewEvent, *, settled: Settlement, audit: AuditEvent) -> "Step":
-        """The same step with a settlement before everything else in it."""
+        """The same step with a settlement in front."""
         return replace(
             self,
             events=(event, *self.events),

@@ -1,4 +1,4 @@
-"""Stopping a run from outside."""
+"""Cancellation of a run."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,9 +11,9 @@ from domain.runs.run import RunStatus
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancellation:
     """Rules:
-    - An ended run stays as it is.
-    - A run in progress is asked to stop; its worker ends it.
-    - Any other run is cancelled at once, and its open calls are answered.
+    - An ended run stays unchanged.
+    - The worker of a run in progress is requested to stop.
+    - Any other run is cancelled at once, and its open calls get a failure as result.
     """
 
     actor: str

@@ -1,4 +1,4 @@
-"""How a turn with tool calls ends: with the tool message and the next turn, waiting for the client, or in a wall."""
+"""The end of a turn with tool calls: the next turn, a suspended run, or a failed run."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -16,7 +16,7 @@ from domain.threads.message import Message, Role, ToolUse
 
 
 def turn_end(run: Run, calls: tuple[ToolCall, ...], transcript: list[Message], *, at: datetime) -> Step | None:
-    """The end of the turn whose `calls` these are, or None while any of them is still to be executed."""
+    """The end of the turn with these `calls`, or None while one is executable."""
     if any(call.state.is_executable for call in calls):
         return None
     awaiting = {call.id: call for call in calls if call.state.is_waiting}
@@ -53,7 +53,7 @@ def turn_end(run: Run, calls: tuple[ToolCall, ...], transcript: list[Message], *
 
 
 def _pending(use: ToolUse, call: ToolCall, approval: Approval | None) -> ToolUse:
-    """The call as whoever settles it is to see it: of the tool that is meant."""
+    """The call for those who settle it, under the name of its tool."""
     waits_for = None
     if approval is not None:
         waits_for = PendingApproval(

@@ -1,4 +1,4 @@
-"""What a run has consumed, in the units it is limited by."""
+"""Usage of a run, in the units of its limits."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -7,8 +7,9 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUsage:
-    """One model call's tokens and price. `input_tokens` includes `cached_tokens` (read from the provider's prompt cache)
-    and `cache_write_tokens` (put there, which some providers charge extra); `cost_usd` is None for unpriced models."""
+    """Tokens and price of one model call. `input_tokens` includes `cached_tokens` (read from the
+    provider's prompt cache) and `cache_write_tokens` (written to it, at some providers for an
+    extra price). `cost_usd` is None for models without a price."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -19,8 +20,8 @@ class ModelUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpending:
-    """One model call for the sums of its day: `model` is the one that answered, `PROVIDER:NAME`. `still_reserved_usd` is what
-    the run keeps of the amount it had reserved for the day; None if it had reserved nothing."""
+    """One model call for the sums of its day. `model` is the answering model as `PROVIDER:NAME`.
+    `still_reserved_usd` is the rest of the run's reservation; None without a reservation."""
 
     model: str
     usage: ModelUsage
@@ -30,7 +31,7 @@ class ModelSpending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Running totals of a run. `cost_usd` counts what could be priced."""
+    """Totals of a run. `cost_usd` counts models with a price."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -41,11 +42,11 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Input and output together, the figure `max_tokens` limits."""
+        """Input and output tokens, limited by `max_tokens`."""
         return self.input_tokens + self.output_tokens
 
     def after_turn(self, spent: ModelUsage, *, tool_calls: int = 0) -> "Usage":
-        """The totals after one more model call, and so many more executed tool calls."""
+        """The totals after one more model call and `tool_calls` executed tool calls."""
         return Usage(
             input_tokens=self.input_tokens + spent.input_tokens,
             output_tokens=self.output_tokens + spent.output_tokens,
@@ -56,11 +57,10 @@ class Usage:
         )
 
     def after_abandoned(self, spent: ModelUsage) -> "Usage":
-        """The totals after a model call that was cut off: it is paid for, but was no turn."""
+        """The totals after an interrupted model call: it has a cost, but is not a turn."""
         return replace(self.after_turn(spent), turns=self.turns)
 
     def after_tool_calls(self, count: int) -> "Usage":
-        """The totals after `count` more executed tool calls."""
         return Usage(
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,

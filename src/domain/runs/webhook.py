@@ -1,4 +1,4 @@
-"""A webhook: the address that is told of a run's events. Runs have one each; whatever starts runs may carry one."""
+"""Webhooks: addresses that receive the events of runs."""
 
 import re
 from dataclasses import dataclass, field
@@ -17,27 +17,27 @@ WEBHOOK_EVENTS = (
     RunEventType.RUN_HALTED,
     RunEventType.RUN_REQUIRES_ACTION,
 )
-"""What can be announced, and what is unless a webhook names fewer: a run has ended, or waits for somebody."""
+"""All events that can be delivered; the default of a webhook."""
 
 _PORTS = {"http": "80", "https": "443"}
 _AUTHORITY = re.compile(r"(https?)://(?:[^/?#@]*@)?(\[[^\]/]*\]|[^:/?#]*)(?::(\d+))?", re.IGNORECASE)
-"""RFC 3986, section 3.2, for a URL that the egress guard has looked at."""
+"""RFC 3986, section 3.2, for a URL that the egress guard has checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookNote:
-    """What may be known of a webhook: all but its URL, which is kept apart, and opened to be requested. Runs carry this."""
+    """A webhook without its URL. Runs store this; the URL is stored encrypted."""
 
     receiver: str
     secret: SecretRef | None = None
     events: tuple[RunEventType, ...] = WEBHOOK_EVENTS
 
     def at(self, url: str) -> "Webhook":
-        """The webhook, by its URL."""
+        """The webhook with its URL."""
         return Webhook(url=url, secret=self.secret, events=self.events)
 
     def to_json(self) -> JsonObject:
-        """As it is stored: `{receiver, secret, events}`."""
+        """The stored form: `{receiver, secret, events}`."""
         return {
             "receiver": self.receiver,
             "secret": None if self.secret is None else self.secret.name,
@@ -46,7 +46,6 @@ class WebhookNote:
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "WebhookNote":
-        """The inverse of `to_json`."""
         secret = cast("str | None", data["secret"])
         return cls(
             receiver=cast(str, data["receiver"]),
@@ -57,8 +56,8 @@ class WebhookNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """`url` may be a secret in itself (many receivers put a token into its path), so it is never shown, and stored encrypted.
-    `secret` names the secret that signs in place of the organization's key."""
+    """`url` may contain a secret (many receivers put a token into the path), so it is stored
+    encrypted and never shown. `secret` names a signing secret instead of the organization's key."""
 
     url: str = field(repr=False)
     secret: SecretRef | None = None
@@ -71,11 +70,10 @@ class Webhook:
 
     @property
     def note(self) -> WebhookNote:
-        """All but the URL."""
         return WebhookNote(receiver=self.receiver, secret=self.secret, events=self.events)
 
     def violations(self, path: str = "webhook") -> list[Violation]:
-        """What is wrong with it in itself. Whether its address may be requested is for the egress guard to say."""
+        """Invalid fields. The egress guard checks the address."""
         found = [] if self.secret is None else violations_of(path, self.secret)
         if not self.events:
             found.append(Violation(path=f"{path}.events", message="must not be empty"))

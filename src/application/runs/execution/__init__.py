@@ -1,1 +1,1 @@
-"""What a worker does with a claimed run: turns, model calls, tool calls, and its end."""
+"""Execution of a claimed run by a worker: turns, model calls, tool calls, and its end."""

@@ -1,4 +1,4 @@
-"""The runs or workflow runs that this worker executes: leases are renewed together, and runs stopped or drained together."""
+"""The runs or workflow runs that this worker executes: their leases are renewed, and they stop or drain together."""
 
 import logging
 from collections.abc import Callable
@@ -14,13 +14,13 @@ from domain.ids import WorkerId
 logger = logging.getLogger(__name__)
 
 _TRIES_BETWEEN = 10
-"""How many tries a renewal that failed gets before the next one would have been due."""
+"""Retries of a failed renewal before the next regular one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseSettings:
-    """`lease_s` is how long a claim holds, `renew_every_s` how often it is extended, `margin_s` how long before its end a
-    worker stops acting on it (clocks of machines drift apart)."""
+    """`lease_s` is the duration of a claim, `renew_every_s` the interval of renewals. A worker
+    stops `margin_s` before the lease expires, because clocks of machines drift apart."""
 
     lease_s: float = 15.0
     renew_every_s: float = 5.0
@@ -28,17 +28,12 @@ class LeaseSettings:
 
 
 class Leased(Protocol):
-    """A lease of any kind of run."""
-
     @property
-    def run_id(self) -> str:
-        """The run that may be executed."""
-        ...
+    def run_id(self) -> str: ...
 
     @property
     def epoch(self) -> int:
         """The lease is valid while the stored run has this epoch."""
-        ...
 
 
 LeaseT = TypeVar("LeaseT", bound=Leased)
@@ -46,13 +41,12 @@ _RenewedT_contra = TypeVar("_RenewedT_contra", bound=Leased, contravariant=True)
 
 
 class LeaseRenewal(Protocol[_RenewedT_contra]):
-    """The part of a store of leases that renews them."""
+    """The renewing part of a lease store."""
 
     async def renew(
         self, worker_id: WorkerId, leases: tuple[_RenewedT_contra, ...], *, lease_s: float, at: datetime
     ) -> frozenset[str]:
-        """Extend all leases; returns the runs whose lease is lost."""
-        ...
+        """Extend all leases. Returns the runs with a lost lease."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,8 +59,8 @@ class _Held(Generic[LeaseT]):
 class ActiveRuns(Generic[LeaseT]):
     """Rules:
     - A lease is valid from before the statement that renews it.
-    - A run whose lease is lost is stopped and writes nothing more.
-    - When the store cannot be reached, leases expire by the clock, and nothing is sent on them.
+    - A run with a lost lease is stopped and writes nothing more.
+    - While the store is unavailable, leases expire by the clock, and nothing is sent on an expired lease.
     """
 
     def __init__(
@@ -81,17 +75,17 @@ class ActiveRuns(Generic[LeaseT]):
 
     @property
     def lease_s(self) -> float:
-        """How long a claim holds, in seconds."""
+        """Duration of a claim, in seconds."""
         return self._settings.lease_s
 
     @property
     def count(self) -> int:
-        """How many runs this worker has in its hands."""
+        """Number of runs that this worker executes."""
         return len(self._held)
 
     def add(self, lease: LeaseT, stop: StopSignal, *, claimed_at: float) -> Callable[[], bool]:
-        """Keep a claimed run; returns the question whether its lease still holds. `claimed_at`: monotonic, before the
-        claim."""
+        """Add a claimed run. Returns a function that says whether its lease is valid. `claimed_at`
+        is monotonic, before the claim."""
         held = _Held(lease=lease, stop=stop, renewed_at=claimed_at)
         self._held[lease.run_id] = held
         if self._draining:
@@ -100,30 +94,29 @@ class ActiveRuns(Generic[LeaseT]):
         return lambda: self._clock.monotonic() < held.renewed_at + life_s
 
     def remove(self, lease: LeaseT) -> None:
-        """The run is out of this worker's hands."""
+        """This worker no longer executes the run."""
         held = self._held.get(lease.run_id)
         if held is not None and held.lease.epoch == lease.epoch:
             del self._held[lease.run_id]
 
     def drain(self) -> None:
-        """Let every run finish the step in hand and hand itself back; runs added later as well."""
+        """Let every run finish its current step and hand itself back; runs added later as well."""
         self._draining = True
         for held in self._held.values():
             held.stop.drain()
 
     def stop_all(self) -> None:
-        """Cut short what has not drained."""
+        """Stop the runs that have not drained."""
         for held in self._held.values():
             held.stop.fire(StopReason.SHUTDOWN)
 
     async def keep(self) -> None:
-        """Renew leases until cancelled. After a failure the next try comes sooner, so that leases outlast a database that
-        is away for a moment."""
+        """Renew leases until cancelled. Retries come sooner, so that leases survive a short outage of the database."""
         seconds = self._settings.renew_every_s
         await every(seconds, self.renew, task="leases", retry_s=seconds / _TRIES_BETWEEN)
 
     async def renew(self) -> None:
-        """Renew all leases once and stop the runs that were lost."""
+        """Renew all leases once, and stop the runs with a lost lease."""
         leases = tuple(held.lease for held in self._held.values())
         if not leases:
             return

@@ -31,10 +31,14 @@ _UNFINISHED = "The run reached its limit {limit} before this call was finished."
 
 
 class AgentLoop:
-    """Rules: results of open calls come before the next model call; when a limit forbids another ordinary turn, open calls
-    are answered with that, one closing turn is asked for with the tools kept and tool choice none, if it still fits into what
-    was reserved for it, and the run ends `incomplete` with the reason; a disabled agent's run ends `failed` before its next
-    call, to a tool or to a model; a canary token that is found in what is said or brought ends it `halted`."""
+    """Rules:
+    - Results of open calls come before the next model call.
+    - When a limit forbids another ordinary turn, open calls get a failure as result. One closing
+      turn follows with the same tools and tool choice none, if it fits into its reserve. The run
+      ends `incomplete`.
+    - The run of a disabled agent ends `failed` before its next tool or model call.
+    - A canary token in replies or results ends the run `halted`.
+    """
 
     def __init__(
         self,
@@ -58,8 +62,8 @@ class AgentLoop:
         self._clock = clock
 
     async def run(self, session: RunSession) -> None:
-        """Advance the run until it has ended or waits. Raises Interrupted, LeaseLost, and ModelError when no model of the
-        agent answers."""
+        """Advance the run until it has ended or waits. Raises Interrupted, LeaseLost, and
+        ModelError if no model of the agent answers."""
         session.stop.check()
         limit: IncompleteReason | None = None
         try:
@@ -91,7 +95,7 @@ class AgentLoop:
     async def _turn(
         self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...]
     ) -> IncompleteReason | None:
-        """One ordinary turn; returns the limit that makes it the last one."""
+        """One ordinary turn. Returns the limit that makes it the last one."""
         try:
             answer = await self._ask_model.execute(session, prompt, messages)
         except TimeUp:
@@ -105,7 +109,7 @@ class AgentLoop:
     async def _close(
         self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...], limit: IncompleteReason
     ) -> None:
-        """The closing turn, if it fits; the work done so far is kept either way."""
+        """The closing turn, if it fits. The work so far is stored in both cases."""
         reserve = self._reserve(session, prompt)
         fits = session.limits.allow_closing_turn(session.usage, active_s=session.active_s, reserve=reserve)
         if fits and await self._budgets.admit_closing(session, input_tokens=_tokens(session, prompt)):
@@ -120,7 +124,7 @@ class AgentLoop:
         await self._end_incomplete(session, limit)
 
     async def _end_incomplete(self, session: RunSession, limit: IncompleteReason) -> None:
-        """End with what the run said last; calls may be open if its time was up before they could go on."""
+        """End with the run's last reply. Calls are open if the time was up first."""
         now = self._clock.now()
         own = (message for message in reversed(session.transcript) if message.run_id == session.run.id)
         said = next((message.text for message in own if message.role is Role.ASSISTANT and message.text), None)
@@ -158,7 +162,7 @@ class AgentLoop:
         return session.limits.reached_by(usage, active_s=session.active_s, reserve=reserve)
 
     def _reserve(self, session: RunSession, prompt: Prompt) -> Reserve:
-        """What a model call over the present context may take; nothing where neither tokens nor cost are limited."""
+        """Use of a model call over the present context; nothing without a limit on tokens or cost."""
         if session.limits.max_tokens is None and session.limits.max_cost_usd is None:
             return _UNLIMITED
         tokens = _tokens(session, prompt)
@@ -170,5 +174,5 @@ class AgentLoop:
 
 
 def _tokens(session: RunSession, prompt: Prompt) -> int:
-    """Of the present context, as it would be sent."""
+    """Tokens of the present context."""
     return session.window.estimate(fixed_bytes=prompt.fixed_bytes)

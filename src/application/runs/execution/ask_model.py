@@ -1,4 +1,4 @@
-"""One model call of a run: the composed request, its deltas published as they come, its price, its trace."""
+"""One model call of a run: the request, published deltas, price and trace."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -33,9 +33,9 @@ from domain.runs.usage import ModelSpending, ModelUsage
 from domain.threads.message import Message
 
 CLOSING_OUTPUT_TOKENS = 1_024
-"""Most tokens the closing turn may answer with where tokens or cost are limited, and what is reserved for it."""
+"""Token limit of the closing turn's answer if tokens or cost are limited. The same amount is reserved for it."""
 BUDGETED_OUTPUT_TOKENS = 8_192
-"""Most tokens a turn may answer with under a daily budget: what is reserved for it must not be exceeded."""
+"""Token limit of a turn's answer under a daily budget, because the turn must not exceed its reservation."""
 
 
 logger = logging.getLogger(__name__)
@@ -43,13 +43,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A complete, priced reply and the id its message will have (the one its deltas carried)."""
+    """A complete, priced reply, and the message id of its deltas."""
 
     reply: ModelReply
     message_id: MessageId
 
     def spending(self, session: RunSession, *, at: datetime) -> ModelSpending:
-        """What it adds to the sums of the day."""
+        """The reply's addition to the sums of the day."""
         return ModelSpending(
             model=self.reply.model, usage=self.reply.usage, at=at, still_reserved_usd=session.kept_reserve_usd
         )
@@ -57,13 +57,12 @@ class Answer:
 
 class AskModel:
     """Rules:
-    - No transaction is open while the model works.
-    - Text of an attempt that fails is taken back with `message.discarded`.
-    - A wait on the model ends at once when the run is stopped or its time is up.
-    - An attempt that was cut off after its reply had begun is paid for, and counted by an estimate: providers count at the
-      end of a reply only.
-    - What a provider says of a failed attempt is logged and, for the last one, given on with the error: without canary tokens,
-      and cut at 2 KiB.
+    - No transaction is open during a model call.
+    - Text of a failed attempt is discarded with `message.discarded`.
+    - A wait for the model ends at once when the run is stopped or its time is up.
+    - An attempt that is interrupted after the start of its reply counts with an estimate:
+      providers report usage only at the end.
+    - Provider errors are logged, and the last one is passed on: without canary tokens, cut at 2 KiB.
     """
 
     def __init__(self, *, models: FallbackModels, prices: PriceTable, tracer: Tracer, clock: Clock) -> None:
@@ -125,7 +124,7 @@ class AskModel:
     ) -> CleanReply:
         fallbacks = tuple(model for model in session.agent.config.fallback_models if model != request.model)
         reply: ModelReply | None = None
-        # Read to the stream's end: leaving early would leave closing it to the garbage collector.
+        # Read to the end of the stream: otherwise the garbage collector would close it.
         stream = self._models.stream(request, fallbacks)
         async for event in stream:
             match event:
@@ -133,7 +132,7 @@ class AskModel:
                     found = publishing.delta(event.text)
                     if found is not None:
                         if isinstance(stream, AsyncGenerator):
-                            await stream.aclose()  # ends the request: nobody is to hear the rest
+                            await stream.aclose()  # ends the request; the rest is discarded
                         return _cut_short(session, request, prompt, publishing.said, found)
                 case ModelRetrying():
                     if event.provider_error is not None:
@@ -148,7 +147,7 @@ class AskModel:
         return session.guard.reply(reply)
 
     def _abandon(self, session: RunSession, prompt: Prompt, publishing: "_Publishing") -> ModelSpending | None:
-        """Count the attempt that was cut off, if its reply had begun."""
+        """Count an interrupted attempt if its reply had begun."""
         if not publishing.streamed_bytes:
             return None
         usage = ModelUsage(
@@ -221,7 +220,7 @@ def _log_refusal(session: RunSession, request: ModelRequest, *, model: str, code
 
 
 def _cut_short(session: RunSession, request: ModelRequest, prompt: Prompt, said: str, found: str) -> CleanReply:
-    """What was said until the token. Its tokens are estimated: a provider counts at the end of a reply only."""
+    """The reply up to the canary token. Its usage is estimated: providers report it only at the end."""
     usage = ModelUsage(
         input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
         output_tokens=-(-len(said.encode()) // 4),
@@ -231,9 +230,13 @@ def _cut_short(session: RunSession, request: ModelRequest, prompt: Prompt, said:
 
 
 class _Publishing:
-    """The events of one model call. Each attempt at a reply has a message id of its own. Text that could begin a canary
-    token is held back until it is known to be none; what was said is kept where tokens are watched for. `model` is who
-    makes the attempt, `message_id` names the reply under way, `streamed_bytes` is what came of it so far."""
+    """The events of one model call.
+
+    - Each attempt has its own message id; `message_id` is the current one.
+    - Text that could start a canary token is delayed until it is complete. With tokens to watch,
+      the text is stored.
+    - `model` is the model of the attempt, `streamed_bytes` the size of its reply so far.
+    """
 
     def __init__(self, session: RunSession, clock: Clock, request: ModelRequest, *, part: str) -> None:
         self.model = request.model
@@ -250,11 +253,12 @@ class _Publishing:
 
     @property
     def said(self) -> str:
-        """The text published of the reply under way."""
+        """The published text of the current reply."""
         return "".join(self._said)
 
     def delta(self, text: str) -> str | None:
-        """Publish a piece of text. Gives the id of the canary token that ended it, its mark being the last of it."""
+        """Publish a piece of text. Returns the id of a canary token that ends the reply; its mark
+        is published last."""
         self.streamed_bytes += len(text.encode(errors="replace"))
         if self._watched is None:
             self._publish(text)
@@ -267,7 +271,7 @@ class _Publishing:
         return clean.found
 
     def finish(self) -> None:
-        """Publish what was held back: the reply is complete."""
+        """Publish delayed text: the reply is complete."""
         rest = "" if self._watched is None else self._watched.finish()
         if rest:
             self._publish(rest)
@@ -278,13 +282,13 @@ class _Publishing:
         self._add(RunEventType.MESSAGE_DELTA, {"message_id": self.message_id, "text": text})
 
     def retrying(self, event: ModelRetrying, spent: ModelSpending | None) -> None:
-        """Take back what was published and tell of the new attempt."""
+        """Discard the published text and report the new attempt."""
         self.discard(event.reason, spent)
         self.model = event.model
         self._add(RunEventType.MODEL_RETRYING, {"model": event.model, "attempt": event.attempt})
 
     def discard(self, reason: str, spent: ModelSpending | None) -> None:
-        """Take back what was published of the reply under way, if anything was."""
+        """Discard the published text of the current reply, if any."""
         if self._begun:
             at = self._clock.now()
             self._session.buffer.add(message_discarded(self.message_id, reason=reason, at=at, spent=spent))

@@ -1,4 +1,5 @@
-"""Executes the calls of one turn: side by side within a bound, each settled as it finishes, answers in the model's order."""
+"""Executes the calls of one turn in parallel within a bound. Each is settled when it ends; answers
+have the model's order."""
 
 import asyncio
 import logging
@@ -37,17 +38,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallToolsSettings:
-    """`parallel_calls` bounds how many calls of a turn run at a time; `grace_s` is how much longer than its own timeout a
-    tool may take to stop before it is abandoned."""
+    """`parallel_calls` bounds the parallel calls of a turn. `grace_s` is the time to stop after a
+    tool's own timeout before it is abandoned."""
 
     parallel_calls: int = 8
     grace_s: float = 2.0
 
 
 class CallTools:
-    """Rules: a call is executed only while the lease holds (whether it may be made is decided before); one whose server asks for input waits, and is recorded anew before it is
-    sent again with the answers; one that was approved is recorded before it is sent; every outcome is stored when it is known; the turn's last settlement also stores the
-    tool message and begins the next turn, or suspends the run for its client."""
+    """Rules:
+    - A call is executed only while the lease is valid. Whether it is allowed is decided before.
+    - A call whose server asks for input waits. It is recorded again before it is sent with the answers.
+    - An approved call is recorded before it is sent. Every outcome is stored when it is known.
+    - The last settlement of a turn also stores the tool message and starts the next turn, or suspends the run.
+    """
 
     def __init__(
         self, *, execute_tool: ExecuteTool, box: Box, tracer: Tracer, clock: Clock, settings: CallToolsSettings
@@ -59,8 +63,8 @@ class CallTools:
         self._settings = settings
 
     async def execute(self, session: RunSession, toolset: Toolset) -> None:
-        """Bring the turn under way to its end. Raises Interrupted, LeaseLost and CanaryFound; calls that are under way when
-        a token is found are cancelled."""
+        """Complete the current turn. Raises Interrupted, LeaseLost and CanaryFound; a canary token
+        cancels running calls."""
         todo = [call for call in session.open_calls.values() if call.state.is_executable]
         deadline = self._clock.monotonic() + min(session.limits.turn_tool_timeout_s, session.work_time_left_s)
         if not todo:
@@ -81,12 +85,12 @@ class CallTools:
             except ExceptionGroup as failures:
                 leaks = (failure for failure in failures.exceptions if isinstance(failure, CanaryFound))
                 raise next(leaks, failures.exceptions[0]) from None
-        # A turn that ended or suspended the run is over, however late the stop came.
+        # A turn that ended or suspended the run is complete, even if a stop came later.
         if session.stop.fired is not None and session.run.status is RunStatus.IN_PROGRESS:
             raise Interrupted(session.stop.fired)
 
     async def _finish_turn(self, session: RunSession) -> None:
-        """All calls were settled before (a resumed run): what is missing is the tool message."""
+        """Add the tool message of a resumed run, whose calls are all settled."""
 
         def build() -> Step:
             end = turn_end(session.run, tuple(session.open_calls.values()), session.transcript, at=self._clock.now())
@@ -103,7 +107,7 @@ class CallTools:
         try:
             result = await self._outcome(session, toolset, call, deadline)
         except Interrupted:
-            return  # whoever stopped the run also answers its open calls; `execute` raises it again
+            return  # the stop of the run answers its open calls; `execute` raises again
         except InputAwaited as asked:
             leaked = session.guard.questions(asked.awaited) or session.guard.seen(call.id)
             if leaked is not None:
@@ -132,7 +136,7 @@ class CallTools:
         try:
             given = None if call.input is None else unsealed(call.input, self._box)
         except ServiceError:
-            logger.warning("answers for a tool cannot be decrypted", extra={"run_id": call.run_id, "tool": call.name})
+            logger.warning("cannot decrypt answers for a tool", extra={"run_id": call.run_id, "tool": call.name})
             return failure_text.input_lost()
         if not session.lease_holds:
             session.stop.fire(StopReason.LEASE_LOST)
@@ -198,6 +202,6 @@ class CallTools:
 
 
 def _depth(run: Run) -> dict[str, str]:
-    """How many agents have called each other up to this run, for a server that may lead back here."""
+    """The depth of the chain of agents up to this run, for a server that may call Dragoman."""
     called_by = CalledBy.of(run.metadata)
     return {} if called_by is None else {DEPTH_META: str(called_by.depth)}

@@ -1,4 +1,5 @@
-"""The last step of a run that a canary token ended: what held it is kept without it, and the thread is put in quarantine."""
+"""The last step of a run ended by a canary token: content is stored without the token, and the
+thread is quarantined."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -26,8 +27,8 @@ _UNFINISHED = "The run was halted before this call was finished."
 
 
 def canary_step(session: RunSession, found: CanaryFound, *, at: datetime) -> Step:
-    """Everything in one transaction: the reply with its calls answered, or the outcome that held the token and an answer for
-    each call beside it; the end of the run; the quarantine; the audit."""
+    """One step with: the reply and its answered calls, or the outcome with the token and answers to
+    the other calls; the end of the run; the quarantine; the audit."""
     if found.reply is not None and found.message_id is not None:
         return _halted_at_reply(session, found, Answer(reply=found.reply, message_id=found.message_id), at=at)
     return _halted_at_call(session, found, at=at)

@@ -1,7 +1,7 @@
-"""Composes the model's request: the one place where instructions, servers, tools and messages come together.
+"""Composes the model's request from instructions, servers, tools and messages.
 
-The system prompt and the tool definitions are the same bytes for every turn of a run, so that providers' prompt caches
-hit; the overview of servers is frozen at the run's start and stored with the run.
+The system prompt and the tool definitions are identical for every turn of a run, so that
+providers' prompt caches hit. The overview of servers is stored with the run at its start.
 """
 
 from application.tools.toolset import ServerOverview, Toolset
@@ -18,8 +18,8 @@ _SEARCHED = (
 
 
 def servers_overview(toolset: Toolset) -> str:
-    """Markdown naming each server, its tools with a line each (a few of them only where tools are searched for), what is
-    unavailable, and the instructions of trusted servers, delimited so that the model can tell them from ours. Empty without
+    """Markdown with each server, its tools with a line each (a few of them if tools are searched
+    for), unavailable servers, and the delimited instructions of trusted servers. Empty without
     servers."""
     if not toolset.servers:
         return ""
@@ -50,7 +50,7 @@ def _server_lines(server: ServerOverview, *, in_full: bool) -> list[str]:
     if server.instructions:
         lines += [
             f'<server_instructions server="{server.slug}">',
-            server.instructions.replace("</", "<\\/"),  # no text of theirs closes our delimiter
+            server.instructions.replace("</", "<\\/"),  # server text must not close the delimiter
             "</server_instructions>",
         ]
     return [*lines, ""]

@@ -1,7 +1,7 @@
-"""Keeps a request within the token budget by leaving out the oldest whole turns.
+"""Fits a request into the token budget by leaving out the oldest whole turns.
 
-Tokens are estimated from bytes and corrected by what providers report. A cut goes down to 75 % of the budget, so that it
-is rare and the prompt's prefix stays stable (and cached) for many turns.
+Tokens are estimated from bytes and corrected by providers' reports. A cut goes down to 75 % of
+the budget, so cuts are rare and the prompt's prefix stays cached for many turns.
 """
 
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from domain.threads.message import ImageContent, Message, Role, TextContent, Too
 TOKENS_PER_BYTE = 0.25
 CUT_TO = 0.75
 IMAGE_BYTES = 6_000
-"""What an image counts for: providers bill it by its dimensions, not by its bytes."""
+"""Size of an image: providers charge by its dimensions, not by its bytes."""
 _OVERHEAD_BYTES = 16
 _CORRECTION_RANGE = (0.05, 1.0)
 
 
 class ContextWindow:
-    """One per claimed run; the transcript it is shown may only grow."""
+    """One per claimed run; its transcript may only grow."""
 
     def __init__(self) -> None:
         self._tokens_per_byte = TOKENS_PER_BYTE
@@ -27,8 +27,9 @@ class ContextWindow:
         self._pinned = -1
 
     def fit(self, transcript: Sequence[Message], *, fixed_bytes: int, budget_tokens: int) -> tuple[Message, ...]:
-        """The messages to send: the newest whole turns that fit beside `fixed_bytes` of instructions and tools, and
-        always the newest user message and the turn under way. The first one is the user's."""
+        """The messages to send: the newest whole turns that fit beside `fixed_bytes` of
+        instructions and tools. The newest user message and the current turn are always included.
+        The first message is a user message."""
         self._measure(transcript)
         if self._tokens(self._kept_bytes + fixed_bytes) > budget_tokens:
             self._cut(transcript, fixed_bytes, goal=budget_tokens * CUT_TO)
@@ -38,15 +39,15 @@ class ContextWindow:
         return tuple(transcript[self._start :])
 
     def estimate(self, *, fixed_bytes: int) -> int:
-        """Tokens of the next request as things stand."""
+        """Tokens of the next request."""
         return self._tokens(self._kept_bytes + fixed_bytes)
 
     def tokens_of(self, size: int) -> int:
-        """Tokens of so many bytes, as this thread's provider counts."""
+        """Tokens of `size` bytes by the provider's reports."""
         return self._tokens(size)
 
     def correct(self, *, fixed_bytes: int, reported_tokens: int) -> None:
-        """Learn from what the provider counted for the last request."""
+        """Correct the estimate by the provider's count for the last request."""
         sent = self._kept_bytes + fixed_bytes
         if reported_tokens > 0 and sent > 0:
             low, high = _CORRECTION_RANGE
@@ -74,7 +75,7 @@ class ContextWindow:
             self._drop_before(start)
 
     def _lead_with_user(self, transcript: Sequence[Message]) -> None:
-        """Providers want the user to speak first: another turn may lead only where the pinned message is put before it."""
+        """Providers require a user message first: another turn may lead only behind the pinned message."""
         start = self._start
         while start < self._pinned and transcript[start].role is not Role.USER:
             start += 1
@@ -87,7 +88,7 @@ class ContextWindow:
 
 
 def message_bytes(message: Message) -> int:
-    """An estimate of a message's size on a provider's wire."""
+    """Estimated size of a message in a provider's request."""
     size = _OVERHEAD_BYTES
     for part in message.content:
         match part:

@@ -1,4 +1,4 @@
-"""Keeps runs within the daily budgets of their organization and agent, however many of them work at a time."""
+"""Keeps runs within the daily budgets of their organization and agent, across all workers."""
 
 from decimal import Decimal
 from typing import NamedTuple
@@ -18,9 +18,12 @@ class _Budgets(NamedTuple):
 
 
 class DailyBudgets:
-    """Rules: before each model call of a run with a daily budget, its cost and that of a closing turn are reserved; once the
-    call has been paid for, the closing turn's share stays reserved; what is not to be had is not spent. Days are UTC days.
-    Calls of models without a price count as nothing. Without a budget nothing is asked or stored."""
+    """Rules:
+    - Before each model call of a run with a daily budget, its cost and that of a closing turn
+      are reserved. A call without a reservation is not made.
+    - After the call, the closing turn's share stays reserved.
+    - Days are UTC days. Models without a price count as 0. Without a budget nothing is reserved.
+    """
 
     def __init__(
         self, *, organizations: OrganizationStore, reservations: Reservations, prices: PriceTable, clock: Clock
@@ -31,7 +34,7 @@ class DailyBudgets:
         self._clock = clock
 
     async def admit_turn(self, session: RunSession, *, input_tokens: int) -> bool:
-        """Whether an ordinary turn over so many tokens may be asked for. Raises LeaseLost."""
+        """Whether an ordinary turn over these tokens is allowed. Raises LeaseLost."""
         budgets = await self._budgets(session)
         if budgets is None:
             return True
@@ -40,7 +43,7 @@ class DailyBudgets:
         return await self._reserve(session, budgets, turn + closing, kept=closing)
 
     async def admit_closing(self, session: RunSession, *, input_tokens: int) -> bool:
-        """Whether the closing turn may be asked for; what was kept for it counts. Raises LeaseLost."""
+        """Whether the closing turn is allowed, including its reservation. Raises LeaseLost."""
         budgets = await self._budgets(session)
         if budgets is None:
             return True
@@ -48,7 +51,7 @@ class DailyBudgets:
         return await self._reserve(session, budgets, closing, kept=Decimal(0))
 
     async def _budgets(self, session: RunSession) -> _Budgets | None:
-        """Those in force now; None without any: then nothing is priced, asked or kept."""
+        """The present budgets; None without any."""
         organization = await self._organizations.get(session.run.organization_id)
         of_organization = None if organization is None else organization.daily_budget_usd
         of_agent = session.agent.config.daily_budget_usd
@@ -69,7 +72,7 @@ class DailyBudgets:
         return await self._reservations.reserve(session.lease, wanted)
 
     def _cost(self, session: RunSession, input_tokens: int, output_tokens: int) -> Decimal:
-        """The dearest of the models that may be asked, since a fallback may answer."""
+        """The highest cost among the models, because a fallback may answer."""
         call = ModelUsage(input_tokens=input_tokens, output_tokens=output_tokens)
         models = {session.model, *session.agent.config.fallback_models}
         return max((self._prices.cost_usd(model, call) or Decimal(0) for model in models), default=Decimal(0))

@@ -1,4 +1,4 @@
-"""Decides anew about calls that an earlier worker left behind, before any of them is made, or made again."""
+"""Checks calls of an earlier worker again before they are sent."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ _OUTCOME_UNKNOWN = "The service was interrupted after this call may have been se
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ended:
-    """A call that is not going to be made (again)."""
+    """A call that is not sent (again)."""
 
     call: ToolCall
     settlement: Settlement
@@ -35,22 +35,25 @@ class _Ended:
 
     @property
     def halts(self) -> bool:
-        """Whether the call ends the run."""
         return self.decision is not None and self.decision.halts
 
 
 class DecideAnew:
-    """Rules: an approval is good for the tool, the arguments and the version of the agent it was given for; if any of that has
-    changed, or policy has tightened, the call is decided about like a new one: made, blocked, or asked for anew. A call that
-    was recorded before a crash may have been sent: it is sent again only if it was repeatable and still is, else its outcome
-    is unknown, or, where policy says so, a person decides about sending it again."""
+    """Rules:
+    - An approval is valid for its tool, arguments and version of the agent. After a change of
+      these or of policy, the call is checked like a new one: sent, blocked, or requiring a new
+      approval.
+    - A call recorded before a crash may have been sent. It is sent again only if it was
+      repeatable and still is. Otherwise its outcome is unknown, or, if policy says so, a person
+      decides.
+    """
 
     def __init__(self, *, check: CheckToolCall, clock: Clock) -> None:
         self._check = check
         self._clock = clock
 
     async def execute(self, session: RunSession, toolset: Toolset) -> None:
-        """One step, if anything changes; to be called before any of the session's calls is made. Raises LeaseLost."""
+        """One step, if anything changes. Call this before any of the session's calls is sent. Raises LeaseLost."""
         now = self._clock.now()
         changed: list[ToolCall] = []
         ended: list[_Ended] = []
@@ -74,7 +77,7 @@ class DecideAnew:
 
 
 def asks_for_approval(checked: CheckedCall) -> Decision | None:
-    """The decision that wants a person's word on the call, if it is that."""
+    """The decision, if it requires an approval of the call."""
     decision = checked.decision
     if checked.answer is not None or decision is None or decision.verdict is not Verdict.REQUIRE_APPROVAL:
         return None
@@ -82,12 +85,12 @@ def asks_for_approval(checked: CheckedCall) -> Decision | None:
 
 
 def awaiting_approval(call: ToolCall, decision: Decision, *, agent_version: int) -> ToolCall:
-    """A call that was not sent, as it waits for an approval on the terms of policy."""
+    """The unsent call, waiting for an approval as policy requires."""
     return _awaiting(call, decision.policy, approval_cause(decision.source), agent_version=agent_version)
 
 
 def _decided(call: ToolCall, checked: CheckedCall, policy: ToolPolicy, *, agent_version: int) -> ToolCall | ToolResult:
-    """The call as it is to be made, or waits; or the result it gets instead."""
+    """The call to send or to wait for; or its result."""
     bound = approval_digest(call.name, checked.params, agent_version)
     is_stale = call.state is ToolCallState.UNDECIDED or call.approval is None or call.approval.digest != bound
     wanted = asks_for_approval(checked)
@@ -150,7 +153,7 @@ def _step(session: RunSession, toolset: Toolset, changed: tuple[ToolCall, ...], 
 def _halting_step(
     session: RunSession, toolset: Toolset, blocked: Sequence[_Ended], halting: ToolCall, now: datetime
 ) -> Step:
-    """The run ends: what is open beside the blocked calls is not executed."""
+    """End the run: open calls besides the blocked ones are not executed."""
     ends = [*blocked, *_left_out(session, {end.call.id for end in blocked}, halting, now)]
     settlements = {end.settlement.tool_call_id: end.settlement for end in ends}
     calls = tuple(

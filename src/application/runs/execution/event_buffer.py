@@ -1,4 +1,4 @@
-"""Coalesces the frequent events of a run (deltas, progress) so that a burst costs one write, not one each."""
+"""Combines the frequent events of a run (deltas, progress), so that a burst costs one write."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,9 +12,12 @@ COALESCING_S = 0.05
 
 
 class EventBuffer:
-    """Events leave in order, at most `interval_s` after they came; while a write is under way the next batch grows, so the
-    pace follows the store. Deltas of one message that follow each other become one event, of a call's progress only the
-    newest is kept, in the place of the oldest."""
+    """Events are written in order, at most `interval_s` after they came.
+
+    - During a write the next batch grows, so the store sets the pace.
+    - Consecutive deltas of one message become one event. Of a call's progress only the newest
+      event stays, at the position of the oldest.
+    """
 
     def __init__(
         self, write: Callable[[tuple[NewEvent, ...]], Awaitable[None]], *, interval_s: float = COALESCING_S
@@ -31,7 +34,7 @@ class EventBuffer:
         self._closed = False
 
     def add(self, event: NewEvent) -> None:
-        """Take an event; it is written soon, or leaves with the next `take`. Nothing is taken once the buffer is closed."""
+        """Add an event; it is written soon, or returned by the next `take`. A closed buffer ignores it."""
         if self._closed:
             return
         match event.type:
@@ -44,8 +47,9 @@ class EventBuffer:
         self._arm()
 
     async def take(self) -> tuple[NewEvent, ...]:
-        """What is not written yet, to be written by the caller; waits for a write under way. Raises what that raised,
-        once; its events are lost then."""
+        """Events that are not written yet, to be written by the caller; waits for a running write.
+        Raises its error once; its events are lost then.
+        """
         self._disarm()
         while self._flush is not None:
             flush = self._flush
@@ -58,22 +62,20 @@ class EventBuffer:
         return self._drained()
 
     def held(self) -> "_Held":
-        """Write nothing inside, where what was taken is being written; what comes meanwhile is written after it."""
+        """Context without writes, while the caller writes taken events. Later events are written after it."""
         return self._holding
 
     def hold(self) -> None:
-        """See `held`, which lets go again."""
         self._held = True
         self._disarm()
 
     def let_go(self) -> None:
-        """Write again what comes, and what has come."""
         self._held = False
         if self._pending:
             self._arm()
 
     def close(self) -> None:
-        """Drop what is not written and take nothing more; a write under way comes to its end."""
+        """Discard unwritten events and ignore new ones. A running write completes."""
         self._closed = True
         self._disarm()
         self._drained()
@@ -113,7 +115,7 @@ class EventBuffer:
     def _begin_flush(self) -> None:
         self._timer = None
         if self._flush is not None and self._flush.done() and self._flush.exception() is not None:
-            return  # the failure waits for `take`; writing on after it would leave a hole
+            return  # `take` raises the failure; writing on would leave a gap
         events = self._drained()
         if events:
             self._flush = asyncio.create_task(self._write_out(events))
@@ -140,7 +142,7 @@ class EventBuffer:
 
 
 class _Held:
-    """The buffer's hold, to be entered any number of times, one after the other."""
+    """The buffer's pause, entered any number of times in sequence."""
 
     __slots__ = ("_buffer",)
 
@@ -157,6 +159,6 @@ class _Held:
 
 
 def _look_at_outcome(flush: asyncio.Task[None]) -> None:
-    """Nobody will `take` any more: keep asyncio from reporting a failure that its run has outlived."""
+    """Retrieve the error, so that asyncio does not report it: nothing calls `take` any more."""
     if not flush.cancelled():
         flush.exception()

@@ -28,22 +28,27 @@ from domain.tools.result import ToolResult
 logger = logging.getLogger(__name__)
 
 CONTROL_REREAD_S = 5.0
-"""How often a cancel request is looked for even if nobody rang."""
+"""Rereads cancel requests after this time in case a wake-up was lost."""
 _FAILED = "The run failed before this call was finished."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteRunCommand:
-    """The doorbell rang for this run."""
+    """Signal that a run is ready to execute."""
 
     run_id: RunId
 
 
 class ExecuteRun:
-    """Rules: claiming decides who executes; a stop from outside ends waits but no write; at every end each call has its
-    result; a fault of ours fails the run with a reference and never takes the worker down; a lost lease writes nothing;
-    a run whose steps cannot be stored for now is left as it is, and goes on once its lease has lapsed;
-    connections of the run are released, and the thread's next run is rung for, or this one if it was handed back."""
+    """Rules:
+    - The claim decides which worker executes the run.
+    - A stop from outside interrupts waits, but no write. At every end each call has a result.
+    - An internal error fails the run with a reference and never ends the worker.
+    - After a lost lease nothing is written.
+    - A run whose steps cannot be stored is left unchanged. It is recovered when its lease expires.
+    - At the end, connections of the run are released, and the thread's next run, or this run if
+      it was handed back, is submitted.
+    """
 
     def __init__(
         self,
@@ -75,7 +80,7 @@ class ExecuteRun:
         self._log_context = log_context
 
     async def execute(self, command: ExecuteRunCommand) -> None:
-        """Returns when this worker is done with the run, or at once if the run is not to be had."""
+        """Returns when this worker has finished with the run, or at once if the run cannot be claimed."""
         async with self._wakeups.subscribe(control_topic(command.run_id)) as control:
             began = self._clock.monotonic()
             claimed = await self._leases.claim(
@@ -110,7 +115,7 @@ class ExecuteRun:
         ids = {"run_id": run.id, "thread_id": run.thread_id, "organization_id": run.organization_id}
         logger.log(
             logging.WARNING if run.status is RunStatus.FAILED else logging.INFO,
-            "run ended as it was taken up",
+            "run ended when it was claimed",
             extra={
                 **ids,
                 "agent_id": run.agent_id,
@@ -140,7 +145,7 @@ class ExecuteRun:
             await self._loop.run(session)
             logger.info("run left the loop", extra={**ids, "status": session.run.status.value})
         except LeaseLost:
-            logger.warning("lease lost, run left alone", extra=ids)
+            logger.warning("lease lost; this worker stops writing the run", extra=ids)
         except Interrupted as stopped:
             await self._stopped(session, stopped.reason)
         except ModelError as error:
@@ -149,7 +154,7 @@ class ExecuteRun:
             await self._fail(session, failed)
         except Exception as error:
             if is_storage_away(error):
-                logger.warning("storage lost, run left to whoever has one once its lease lapses", extra=ids)
+                logger.warning("storage unavailable; run will be recovered when its lease expires", extra=ids)
                 return
             reference = self._ids.new("ref")
             logger.exception("run failed unexpectedly", extra={**ids, "reference": reference})
@@ -173,18 +178,18 @@ class ExecuteRun:
                 await session.flush()
                 if await self._leases.hand_back(session.lease, active_s=session.active_s, at=self._clock.now()):
                     logger.info("run handed back", extra=ids)
-                    await self._queue.submit(session.run.id)  # a worker that stays may take it up at once
+                    await self._queue.submit(session.run.id)  # another worker may claim it at once
                 else:
-                    logger.warning("lease lost, run left alone", extra=ids)
+                    logger.warning("lease lost; this worker stops writing the run", extra=ids)
             else:
-                logger.warning("lease lost, run left alone", extra=ids)
+                logger.warning("lease lost; this worker stops writing the run", extra=ids)
         except LeaseLost:
-            logger.warning("lease lost, run left alone", extra=ids)
+            logger.warning("lease lost; this worker stops writing the run", extra=ids)
         except Exception:
-            logger.exception("the run's stop could not be stored", extra={**ids, "reason": reason.value})
+            logger.exception("cannot store the stop of a run", extra={**ids, "reason": reason.value})
 
     async def _fail(self, session: RunSession, error: RunError) -> None:
-        """End the run as failed; if even that cannot be stored, the lease lapses and another worker takes the run up."""
+        """End the run as failed. If that cannot be stored, the run is recovered when its lease expires."""
         if session.run.status is not RunStatus.IN_PROGRESS:
             return
         now = self._clock.now()
@@ -202,14 +207,15 @@ class ExecuteRun:
         try:
             await session.advance(build)
         except LeaseLost:
-            logger.warning("lease lost, run left alone", extra=_log_ids(session))
+            logger.warning("lease lost; this worker stops writing the run", extra=_log_ids(session))
         except Exception:
-            logger.exception("the run's failure could not be stored", extra=_log_ids(session))
+            logger.exception("cannot store the failure of a run", extra=_log_ids(session))
 
     async def _leave(self, session: RunSession) -> None:
         run = session.run
-        # The run's own connections only: those of its thread are kept for the thread's next run. Nor is a server sent away
-        # that waits for an answer: many sign what they give us to keep with a key of their process. It may become idle.
+        # Only connections of the run: the thread's next run uses the thread's. A server that waits
+        # for an answer stays connected, because many servers sign their state with a key of their
+        # process.
         if not (run.status is RunStatus.REQUIRES_ACTION and any(use.elicitation for use in run.pending)):
             await self._connections.release(ConnectionScope(organization_id=run.organization_id, run_id=run.id))
         if run.status.is_terminal:
@@ -218,7 +224,7 @@ class ExecuteRun:
             await self._queue.submit(session.promoted)
 
     async def _watch_control(self, lease: Lease, control: Subscription, stop: StopSignal) -> None:
-        """Stop the run when somebody asks for it; a failing look is repeated at the next ring."""
+        """Stop the run when a cancellation is requested. A failed read is repeated at the next wake-up."""
         while stop.fired is None:
             await control.wait(CONTROL_REREAD_S)
             try:
@@ -226,7 +232,7 @@ class ExecuteRun:
                 if actor is not None:
                     stop.fire(StopReason.CANCELLED, actor=actor)
             except Exception:
-                logger.exception("cancel request could not be read", extra={"run_id": lease.run_id})
+                logger.exception("cannot read cancel requests", extra={"run_id": lease.run_id})
 
 
 def _log_ids(session: RunSession) -> dict[str, object]:

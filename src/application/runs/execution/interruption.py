@@ -1,4 +1,4 @@
-"""Stopping a run from outside: waits on models and tools are cut short, writes never are."""
+"""Stops a run from outside: waits on models and tools are interrupted, writes are not."""
 
 import asyncio
 from enum import StrEnum
@@ -9,7 +9,7 @@ from application.system.deadline import Deadline
 
 
 class StopReason(StrEnum):
-    """Why a worker lets go of a run."""
+    """Why a worker stops executing a run."""
 
     CANCELLED = "cancelled"
     SHUTDOWN = "shutdown"
@@ -17,7 +17,7 @@ class StopReason(StrEnum):
 
 
 class Interrupted(Exception):
-    """The run was asked to stop; raised at a wait, or between two steps."""
+    """The run was stopped; raised at a wait, or between two steps."""
 
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason.value)
@@ -25,11 +25,11 @@ class Interrupted(Exception):
 
 
 class TimeUp(Exception):
-    """The time given to a wait has passed. A type of its own: a TimeoutError from inside the wait is somebody else's."""
+    """A wait timed out. Distinct from a TimeoutError raised inside the wait."""
 
 
 class StopSignal:
-    """One per claimed run. `fire` may come from any task of the loop; the first reason stands."""
+    """One per claimed run. Any task of the loop may call `fire`; the first reason is used."""
 
     def __init__(self) -> None:
         self._reason: StopReason | None = None
@@ -38,21 +38,21 @@ class StopSignal:
         self._waits: set[Deadline] = set()
 
     def fire(self, reason: StopReason, *, actor: str = "system") -> None:
-        """End all waits now, and every later one at once. `actor` is who asked for it."""
+        """End all present and future waits. `actor` requested the stop."""
         if self._reason is None:
             self._reason = reason
             self.actor = actor
             now = asyncio.get_running_loop().time()
             for wait in self._waits:
-                if not wait.expired():  # one whose time is up ends by itself, and cannot be changed any more
+                if not wait.expired():  # an expired wait ends by itself and cannot be rescheduled
                     wait.reschedule(now)
 
     def drain(self) -> None:
-        """Let the step in hand finish, then stop for SHUTDOWN at the next `check`."""
+        """Let the current step finish, then stop for SHUTDOWN at the next `check`."""
         self._draining = True
 
     def check(self) -> None:
-        """Raise Interrupted if the run should not go on; called between two steps."""
+        """Raise Interrupted if the run must stop. Called between two steps."""
         if self._reason is not None:
             raise Interrupted(self._reason)
         if self._draining:
@@ -60,18 +60,17 @@ class StopSignal:
 
     @property
     def fired(self) -> StopReason | None:
-        """The reason, once there is one."""
         return self._reason
 
     def interruptible(self, timeout_s: float | None) -> "Wait":
-        """Wrap a wait (never a write): raises Interrupted when fired, TimeUp after `timeout_s`. Errors from
-        inside, TimeoutError among them, pass as they are."""
+        """Context for a wait (never a write): raises Interrupted when fired, TimeUp after
+        `timeout_s`. Errors from inside, including TimeoutError, pass unchanged."""
         when = None if timeout_s is None else asyncio.get_running_loop().time() + timeout_s
         return Wait(self, self._waits, when)
 
 
 class Wait(Deadline):
-    """A block that `signal` ends, or its time. To be entered once, in the task that waits."""
+    """A block that `signal` or its deadline ends. Enter it once, in the waiting task."""
 
     __slots__ = ("_signal", "_waits")
 

@@ -1,4 +1,4 @@
-"""Prepares what stays the same from turn to turn of a run: the toolset and the system prompt, until the agent changes."""
+"""Prepares the toolset and the system prompt of a run, which stay the same until the agent changes."""
 
 import logging
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """`fixed_bytes` is the size of the system prompt and the tool definitions together."""
+    """`fixed_bytes` is the size of the system prompt and the tool definitions."""
 
     toolset: Toolset
     system: str
@@ -24,12 +24,15 @@ class Prompt:
 
 
 class AgentDisabled(Exception):
-    """The run's agent was disabled after the run was made: it may not go on."""
+    """The run's agent was disabled after the run was created."""
 
 
 class PreparePrompt:
-    """Rules: the overview of servers is made once, at the run's start, and kept for all its attempts; a change of the agent or
-    of its organization reaches the run at its next turn; a disabled agent has none."""
+    """Rules:
+    - The overview of servers is created once, at the run's start, and used for all its attempts.
+    - A change of the agent or its organization affects the run at its next turn.
+    - A disabled agent has no prompt.
+    """
 
     def __init__(self, *, catalog: ToolCatalog, agents: AgentStore, organizations: OrganizationStore) -> None:
         self._catalog = catalog
@@ -37,8 +40,9 @@ class PreparePrompt:
         self._organizations = organizations
 
     async def execute(self, session: RunSession, previous: Prompt | None = None) -> Prompt:
-        """The prompt for the coming turn: `previous`, unless agent or organization have changed since. Raises AgentDisabled,
-        Interrupted, and TimeUp when discovery uses the run's time up."""
+        """The prompt of the next turn: `previous`, unless agent or organization have changed.
+        Raises AgentDisabled, Interrupted, and TimeUp if discovery exceeds the run's time.
+        """
         if not await self._renewed(session, first=previous is None) and previous is not None:
             return previous
         if not session.agent.config.enabled:
@@ -59,7 +63,7 @@ class PreparePrompt:
         return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + toolset.definition_bytes)
 
     async def _renewed(self, session: RunSession, *, first: bool) -> bool:
-        """Bring what the session knows of organization and agent up to date; whether anything is new."""
+        """Read organization and agent again. Returns whether anything changed."""
         before = session.organization
         organization = await self._organizations.get(session.run.organization_id)
         is_new = first or before is None or organization is None or organization.version != before.version

@@ -1,4 +1,4 @@
-"""What a provider said, as a run may store and log it: without the agent's canary tokens, and not too long."""
+"""A provider's error for storage and logs: shortened, without the agent's canary tokens."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ _CUT = "… [cut]"
 
 
 def masked(error: ProviderError, guard: CanaryGuard) -> ProviderError:
-    """Canary tokens are replaced first: a token must not be cut in two."""
+    """Tokens are replaced before the text is cut: a partial token would not be found."""
     code = None if error.code is None else guard.words(error.code)
     return replace(error, code=code, message=_capped(guard.words(error.message)))
 

@@ -1,4 +1,4 @@
-"""Stores a reply of the model together with what was decided about each of its calls, before anything is executed."""
+"""Stores a model's reply with the decisions about its calls, before any call is executed."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ from domain.tools.result import ToolOutcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Decided:
-    """A call and, if it is refused (or was a search, which is answered here), its settlement; `decision` is policy's word."""
+    """A call, its settlement if it is refused or was a tool search, and the policy decision."""
 
     call: ToolCall
     refused: Settlement | None
@@ -39,25 +39,24 @@ class _Decided:
 
     @property
     def halts(self) -> bool:
-        """Whether the call ends the run."""
         return self.refused is not None and self.decision is not None and self.decision.halts
 
 
 class RecordReply:
     """Rules:
-    - A whole reply without calls completes the run.
+    - A complete reply without calls completes the run.
     - A reply without calls that was cut at the output limit ends the run `incomplete` with `max_output_tokens`.
-    - A reply that was filtered or refused, or that filled the context window, ends the run `incomplete` with that reason.
-      Its calls are dropped: the provider withdrew them, or no model could read their results.
-    - A reply cut at the output limit that has calls does not end the run. Calls with complete arguments are treated as in
-      any reply; the one that was cut is settled here with a text that says so.
+    - A filtered or refused reply, or one that filled the context window, ends the run
+      `incomplete` with that reason. Its calls are dropped.
+    - Calls of a cut reply are treated as in any reply, except the incomplete one: it is settled
+      with a text about the cut.
     - A paused reply without calls is stored, and the next turn asks the model to continue it.
-    - A call the run may not make (no such tool, arguments that do not fit, a limit, policy) is settled here with a text for
-      the model, and so is a search for tools.
-    - A call for which policy halts the run ends it, and none of its siblings is executed.
-    - A call that needs an approval awaits it; displayable calls await the client; all others are recorded as intended and
-      executed after.
-    - Everything is one step.
+    - A call that is not allowed (no such tool, invalid arguments, a limit, policy) is settled
+      with a text for the model; so is a tool search.
+    - A call for which policy halts the run ends it; none of the other calls is executed.
+    - A call may require approval; displayable calls wait for the client; all others are recorded
+      and executed afterwards.
+    - All of this is one step.
     """
 
     def __init__(self, *, check: CheckToolCall, runs: RunReader, clock: Clock) -> None:
@@ -68,7 +67,8 @@ class RecordReply:
     async def execute(
         self, session: RunSession, toolset: Toolset, answer: Answer, *, limit: IncompleteReason | None
     ) -> IncompleteReason | None:
-        """Store the reply. `limit` forbids all of its calls. Returns the limit that forbade any of them. Raises LeaseLost."""
+        """Store the reply. `limit` forbids all of its calls. Returns the limit that forbade any of
+        them. Raises LeaseLost."""
         now = self._clock.now()
         reason = answer.reply.finish_reason
         if reason is FinishReason.PAUSED and not answer.reply.calls:
@@ -103,8 +103,7 @@ class RecordReply:
         )
 
     async def _calls_made(self, session: RunSession, toolset: Toolset, uses: tuple[ToolUse, ...]) -> Counter[str]:
-        """The run's calls so far by tool. They are read from the ledger when policy counts one of them for the first
-        time, and kept count of from then on."""
+        """The run's calls by tool, read from the ledger when policy first needs them and counted afterwards."""
         if session.calls_made is not None:
             return session.calls_made
         if all(toolset.policy_of(called_name(use)).max_calls is None for use in uses):
@@ -212,7 +211,7 @@ class RecordReply:
 
 
 def _paused_text(session: RunSession) -> str:
-    """What the run said in paused replies just before: replies that no tool message follows."""
+    """The text of the paused replies just before, which no tool message follows."""
     texts: list[str] = []
     for message in reversed(session.transcript):
         if message.run_id != session.run.id or message.role is not Role.ASSISTANT or message.tool_uses:
@@ -222,7 +221,7 @@ def _paused_text(session: RunSession) -> str:
 
 
 def _left_out(entry: _Decided, blocked: ToolCall, now: datetime) -> _Decided:
-    """A call beside the one that ends the run is not executed."""
+    """Refuse a call beside the one that halts the run."""
     if entry.refused is not None:
         return entry
     settlement = Settlement(tool_call_id=entry.call.id, result=failure_text.halted(blocked.name), duration_ms=0, at=now)
@@ -230,7 +229,7 @@ def _left_out(entry: _Decided, blocked: ToolCall, now: datetime) -> _Decided:
 
 
 def _was_made(call: ToolCall) -> bool:
-    """Whether the call counts for `max_calls`: it was executed, or is going to be."""
+    """Whether the call counts for `max_calls`: it was executed, or will be."""
     result = call.result
     if result is None:
         return True
@@ -256,7 +255,7 @@ def reply_message(session: RunSession, answer: Answer, uses: tuple[ToolUse, ...]
 
 
 def paused_step(session: RunSession, answer: Answer, *, at: datetime) -> Step:
-    """A reply that the model has not finished, and the turn that continues it."""
+    """An unfinished reply, and the turn that continues it."""
     message = reply_message(session, answer, (), at=at)
     spent = answer.spending(session, at=at)
     run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))
@@ -265,8 +264,8 @@ def paused_step(session: RunSession, answer: Answer, *, at: datetime) -> Step:
 
 
 def answered_step(session: RunSession, answer: Answer, *, at: datetime, limit: IncompleteReason | None) -> Step:
-    """The last step of a run with its answer: completed, or incomplete where a `limit` cut it short. Calls the reply may
-    hold are dropped. The run's output begins with the paused replies that this one continues."""
+    """The last step of a run with its answer: completed, or incomplete for a `limit`. Calls of the
+    reply are dropped. The output starts with the paused replies before this one."""
     message = reply_message(session, answer, (), at=at)
     spent = answer.spending(session, at=at)
     run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))

@@ -1,4 +1,4 @@
-"""Submits runs or workflow runs again that no worker executes: queued ones that the queue lost, and those of dead workers."""
+"""Submits runs or workflow runs again that no worker executes: runs lost by the queue, and runs of lost workers."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,17 +13,16 @@ _BATCH = 1_000
 
 
 class Recoverable(Protocol):
-    """The part of a store of leases that finds runs without a worker."""
+    """The part of a lease store that finds runs without a worker."""
 
     async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> Sequence[str]:
         """Runs to submit again; expired leases are fenced."""
-        ...
 
 
 class RecoverRuns:
     """Rules:
     - Leases decide, not the queue.
-    - The only process of a database knows at its start that every lease is dead.
+    - For the only process of a database, every lease has expired when it starts.
     """
 
     def __init__(self, *, leases: Recoverable, queue: RunQueue, clock: Clock) -> None:
@@ -32,7 +31,7 @@ class RecoverRuns:
         self._clock = clock
 
     async def execute(self, *, sole_owner: bool = False) -> int:
-        """Submit what can be executed now; returns how many. With `sole_owner`, valid leases are treated as expired."""
+        """Submit executable runs and return their number. With `sole_owner`, valid leases are treated as expired."""
         found = await self._leases.recoverable(at=self._clock.now(), limit=_BATCH, sole_owner=sole_owner)
         await self._queue.submit(*(RunId(run_id) for run_id in found))
         return len(found)

@@ -1,4 +1,4 @@
-"""The working state of one claimed run: what is stored, mirrored in memory, and the only way to advance it."""
+"""The working state of one claimed run: a copy of the stored state, and the only way to advance it."""
 
 import asyncio
 from collections import Counter
@@ -26,15 +26,20 @@ from domain.threads.message import Role
 
 
 class RunSession:
-    """Belongs to the task that executes the run; its tool tasks share it. `open_calls` are the calls of the turn
-    under way that no tool message answers yet, in the model's order; `model` is the one in force, which a change of the agent may replace; `limits` are the agent's, narrowed by
-    the run's and the organization's; `organization` is what the run's organization said when the turn began (None before the
-    first), `calls_made` counts calls by tool once a policy
-    has asked for it; `promoted` is the thread's next run once this one has ended; `kept_reserve_usd` is what stays
-    reserved of a daily budget once the model call under way is paid for, None without a budget; `abandoned` are model
-    calls that were cut off and are not stored yet: the next step stores them, whatever it is; `unfinished` is a message that
-    was published in part, neither stored nor taken back yet; `toolset` is the one of the
-    turn, once there is one. Every call that is settled in a step is told to tracing when the step is stored."""
+    """Belongs to the task that executes the run; its tool tasks share it.
+
+    - `open_calls`: calls of the current turn without a tool message, in the model's order.
+    - `model`: the present model; a change of the agent may replace it. `toolset`: of the current turn.
+    - `limits`: those of the agent, narrowed by the run and the organization. `organization`: as
+      read at the start of the turn.
+    - `calls_made`: calls by tool, counted once a policy needs them.
+    - `promoted`: the thread's next run after this one has ended.
+    - `kept_reserve_usd`: reserved part of a daily budget after the current model call; None without a budget.
+    - `abandoned`: interrupted model calls that the next step stores.
+    - `unfinished`: a partly published message, neither stored nor discarded.
+
+    Settled calls are traced when their step is stored.
+    """
 
     def __init__(
         self,
@@ -76,32 +81,32 @@ class RunSession:
 
     @property
     def usage(self) -> Usage:
-        """The run's totals, with what is not stored yet."""
+        """The run's totals, including unstored model calls."""
         return _with_abandoned(self.run.usage, self.abandoned)
 
     @property
     def active_s(self) -> float:
-        """Active time of the run over all attempts, in seconds."""
+        """Active time of all attempts, in seconds."""
         return self._active_before + self._clock.monotonic() - self._claimed_at
 
     @property
     def time_left_s(self) -> float:
-        """Active time left, the closing turn's share included."""
+        """Remaining active time, including the closing turn's share."""
         return self.limits.timeout_s - self.active_s
 
     @property
     def work_time_left_s(self) -> float:
-        """Active time left before the closing turn's share begins."""
+        """Remaining active time before the closing turn's share."""
         return self.time_left_s - self.limits.closing_time_s
 
     @property
     def lease_holds(self) -> bool:
-        """Whether the lease was renewed recently enough to act outside (checked before every send)."""
+        """Whether the lease is valid (checked before every send)."""
         return self._lease_holds()
 
     def adopt(self, newest: Agent) -> None:
-        """Go on with the agent as it is now. A run on its agent's model follows it; one on another stays there while the
-        agent lists it."""
+        """Continue with the newest agent. A run on its agent's model changes with it; another model
+        stays while it is listed."""
         follows = self.model == self.agent.config.model
         if newest.config.canary_tokens != self.agent.config.canary_tokens:
             self.guard = CanaryGuard.of(newest, self.run.id)
@@ -112,22 +117,23 @@ class RunSession:
         self.limits = self._limits()
 
     def govern(self, organization: Organization | None) -> None:
-        """Go on under what the organization says now. A run on a model that neither its agent nor the organization lists
-        any more takes the agent's."""
+        """Continue under the organization's present settings. A model that is no longer listed is
+        replaced by the agent's."""
         self.organization = organization
         self.model = self._listed(self.model)
         self.limits = self._limits()
 
     async def advance(self, build: Callable[[], Step]) -> StepOutcome:
-        """Store one step, buffered events first, and mirror it here. Raises LeaseLost.
+        """Store one step, after buffered events, and update this session. Raises LeaseLost.
 
-        `build` is called when it is this step's turn, so that it sees what the steps before it have changed. A write that
-        has begun is finished even if the caller is cancelled: what is stored and what is mirrored never part.
+        `build` is called when the step's turn comes, so that it sees earlier steps. A started
+        write completes even if the caller is cancelled, so that the session equals the stored
+        state.
         """
         return await asyncio.shield(self._advance(build))
 
     async def flush(self) -> None:
-        """Write out what is buffered. Raises LeaseLost."""
+        """Write buffered events. Raises LeaseLost."""
         async with self._writing:
             waiting = await self.buffer.take()
             if waiting:
@@ -139,7 +145,7 @@ class RunSession:
             waiting = await self.buffer.take()
             abandoned = self.abandoned
             step = self._completed(build(), waiting)
-            # One write at a time: the numbers of a run's events tell whether a commit that was not answered took effect.
+            # One write at a time: event numbers show whether an unanswered commit took effect.
             with self.buffer.held():
                 outcome = await self._journal.commit(self.lease, step)
             if abandoned:
@@ -150,8 +156,8 @@ class RunSession:
             return outcome
 
     def _completed(self, step: Step, waiting: tuple[NewEvent, ...]) -> Step:
-        """The step with what waits to be stored with it: `waiting` events, and model calls that were cut off. Its run is as it
-        will be once it is stored, so that nothing is to be made anew then."""
+        """The step with `waiting` events and interrupted model calls. Its run has its final values,
+        so that `_mirror` needs no copy."""
         abandoned, spent = self.abandoned, step.spent
         if abandoned:
             spent = (*(replace(call, still_reserved_usd=self.kept_reserve_usd) for call in abandoned), *spent)
@@ -203,7 +209,7 @@ class RunSession:
         return Limits.of(settings if self.organization is None else settings.narrowed_by(self.organization.limits))
 
     def _listed(self, model: str) -> str:
-        """The model, unless whoever listed it has given it up."""
+        """The model if it is still listed, otherwise the agent's."""
         of_organization = () if self.organization is None else self.organization.models
         config = self.agent.config
         return model if model in config.models or model in of_organization else config.model

@@ -218,7 +218,7 @@ async def test_a_run_that_no_worker_survives_is_given_up_and_makes_room_for_the_
     assert len(house.model.requests) == MAX_LAPSES, "the model is not asked once more"
     assert house.queue.run_ids == [behind]
     assert house.actions(run_id) == ["run.started", "run.failed"]
-    [logged] = [record for record in caplog.records if record.message == "run ended as it was taken up"]
+    [logged] = [record for record in caplog.records if record.message == "run ended when it was claimed"]
     assert (logged.__dict__["run_id"], logged.__dict__["error_code"]) == (run_id, "too_many_attempts")
     assert [(told.id, told.status) for told in house.tracer.finished] == [(run_id, RunStatus.FAILED)]
     assert_consistent(house, run_id)
