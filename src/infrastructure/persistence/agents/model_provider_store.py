@@ -31,7 +31,7 @@ _count = (
     .select_from(model_provider)
     .where(model_provider.c.organization_id == bindparam("of_organization"))
 )
-# Two that are added at once are counted one after the other.
+# Parallel additions are counted one after the other.
 _lock_organization = (
     select(organization.c.id).where(organization.c.id == bindparam("of_organization")).with_for_update(key_share=True)
 )
@@ -51,7 +51,6 @@ class SqlModelProviderStore:
         self._box = box
 
     async def add(self, provider: ModelProvider, audit: AuditEvent) -> None:
-        """Store a new provider."""
         row = self._row(provider)
         wanted = {"of_organization": provider.organization_id}
 
@@ -70,7 +69,6 @@ class SqlModelProviderStore:
             raise
 
     async def save(self, changed: ModelProvider, *, expected_version: int, audit: AuditEvent) -> None:
-        """Store a change."""
         wanted = {"of_organization": changed.organization_id, "named": changed.name}
         values = self._row(changed)
 
@@ -86,7 +84,6 @@ class SqlModelProviderStore:
         await self._database.write(unit, scope=changed.organization_id)
 
     async def all(self, organization_id: OrganizationId) -> tuple[ModelProvider, ...]:
-        """The organization's providers by name."""
         wanted = {"of_organization": organization_id}
         rows = await self._database.read(
             lambda connection: connection.execute(_all, wanted).all(), scope=organization_id
@@ -94,7 +91,6 @@ class SqlModelProviderStore:
         return tuple(self._provider_of(row) for row in rows)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[ModelProvider]:
-        """Providers, newest first."""
         statement = select(model_provider).where(model_provider.c.organization_id == organization_id)
         return await self._database.read(
             lambda connection: newest_first(
@@ -109,7 +105,6 @@ class SqlModelProviderStore:
         )
 
     async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:
-        """Remove the provider."""
 
         def unit(connection: Connection) -> bool:
             if connection.execute(_delete, {"of_organization": organization_id, "named": name}).rowcount == 0:
@@ -137,17 +132,14 @@ class SqlModelProviderStore:
 
 
 def name_taken(name: str) -> ServiceError:
-    """The organization has a provider of that name."""
     return conflict("model_provider_exists", f"There is a model provider {name!r} already.")
 
 
 def too_many_providers() -> ServiceError:
-    """The organization has as many providers as it may."""
     return conflict("too_many_model_providers", f"An organization has at most {MAX_PROVIDERS} model providers.")
 
 
 def other_version(name: str, stored: int, expected: int) -> ServiceError:
-    """Somebody else was quicker."""
     return ServiceError(
         "version_conflict",
         ErrorKind.PRECONDITION,

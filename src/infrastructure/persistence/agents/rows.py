@@ -33,12 +33,12 @@ _newest_of_any = Prepared(select_newest.where(agent.c.id == bindparam("agent_id"
 
 
 def newest_version(connection: Connection, agent_id: AgentId, box: SecretBox) -> Agent:
-    """The agent at its newest version, even if it was deleted. Raises ValueError if it never was."""
+    """The agent at its newest version, also a deleted one. Raises ValueError if it never existed."""
     return ask_newest_version(connection, agent_id, box)()
 
 
 def ask_newest_version(connection: Connection, agent_id: AgentId, box: SecretBox) -> Callable[[], Agent]:
-    """The same, to be read in the next stage."""
+    """As `newest_version`, to be read in the next stage."""
     rows = _newest_of_any.ask(connection, {"agent_id": agent_id})
 
     def read() -> Agent:
@@ -49,7 +49,6 @@ def ask_newest_version(connection: Connection, agent_id: AgentId, box: SecretBox
 
 
 def version_row(stored: Agent, box: SecretBox) -> dict[str, object]:
-    """Columns of `agent_version`."""
     return {
         "agent_id": stored.id,
         "version": stored.version,
@@ -61,7 +60,6 @@ def version_row(stored: Agent, box: SecretBox) -> dict[str, object]:
 
 
 def agent_of(row: AnyRow, box: SecretBox) -> Agent:
-    """From a row of `select_version`."""
     return Agent(
         id=AgentId(row.id),
         organization_id=OrganizationId(row.organization_id),

@@ -50,7 +50,6 @@ class SqlAgentStore:
         self._box = box
 
     async def add(self, new: Agent, audit: AuditEvent) -> None:
-        """Store a new agent."""
 
         def unit(connection: Connection) -> None:
             connection.execute(
@@ -72,7 +71,6 @@ class SqlAgentStore:
             raise _translated(error, new) from error
 
     async def save(self, changed: Agent, *, expected_version: int, audit: AuditEvent) -> None:
-        """Store a new version."""
         wanted = {"organization_id": changed.organization_id, "agent_id": changed.id}
 
         def unit(connection: Connection) -> None:
@@ -97,21 +95,18 @@ class SqlAgentStore:
             raise _translated(error, changed) from error
 
     async def get(self, organization_id: OrganizationId, agent_id: AgentId) -> Agent | None:
-        """The newest version, or None."""
         wanted = {"organization_id": organization_id, "agent_id": agent_id}
         return await self._database.read(
             lambda connection: self._one(connection.execute(_get, wanted).first()), scope=organization_id
         )
 
     async def find(self, organization_id: OrganizationId, name: str) -> Agent | None:
-        """The newest version of the agent of that name, or None."""
         wanted = {"organization_id": organization_id, "name": name}
         return await self._database.read(
             lambda connection: self._one(connection.execute(_find, wanted).first()), scope=organization_id
         )
 
     async def names(self, organization_id: OrganizationId, agent_ids: Collection[AgentId]) -> dict[AgentId, AgentName]:
-        """What these agents are called, deleted ones too."""
         if not agent_ids:
             return {}
         wanted = {"organization_id": organization_id, "ids": sorted(agent_ids)}
@@ -123,7 +118,6 @@ class SqlAgentStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
-        """Agents at their newest version, newest agent first."""
         statement = select_newest.where(agent.c.organization_id == organization_id, _in_use)
         return await self._database.read(
             lambda connection: newest_first(
@@ -133,7 +127,6 @@ class SqlAgentStore:
         )
 
     async def versions(self, organization_id: OrganizationId, agent_id: AgentId, request: PageRequest) -> Page[Agent]:
-        """All versions of one agent, newest first."""
         before = _ABOVE_ALL_VERSIONS if request.cursor is None else decode_cursor(request.cursor)[0]
         wanted = {
             "organization_id": organization_id,
@@ -154,7 +147,6 @@ class SqlAgentStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def delete(self, organization_id: OrganizationId, agent_id: AgentId, audit: AuditEvent) -> bool:
-        """Remove the agent from use."""
         wanted = {"organization_id": organization_id, "agent_id": agent_id}
 
         def unit(connection: Connection) -> bool:

@@ -12,7 +12,7 @@ from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.tables import approval, timer
 
-# Ids are derived: what is there already is the same.
+# Ids are derived: an existing row is the same approval.
 _insert = upsert(approval).on_conflict_do_nothing(index_elements=["id"])
 _insert_timer = upsert(timer).on_conflict_do_nothing(index_elements=["id"])
 _end = (
@@ -47,7 +47,7 @@ def add_approvals(connection: Connection, approvals: tuple[Approval, ...]) -> No
 
 
 def end_approvals(connection: Connection, outcomes: tuple[ApprovalOutcome, ...]) -> None:
-    """End those that are pending; their timers go."""
+    """End the pending ones and remove their timers."""
     if not outcomes:
         return
     connection.execute(_end, [_ending(outcome) for outcome in outcomes])
@@ -55,14 +55,14 @@ def end_approvals(connection: Connection, outcomes: tuple[ApprovalOutcome, ...])
 
 
 def end_approval(connection: Connection, outcome: ApprovalOutcome) -> bool:
-    """The same of one; False if it has ended before."""
+    """End one approval. False if it has ended before."""
     is_ended = connection.execute(_end, _ending(outcome)).rowcount == 1
     connection.execute(_stop_timer, {"about": outcome.approval_id})
     return is_ended
 
 
 def cancel_approvals(connection: Connection, session_id: GatewaySessionId, *, at: datetime) -> None:
-    """End what a gateway session waits for."""
+    """Cancel the pending approvals of a gateway session."""
     connection.execute(_cancel, {"of_session": session_id, "moment": at})
     connection.execute(_stop_timers_of_session, {"of_session": session_id})
 
@@ -79,12 +79,10 @@ def expiry_timer(of: Approval) -> Timer:
 
 
 def approval_of(row: AnyRow) -> Approval:
-    """From a row of `approval`."""
     return _approval.of_row(row)
 
 
 def timer_of(row: AnyRow) -> Timer:
-    """From a row of `timer`."""
     return _timer.of_row(row)
 
 

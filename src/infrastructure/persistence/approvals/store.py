@@ -19,7 +19,7 @@ _get = _of_organization.where(approval.c.id == bindparam("approval_id"))
 _of_run = _of_organization.where(approval.c.run_id == bindparam("of_run")).order_by(
     approval.c.created_at, approval.c.id
 )
-# Written out, so that the partial index over pending ones is taken.
+# Literal in the statement, so that the partial index over pending rows is used.
 _is_pending = approval.c.state == bindparam("pending", ApprovalState.PENDING.value, literal_execute=True)
 _next_due = select(func.min(timer.c.due_at))
 _due = (
@@ -45,7 +45,6 @@ class SqlApprovalStore:
         self._database = database
 
     async def get(self, organization_id: OrganizationId, approval_id: ApprovalId) -> Approval | None:
-        """The approval, or None."""
         wanted = {"of_organization": organization_id, "approval_id": approval_id}
         row = await self._database.read(
             lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
@@ -55,7 +54,6 @@ class SqlApprovalStore:
     async def page(
         self, organization_id: OrganizationId, wanted: ApprovalFilter, request: PageRequest
     ) -> Page[Approval]:
-        """Approvals, newest first."""
         statement = select(approval).where(approval.c.organization_id == organization_id)
         if wanted.run_id is not None:
             statement = statement.where(approval.c.run_id == wanted.run_id)
@@ -76,7 +74,6 @@ class SqlApprovalStore:
         )
 
     async def of_run(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Approval, ...]:
-        """All approvals of a run, oldest first."""
         wanted = {"of_organization": organization_id, "of_run": run_id}
         return await self._database.read(
             lambda connection: tuple(approval_of(row) for row in connection.execute(_of_run, wanted)),
@@ -91,7 +88,6 @@ class SqlTimerStore:
         self._database = database
 
     async def next_due(self) -> datetime | None:
-        """When the earliest timer is due."""
 
         def unit(connection: Connection) -> datetime | None:
             moment: datetime | None = connection.execute(_next_due).scalar_one()
@@ -100,7 +96,6 @@ class SqlTimerStore:
         return await self._database.read(unit, scope=SYSTEM)
 
     async def due(self, *, at: datetime, limit: int, after: Timer | None = None) -> tuple[Timer, ...]:
-        """Timers due at `at` or before, the earliest first."""
         statement, wanted = _due, {"moment": at, "limit": limit}
         if after is not None:
             statement, wanted = _due_after, {**wanted, "after_moment": after.due_at, "after_id": after.id}
@@ -109,7 +104,6 @@ class SqlTimerStore:
         )
 
     async def remove(self, timer_id: TimerId) -> None:
-        """Forget a timer."""
 
         def unit(connection: Connection) -> None:
             connection.execute(_remove, {"timer_id": timer_id})

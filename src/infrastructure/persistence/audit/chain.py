@@ -15,7 +15,7 @@ from infrastructure.persistence.tables import audit_event, audit_seal
 
 _last_number = select(func.max(audit_seal.c.number)).where(audit_seal.c.organization_id == bindparam("of_organization"))
 _MAX_UNSEALED = 10_000
-"""More entries than this wait for seals only where sealing has stopped; verify says so."""
+"""The limit of an export's unsealed entries. Only a stopped sealing leaves more, which verify reports."""
 
 
 class SqlAuditChain:
@@ -25,7 +25,6 @@ class SqlAuditChain:
         self._database = database
 
     async def end(self, organization_id: OrganizationId) -> ChainEnd:
-        """Where the chain ends."""
 
         def unit(connection: Connection) -> ChainEnd:
             last = connection.execute(_last_number, {"of_organization": organization_id}).scalar_one_or_none()
@@ -34,13 +33,11 @@ class SqlAuditChain:
         return await self._database.read(unit, scope=organization_id)
 
     async def links(self, organization_id: OrganizationId, after: int, limit: int) -> tuple[StoredLink, ...]:
-        """Links in order."""
         return await self._database.read(
             lambda connection: links_behind(connection, organization_id, after, limit), scope=organization_id
         )
 
     async def export(self, organization_id: OrganizationId, wanted: AuditFilter, after: int, limit: int) -> ExportPart:
-        """Links whose entries match, and at the end what is unsealed."""
         links = _matching_links(wanted).limit(limit)
         unsealed = _matching_unsealed(wanted)
         parameters = {"of_organization": organization_id, "behind": after}

@@ -1,6 +1,6 @@
-"""Entries and links of the audit chain exactly as they are stored: what seals are made over and checked against.
+"""Entries and links of the audit chain exactly as stored: the input of seals and of their checks.
 
-Nothing here interprets a value, so that a row somebody has spoiled is found out instead of failing the reader.
+Values are not interpreted here, so that a damaged row is detected and does not fail the reader.
 """
 
 from typing import Any, cast
@@ -31,7 +31,7 @@ _LINK = (
 LINKS = select(*_LINK, *ENTRY).where(
     audit_seal.c.organization_id == bindparam("of_organization"), audit_seal.c.number > bindparam("behind")
 )
-"""Links with what they name, yet to be joined and put in order."""
+"""Links with their identifiers, to be joined and ordered."""
 _all_links = (
     LINKS.select_from(audit_seal.outerjoin(audit_event, audit_event.c.id == audit_seal.c.event_id))
     .order_by(audit_seal.c.number)
@@ -64,14 +64,14 @@ def unsealed_since(
 
 
 def stored_head(connection: Connection, organization_id: OrganizationId, *, lock: bool = False) -> ChainHead | None:
-    """The head; with `lock`, nobody else changes it before this transaction ends."""
+    """The head. `lock` excludes other changes until this transaction ends."""
     statement: Select[tuple[object, ...]] = _locked_head if lock else _head
     row = connection.execute(statement, {"of_organization": organization_id}).first()
     return None if row is None else ChainHead(**row._mapping)
 
 
 def place_of(entry: Entry) -> Place:
-    """Where an entry stands by time; one without a readable time stands at the beginning."""
+    """The position of an entry by time; an entry without a readable time is first."""
     at = entry[SEALED_FIELDS.index("at")]
     return Place(at=at if isinstance(at, int) else 0, event_id=str(entry[0]))
 

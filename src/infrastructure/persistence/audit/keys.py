@@ -1,4 +1,5 @@
-"""Keys of audit seals: derived from the newest secret key, and kept encrypted so that its rotation spares old seals."""
+"""Keys of audit seals: derived from the newest secret key, and stored encrypted, so that old seals
+stay valid after its rotation."""
 
 from typing import Protocol
 
@@ -17,35 +18,31 @@ _keep = upsert(audit_key).on_conflict_do_nothing(index_elements=["id"])
 
 
 class DerivingBox(Protocol):
-    """The secret keys at hand."""
+    """The present secret keys."""
 
     def encrypt(self, plain: bytes, /) -> bytes:
-        """With the newest key."""
-        ...
+        """Encrypts with the newest key."""
 
     def decrypt(self, sealed: bytes, /) -> bytes:
-        """With the key that fits. Raises INTERNAL `secret_undecryptable`."""
-        ...
+        """Decrypts with the matching key. Raises INTERNAL `secret_undecryptable`."""
 
     def derived(self, purpose: bytes, /) -> tuple[bytes, ...]:
-        """32 bytes for this purpose alone from each key, newest first."""
-        ...
+        """32 bytes for this purpose from each key, newest first."""
 
 
 class SqlSealKeys:
-    """The `SealKeys` port. A key is stored before it seals; one whose encryption no secret key opens is not known. Nothing is
-    encrypted or decrypted for keys that the secret keys at hand give anyway."""
+    """The `SealKeys` port. A key is stored before it seals. A stored key that no secret key
+    decrypts is unknown. Keys derived from the present secret keys are not encrypted or
+    decrypted."""
 
     def __init__(self, *, database: Database, box: DerivingBox) -> None:
         self._database = database
         self._box = box
 
     def current(self) -> ChainKey:
-        """From the newest secret key."""
         return chain_key(self._box.derived(PURPOSE)[0])
 
     async def all(self) -> ChainKeys:
-        """From the secret keys at hand, and those that are stored."""
         derived = [chain_key(secret) for secret in self._box.derived(PURPOSE)]
         current = derived[0]
         stored = await self._database.read(lambda connection: connection.execute(_stored).all(), scope=SYSTEM)

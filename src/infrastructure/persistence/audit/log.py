@@ -23,7 +23,6 @@ class SqlAuditLog:
     async def page(
         self, organization_id: OrganizationId, wanted: AuditFilter, request: PageRequest
     ) -> Page[AuditEvent]:
-        """Matching entries, newest first."""
         statement = _matching(organization_id, wanted)
 
         def unit(connection: Connection) -> Page[AuditEvent]:
@@ -39,7 +38,6 @@ class SqlAuditLog:
         return await self._database.read(unit, scope=organization_id)
 
     async def record(self, audit: AuditEvent) -> None:
-        """Store an entry that describes no stored change."""
         await self._database.write(lambda connection: record(connection, audit), scope=audit.organization_id)
 
 
@@ -48,7 +46,7 @@ def _matching(organization_id: OrganizationId, wanted: AuditFilter) -> Select[An
 
 
 def conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
-    """What entries must meet."""
+    """SQL conditions of the filter."""
     columns = audit_event.c
     found: list[ColumnElement[bool]] = []
     if wanted.action is not None and wanted.action.endswith(".*"):

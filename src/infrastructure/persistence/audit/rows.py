@@ -9,7 +9,7 @@ from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.tables import audit_event
 
-# Ids of audit events of repeatable steps are derived: an entry that is there already is the same entry.
+# Ids of audit events of repeatable steps are derived: an existing entry is the same entry.
 _insert = Prepared(
     upsert(audit_event).inline().on_conflict_do_nothing(index_elements=["id"]),
     columns=[column.name for column in audit_event.columns],
@@ -18,11 +18,10 @@ _fields = row_fields(AuditEvent)
 
 
 def record(connection: Connection, *events: AuditEvent) -> None:
-    """Store entries within the transaction of what they describe."""
+    """Store entries in the transaction of their change."""
     if events:
         _insert.run(connection, *[_fields.write(event) for event in events])
 
 
 def audit_event_of(row: AnyRow) -> AuditEvent:
-    """From a row of `audit_event`."""
     return _fields.of_row(row)

@@ -29,7 +29,7 @@ from infrastructure.persistence.tables import audit_event, audit_head, audit_sea
 _AT = SEALED_FIELDS.index("at")
 
 _organizations = select(organization.c.id).order_by(organization.c.id)
-# Where sealing is to begin is asked here already: it does not look once more through what was found sealed.
+# Reading the start of sealing here avoids another scan of sealed entries.
 _oldest_unsealed = (
     select(RAW_AT)
     .where(
@@ -76,7 +76,7 @@ _link = row_fields(Link)
 
 
 class _Extension(NamedTuple):
-    """The rows that a chain with this head goes on with, its head after them, and where the last entry stands."""
+    """New rows of a chain with this head, the head after them, and the position of the last entry."""
 
     head: ChainHead
     rows: list[dict[str, object]]
@@ -91,7 +91,6 @@ class SqlAuditSeals:
         self._database = database
 
     async def waiting(self, since: Place, current_key: str) -> tuple[Waiting, ...]:
-        """Organizations with something to seal or to sign."""
         wanted = {"since": since.at, "current_key": current_key}
         found = await self._database.read(lambda connection: connection.execute(_waiting, wanted).all(), scope=SYSTEM)
         return tuple(
@@ -101,14 +100,12 @@ class SqlAuditSeals:
         )
 
     async def organizations(self) -> tuple[OrganizationId, ...]:
-        """All there are."""
         found = await self._database.read(
             lambda connection: connection.execute(_organizations).scalars().all(), scope=SYSTEM
         )
         return tuple(OrganizationId(one) for one in found)
 
     async def scan(self, organization_id: OrganizationId, after: Place, limit: int) -> Scanned:
-        """Look through a stretch of the trail."""
         wanted = {
             "of_organization": organization_id,
             "after_at": after.at,
@@ -125,8 +122,9 @@ class SqlAuditSeals:
     async def seal(
         self, organization_id: OrganizationId, since: Place, *, keys: ChainKeys, at: datetime, limit: int
     ) -> Sealed:
-        """Seal visible entries. What that takes is made ready beside the writers, and made anew where the chain has gone on
-        meanwhile: entries do not change, and whoever seals or removes some changes its head."""
+        """Seal visible entries. The seals are computed outside the writer, and computed again if
+        the chain has changed: entries are immutable, and every sealing or removal changes the
+        head."""
 
         def ready(connection: Connection, head: ChainHead) -> _Extension:
             entries = unsealed_since(connection, organization_id, since, limit)
@@ -154,7 +152,6 @@ class SqlAuditSeals:
     async def prune(
         self, organization_id: OrganizationId, before: datetime, *, keys: ChainKeys, audit: PruneEntry, limit: int
     ) -> int:
-        """Remove the old part of the chain."""
 
         def unit(connection: Connection) -> int:
             if stored_head(connection, organization_id) is None:
@@ -164,7 +161,7 @@ class SqlAuditSeals:
             if not old:
                 return 0
             check = ChainCheck(keys.known, head.pruned_through, head.pruned_seal)
-            # A seal under an unknown key was not checked: naming one must not be a way to have entries removed.
+            # A seal under an unknown key is unchecked: it must not permit the removal of entries.
             if check.take(old) is not None or check.unknown:
                 raise _broken(organization_id)
             last = old[-1].link
@@ -178,12 +175,11 @@ class SqlAuditSeals:
 
 
 def place_of_row(at: object, event_id: str) -> Place:
-    """A place from what is stored."""
     return Place(at=at if isinstance(at, int) else 0, event_id=event_id)
 
 
 def _own_head(connection: Connection, organization_id: OrganizationId, keys: ChainKeys) -> ChainHead:
-    """The head, locked and known to be ours. Raises CONFLICT `audit_chain_broken`."""
+    """The head, locked and verified. Raises CONFLICT `audit_chain_broken`."""
     wanted = {"of_organization": organization_id}
     head = stored_head(connection, organization_id, lock=True)
     if head is None:
@@ -202,7 +198,7 @@ def _own_head(connection: Connection, organization_id: OrganizationId, keys: Cha
 
 
 def _leading(links: tuple[StoredLink, ...], before: int) -> tuple[StoredLink, ...]:
-    """The links up to the first entry that is to be kept. One that cannot be read ends it as well."""
+    """The links before the first entry to keep, or before an unreadable one."""
     count = 0
     for stored in links:
         at = None if stored.entry is None else stored.entry[_AT]
@@ -224,6 +220,6 @@ def _row(organization_id: OrganizationId, link: Link) -> dict[str, object]:
 def _broken(organization_id: OrganizationId) -> ServiceError:
     return conflict(
         "audit_chain_broken",
-        f"The audit chain of {organization_id} is not as it was left, and is not gone on from: see `audit verify`.",
+        f"The audit chain of {organization_id} has been changed and is not continued: see `audit verify`.",
         organization_id=organization_id,
     )

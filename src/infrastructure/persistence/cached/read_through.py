@@ -1,4 +1,4 @@
-"""Read-through cache in front of stores whose rows are read at every turn and seldom written. ADR 0006 and 0015."""
+"""Read-through cache in front of stores whose rows are read at every turn and rarely written. ADR 0006 and 0015."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -16,10 +16,9 @@ Method = Callable[..., Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedReads:
-    """What is cached of a store: the results of `reads` by their arguments, until one of `writes` or a change of `table`.
-
-    The first argument of each is an organization's id, or something that belongs to an organization.
-    """
+    """What is cached of a store: the results of `reads` by their arguments, until one of `writes`
+    or a change of `table`. The first argument of each is an organization's id, or an object with
+    one."""
 
     table: str
     reads: tuple[Method, ...]
@@ -30,10 +29,11 @@ class CachedReads:
 class ReadThrough(Generic[S]):
     """Two views of a store.
 
-    - `cached` reads from memory where it can. What is not there (None) is not cached, and nothing is while the feed is not fresh.
-    - `fresh` reads the database, for use cases that change rows or show what was changed.
-    - A write of either view drops the organization's rows, whether or not it succeeds.
-    - What is being read while a row is dropped is not cached, so that no value outlives the write that changed it.
+    - `cached` reads from memory if possible. Missing rows (None) are not cached; without change
+      notifications nothing is.
+    - `fresh` reads the database, for use cases that change rows or show changes.
+    - A write by either view invalidates the organization's rows, even if it fails.
+    - A read that overlaps an invalidation is not cached, so no value outlives its change.
     """
 
     def __init__(self, store: S, what: CachedReads, *, feed: RowFeed) -> None:
@@ -85,7 +85,7 @@ class ReadThrough(Generic[S]):
 
 
 class _View:
-    """A store with some methods in place of its own."""
+    """A store with some replaced methods."""
 
     def __init__(self, store: object, methods: dict[str, Method]) -> None:
         self._store = store

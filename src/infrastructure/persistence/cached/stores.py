@@ -1,4 +1,4 @@
-"""What is cached of which store."""
+"""What each store caches."""
 
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore

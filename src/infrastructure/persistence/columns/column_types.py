@@ -1,4 +1,4 @@
-"""How domain values stand in columns; the same on both databases."""
+"""SQL types of domain values, the same for both databases."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -16,104 +16,90 @@ _NANO = Decimal(1_000_000_000)
 
 
 def micros(moment: datetime) -> int:
-    """Microseconds since 1970 in UTC, exactly."""
+    """Exact microseconds since 1970 in UTC."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def moment_of(value: int) -> datetime:
-    """The inverse of `micros`."""
     return _EPOCH + timedelta(microseconds=value)
 
 
 class Moment(TypeDecorator[datetime]):
-    """A point in time as integer microseconds since 1970: sorts and compares like one on both databases, keeps every
-    digit Python has, and costs a fraction of parsing text."""
+    """A point in time as integer microseconds since 1970: exact, sortable on both databases, and cheaper than text."""
 
     impl = BigInteger
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
-        """To microseconds."""
         return None if value is None else micros(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
-        """From microseconds."""
         return None if value is None else moment_of(value)
 
     def bind_processor(self, dialect: Dialect) -> Callable[[datetime | None], int | None]:
-        """The same without the detour: it is run for every moment of every row."""
+        """The conversion without an intermediate call: it runs for every value of every row."""
         return _micros_or_none
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[int | None], datetime | None]:
-        """The same without the detour."""
         return _moment_or_none
 
 
 class NanoUsd(TypeDecorator[Decimal]):
-    """Money as integer billionths of a US dollar: sums are exact, and a single cached token still has a price."""
+    """Money as integer billionths of a US dollar: sums are exact, and a single cached token has a price."""
 
     impl = BigInteger
     cache_ok = True
 
     def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> int | None:
-        """To nano-USD, rounded half to even."""
+        """Rounded half to even."""
         return None if value is None else round(value * _NANO)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> Decimal | None:
-        """From nano-USD."""
         return None if value is None else Decimal(value) / _NANO
 
 
 class JsonText(TypeDecorator[JsonValue]):
-    """A JSON value as text; None is NULL. Nothing queries inside these values, so neither database parses them."""
+    """A JSON value as text; None is NULL. No query reads inside these values, so the databases do not parse them."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: JsonValue, dialect: Dialect) -> str | None:
-        """To text."""
         return None if value is None else encode(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> JsonValue:
-        """From text."""
         return None if value is None else decode(value)
 
     def bind_processor(self, dialect: Dialect) -> Callable[[JsonValue], str | None]:
-        """The same without the detour: it is run for every value of every row."""
         return _encoded_or_none
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[str | None], JsonValue]:
-        """The same without the detour."""
         return _decoded_or_none
 
 
 class PlainText(TypeDecorator[str]):
-    """Text in which what a database cannot hold (NUL in PostgreSQL, lone surrogates in both) is U+FFFD.
-
-    It applies to conditions as well, so an absurd id from a client finds nothing instead of failing the statement.
-    """
+    """Text in which characters that a database cannot store (NUL in PostgreSQL, lone surrogates in
+    both) are U+FFFD. This also applies to conditions: an invalid id from a client finds nothing
+    instead of failing the statement."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """To storable text."""
         return None if value is None else storable(value)
 
     def bind_processor(self, dialect: Dialect) -> Callable[[str | None], str | None]:
-        """The same without the detour: it is run for every text of every row."""
         return storable_or_none
 
 
 def storable(value: str) -> str:
-    """What both databases can hold: U+FFFD in place of NUL and of lone surrogates."""
+    """The text with U+FFFD instead of NUL and lone surrogates."""
     if value.isascii() and "\0" not in value:
         return value
     return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
 def storable_or_none(value: str | None) -> str | None:
-    """The same for what may be absent."""
     return None if value is None else storable(value)
 
 

@@ -1,4 +1,4 @@
-"""Frozen dataclasses as rows and as JSON columns, by their own fields: a new field needs no line here."""
+"""Frozen dataclasses as rows and as JSON columns, by their fields: a new field needs no code here."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
@@ -18,18 +18,18 @@ from infrastructure.persistence.columns.paging import AnyRow
 
 T = TypeVar("T")
 Codec = tuple[Callable[[Any], Any], Callable[[Any], Any]]
-"""How a value is written, and read back."""
+"""How a value is written, and how it is read."""
 Codecs = Mapping[Any, Codec | None]
-"""By type; None for a type that is stored as it is."""
+"""By type; None for a type that is stored unchanged."""
 
 
 class Fields(Generic[T]):
-    """Fields of a dataclass by the names of columns or of JSON keys.
+    """Fields of a dataclass by the names of columns or JSON keys.
 
-    - Only fields in `only` are stored here; `without` are stored elsewhere. Whoever reads gives the values of those.
-    - `renamed` has the stored name of each field that has another one.
-    - `codecs` has the types that are stored in a form of their own.
-    - A JSON key that is missing has its field's default; a key that no field has is ignored.
+    - Only fields in `only` are stored here; `without` are stored elsewhere and passed by the reader.
+    - `renamed` maps fields to other stored names.
+    - `codecs` has the types with a special stored form.
+    - A missing JSON key has its field's default; an unknown key is ignored.
     """
 
     def __init__(
@@ -69,15 +69,13 @@ class Fields(Generic[T]):
         return {name: field for name, field in self.write(value).items() if field is not None}
 
     def values(self, stored: Any) -> dict[str, Any]:
-        """The fields that stand in JSON."""
+        """The fields that the JSON has."""
         return self._read({name: stored[key] for name, key in self._stored_as.items() if key in stored})
 
     def read(self, stored: Any, **elsewhere: object) -> T:
-        """From JSON."""
         return self._type(**self.values(stored), **elsewhere)
 
     def of_row(self, row: AnyRow, **elsewhere: object) -> T:
-        """From a row that has all columns."""
         return self._type(**self._read(dict(zip(self._stored_as, self._columns(row), strict=True))), **elsewhere)
 
     def _read(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +93,7 @@ def row_fields(
     renamed: Mapping[str, str] | None = None,
     codecs: Codecs | None = None,
 ) -> Fields[T]:
-    """Fields that are columns; the types of columns convert moments and money."""
+    """Fields that are columns; column types convert moments and money."""
     return Fields(type_, only=only, without=without, renamed=renamed, codecs={**_IN_ROWS, **(codecs or {})})
 
 
@@ -106,17 +104,17 @@ def json_fields(
     without: Collection[str] = (),
     codecs: Codecs | None = None,
 ) -> Fields[T]:
-    """Fields within one JSON column: moments are microseconds since 1970, money is text."""
+    """Fields inside one JSON column: moments are microseconds since 1970, money is text."""
     return Fields(type_, only=only, without=without, codecs={**_IN_JSON, **(codecs or {})})
 
 
 def json_codec(type_: object) -> Codec:
-    """A value of this type as JSON."""
+    """The codec of this type in JSON."""
     return codec_of(type_, _IN_JSON) or (_same, _same)
 
 
 def tagged(**types: type) -> Codec:
-    """One of several dataclasses, with its name among `types` as its `type`."""
+    """One of several dataclasses; its `type` is its name among `types`."""
     names = {type_: name for name, type_ in types.items()}
     parts: dict[str, Fields[Any]] = {name: json_fields(type_) for name, type_ in types.items()}
 
@@ -128,7 +126,7 @@ def tagged(**types: type) -> Codec:
 
 
 def codec_of(type_: object, codecs: Codecs) -> Codec | None:
-    """None for what is stored as it is: text, numbers, JSON."""
+    """None for values that are stored unchanged: text, numbers, JSON."""
     if type_ in codecs:
         return codecs[type_]
     if isinstance(type_, NewType):

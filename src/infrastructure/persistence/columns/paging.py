@@ -1,4 +1,4 @@
-"""Pages by key (keyset), so that inserts between two requests neither repeat nor skip entries."""
+"""Keyset pages: inserts between two requests neither repeat nor skip entries."""
 
 import base64
 import binascii
@@ -15,13 +15,13 @@ from infrastructure.runtime.json_text import decode, encode
 
 ItemT = TypeVar("ItemT")
 AnyRow = Row[*tuple[Any, ...]]
-"""A row whose columns are known to the statement that asked for it, not to the type checker."""
+"""A row whose columns are known to its statement, not to the type checker."""
 
 _MAX_BIGINT = 2**63 - 1
 
 
 def encode_cursor(key: int, identifier: str = "") -> str:
-    """An opaque cursor: a number to sort by, and what decides between equal ones."""
+    """An opaque cursor: a sort key and an id for equal keys."""
     return base64.urlsafe_b64encode(encode([key, identifier]).encode()).decode()
 
 
@@ -46,7 +46,7 @@ def newest_first(
     identifier: Column[str],
     convert: Callable[[AnyRow], ItemT],
 ) -> Page[ItemT]:
-    """Rows of `statement` by falling `moment`, then id. Both columns must be among the selected ones."""
+    """Rows of `statement` by descending `moment`, then id. Both columns must be selected."""
     ordered = statement.order_by(moment.desc(), identifier.desc()).limit(request.limit + 1)
     if request.cursor is not None:
         at, after = decode_cursor(request.cursor)
@@ -71,7 +71,7 @@ def page_of(
     more: bool,
     cursor: Callable[[AnyRow], str],
 ) -> Page[ItemT]:
-    """A page of converted rows; the cursor names the last one where more follow."""
+    """A page of converted rows; the cursor names the last one if more follow."""
     return Page(
         items=tuple(convert(row) for row in rows),
         next_cursor=cursor(rows[-1]) if more and rows else None,
@@ -88,6 +88,6 @@ def _moment(value: int) -> datetime:
 def _cursor_invalid() -> ServiceError:
     return invalid(
         "cursor_invalid",
-        "The cursor is not one this list has given out.",
+        "The cursor is not from this list.",
         Violation(path="cursor", message="must be the next_cursor of the page before"),
     )

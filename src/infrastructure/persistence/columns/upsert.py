@@ -1,5 +1,4 @@
-"""INSERT … ON CONFLICT for both databases. SQLite took the clause from PostgreSQL; of the two dialects PostgreSQL's takes megabytes,
-which a service on SQLite need not hold."""
+"""INSERT … ON CONFLICT for both databases, without PostgreSQL's dialect, which takes megabytes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Self
@@ -10,7 +9,7 @@ from sqlalchemy.dialects.sqlite.dml import OnConflictDoNothing, OnConflictDoUpda
 
 
 class _DoNothing(OnConflictDoNothing):
-    """PostgreSQL's compiler asks for a constraint by name, too."""
+    """PostgreSQL's compiler also reads the name of a constraint."""
 
     inherit_cache = True
     constraint_target = None
@@ -22,14 +21,12 @@ class _DoUpdate(OnConflictDoUpdate):
 
 
 class Upsert(Insert):
-    """An INSERT that says what becomes of a row that is there already."""
-
     inherit_cache = True
 
     def on_conflict_do_nothing(  # type: ignore[override]
         self, index_elements: Sequence[str] | None = None, index_where: ColumnElement[bool] | None = None
     ) -> Self:
-        """The row stays; by any unique index, or that of `index_elements`."""
+        """An existing row stays: by any unique index, or that of `index_elements`."""
         return self.ext(_DoNothing(index_elements, index_where))
 
     def on_conflict_do_update(  # type: ignore[override]
@@ -39,10 +36,9 @@ class Upsert(Insert):
         set_: Mapping[str, ColumnElement[object]],
         where: ColumnElement[bool] | None = None,
     ) -> Self:
-        """The row is changed; `excluded` is what would have been inserted."""
+        """An existing row is changed; `excluded` has the values of the new one."""
         return self.ext(_DoUpdate(index_elements, set_=dict(set_), where=where))
 
 
 def upsert(table: Table) -> Upsert:
-    """An INSERT into `table`."""
     return Upsert(table)

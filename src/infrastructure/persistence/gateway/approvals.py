@@ -1,4 +1,4 @@
-"""Gateway calls that wait for an approval, and calls that nobody settles, in SQL."""
+"""SQL of gateway calls that wait for an approval, and of lost calls."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -21,7 +21,7 @@ from infrastructure.persistence.gateway.call_rows import call_of, call_row, has_
 from infrastructure.persistence.gateway.store import session_of
 from infrastructure.persistence.tables import approval, gateway_call, gateway_session
 
-# Written out, so that the partial index over open calls is taken.
+# Literal in the statement, so that the partial index over open calls is used.
 _is_open: ColumnElement[bool] = literal_column("gateway_call.state <> 'settled'")
 _awaits = gateway_call.c.state == GatewayCallState.AWAITING_APPROVAL.value
 _this_call = (
@@ -115,7 +115,6 @@ class SqlGatewayApprovals:
         return await self._database.read(unit, scope=organization_id)
 
     async def begin(self, asked: AskedCall, call: GatewayCall) -> bool:
-        """Record the asked call as about to be sent."""
 
         def unit(connection: Connection) -> bool:
             begun = {
@@ -132,7 +131,6 @@ class SqlGatewayApprovals:
         return await self._stored(unit, asked.call)
 
     async def end(self, approval: Approval, outcome: ApprovalOutcome, audit: tuple[AuditEvent, ...]) -> bool:
-        """End a pending approval."""
 
         def unit(connection: Connection) -> bool:
             if not end_approval(connection, outcome):
@@ -143,7 +141,6 @@ class SqlGatewayApprovals:
         return await self._database.write(unit, scope=approval.organization_id)
 
     async def lost(self, *, before: datetime | None, limit: int) -> tuple[tuple[GatewaySession, GatewayCall], ...]:
-        """Recorded calls that are due."""
         statement, wanted = (_recorded, {}) if before is None else (_due, {"before": before})
 
         def unit(connection: Connection) -> tuple[tuple[GatewaySession, GatewayCall], ...]:

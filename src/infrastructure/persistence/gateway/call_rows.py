@@ -30,8 +30,8 @@ _lock_session = select(gateway_session.c.id).where(gateway_session.c.id == bindp
 
 
 def has_made(connection: Connection, call: GatewayCall, max_calls: int) -> bool:
-    """Whether the session has made as many calls of the tool as it may; nobody else counts before this is committed."""
-    # Two calls that are counted at a time would both be the last one.
+    """Whether the session has reached the limit of the tool's calls. Excludes other counts until the commit."""
+    # Two parallel counts would both allow the last call.
     connection.execute(_lock_session, {"of_session": call.session_id})
     counted = {"of_session": call.session_id, "of_tool": call.name}
     made: int = connection.execute(_made, counted).scalar_one()
@@ -51,7 +51,6 @@ def call_row(call: GatewayCall) -> dict[str, object]:
 
 
 def call_of(row: AnyRow) -> tuple[GatewayCall, GatewaySettlement | None]:
-    """From a row of `gateway_call`."""
     call = _call.of_row(row)
     if row.outcome is None:
         return call, None

@@ -1,4 +1,4 @@
-"""What clients of the gateway asked for since their handshakes, in SQL."""
+"""Settings of gateway clients since their handshakes, in SQL."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,6 @@ class SqlGatewayClientStore:
         self._database = database
 
     async def settings(self, organization_id: OrganizationId, client_id: GatewayClientId) -> ClientSettings:
-        """What is stored of the client."""
         wanted = {"of_organization": organization_id, "client_id": client_id}
 
         def unit(connection: Connection) -> ClientSettings:
@@ -49,7 +48,6 @@ class SqlGatewayClientStore:
     async def change(
         self, client: GatewayClient, change: Callable[[ClientSettings], ClientSettings]
     ) -> ClientSettings | None:
-        """Store what `change` makes of the client's settings."""
         wanted = {"of_organization": client.organization_id, "client_id": client.id}
 
         def unit(connection: Connection) -> ClientSettings | None:

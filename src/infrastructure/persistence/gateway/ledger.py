@@ -1,7 +1,7 @@
-"""The ledger of gateway calls in SQL: whatever waits to be stored shares the next transaction.
+"""The ledger of gateway calls in SQL: waiting entries share the next transaction.
 
-A call writes twice, before it is sent and before it is answered; with many of them under way, most of what that costs is
-the transaction.
+A call is written twice, before it is sent and before it is answered. With many running calls,
+the transaction is most of the cost.
 """
 
 import asyncio
@@ -71,12 +71,12 @@ _quarantine = (
 
 
 class _Doubled(Exception):
-    """Some of a batch's calls were settled before: alone, each tells for itself."""
+    """Some of a batch's calls were settled before: each is stored alone and reports its own result."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Entry:
-    """What one caller waits for: rows to insert, an outcome to set, or a unit of its own kind."""
+    """The entry of one caller: rows to insert, an outcome to set, or a separate unit."""
 
     session_id: GatewaySessionId
     new: dict[str, object] | None = None
@@ -87,7 +87,7 @@ class _Entry:
 
 
 class SqlGatewayLedger:
-    """The `GatewayLedger` port. Of results only those are kept that say what went wrong: the others are the client's."""
+    """The `GatewayLedger` port. Only results with an error are stored; others belong to the client."""
 
     def __init__(self, *, database: Database) -> None:
         self._database = database
@@ -95,7 +95,6 @@ class SqlGatewayLedger:
         self._storing: asyncio.Task[None] | None = None
 
     async def intend(self, call: GatewayCall, *, max_calls: int | None = None) -> bool:
-        """Record a call before it is sent."""
         if max_calls is None:
             return await self._stored(_Entry(session_id=call.session_id, new=call_row(call)))
         limit = max_calls
@@ -109,17 +108,14 @@ class SqlGatewayLedger:
         return await self._stored(_Entry(session_id=call.session_id, own=unit))
 
     async def settle(self, settlement: GatewaySettlement, audit: AuditEvent) -> bool:
-        """Store the outcome of a recorded call."""
         entry = _Entry(session_id=settlement.call.session_id, outcome=_settlement_row(settlement), audit=(audit,))
         return await self._stored(entry)
 
     async def refuse(self, settlement: GatewaySettlement, audit: AuditEvent) -> None:
-        """Store a call that is not made."""
         row = {**call_row(settlement.call), **_outcome(settlement)}
         await self._stored(_Entry(session_id=settlement.call.session_id, new=row, audit=(audit,)))
 
     async def halt(self, settlement: GatewaySettlement, audit: tuple[AuditEvent, ...], quarantine: Quarantine) -> None:
-        """Store an outcome that ends the session."""
         call = settlement.call
         session = {"of_session": call.session_id}
 
@@ -138,7 +134,6 @@ class SqlGatewayLedger:
     async def call_of(
         self, organization_id: OrganizationId, session_id: GatewaySessionId, call_id: ToolCallId
     ) -> tuple[GatewayCall, GatewaySettlement | None] | None:
-        """One call of the session."""
         wanted = {"of_organization": organization_id, "of_session": session_id, "call_id": call_id}
         row = await self._database.read(
             lambda connection: connection.execute(_one, wanted).one_or_none(), scope=organization_id
@@ -148,7 +143,6 @@ class SqlGatewayLedger:
     async def calls_of(
         self, organization_id: OrganizationId, session_id: GatewaySessionId
     ) -> tuple[tuple[GatewayCall, GatewaySettlement | None], ...]:
-        """The session's calls, in order."""
         wanted = {"of_organization": organization_id, "of_session": session_id}
         return await self._database.read(
             lambda connection: tuple(call_of(row) for row in connection.execute(_of_session, wanted)),
@@ -162,12 +156,12 @@ class SqlGatewayLedger:
         return entry.done
 
     async def _store(self) -> None:
-        """Store what waits, and what comes meanwhile, a transaction at a time."""
+        """Store waiting entries and those added meanwhile, one transaction at a time."""
         had_company = False
         try:
             while self._waiting:
                 if had_company:
-                    # Others are on their way: a turn of the event loop more makes one commit of several.
+                    # One more round of the event loop combines several entries into one commit.
                     await asyncio.sleep(0)
                 batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
                 had_company = len(batch) > 1
@@ -185,7 +179,7 @@ class SqlGatewayLedger:
             self._storing = None
 
     async def _store_alone(self, batch: Sequence[_Entry]) -> None:
-        """One of them cannot be stored, and the others can."""
+        """Store entries separately after one of them failed."""
         for entry in batch:
             try:
                 (answer,) = await self._database.write(_unit_of([entry]), scope=SYSTEM)

@@ -1,4 +1,4 @@
-"""What processes leave for each other about calls of the gateway, in SQL."""
+"""Notes between processes about gateway calls, in SQL."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -50,7 +50,7 @@ _note = row_fields(GatewayNote)
 
 
 class _NotOpenError(Exception):
-    """One of several questions cannot be answered any more, so none of them is."""
+    """One of several questions cannot be answered any more, so none is."""
 
 
 class SqlGatewayNotes:
@@ -60,7 +60,6 @@ class SqlGatewayNotes:
         self._database = database
 
     async def leave(self, *notes: GatewayNote, due_at: datetime | None = None) -> None:
-        """Store notes of one session."""
 
         def unit(connection: Connection) -> None:
             connection.execute(_insert, [_note.write(note) for note in notes])
@@ -77,7 +76,6 @@ class SqlGatewayNotes:
     async def get(
         self, organization_id: OrganizationId, session_id: GatewaySessionId, note_id: str
     ) -> GatewayNote | None:
-        """The note, or None."""
         wanted = {"of_organization": organization_id, "of_session": session_id, "note_id": note_id}
         row = await self._database.read(
             lambda connection: connection.execute(_one, wanted).one_or_none(), scope=organization_id
@@ -87,7 +85,6 @@ class SqlGatewayNotes:
     async def of_call(
         self, organization_id: OrganizationId, session_id: GatewaySessionId, call_id: ToolCallId
     ) -> tuple[GatewayNote, ...]:
-        """The call's notes, oldest first."""
         wanted = {"of_organization": organization_id, "of_session": session_id, "of_call": call_id}
         return await self._database.read(
             lambda connection: tuple(_note.of_row(row) for row in connection.execute(_of_call, wanted)),
@@ -102,7 +99,6 @@ class SqlGatewayNotes:
         *,
         at: datetime,
     ) -> bool:
-        """Put answers beside questions, all or none."""
         of = {"of_organization": organization_id, "of_session": session_id, "now": at}
 
         def unit(connection: Connection) -> None:
@@ -117,12 +113,10 @@ class SqlGatewayNotes:
         return True
 
     async def remove(self, organization_id: OrganizationId, *note_ids: GatewayNoteId) -> None:
-        """They have served."""
         gone = {"of_organization": organization_id, "ids": list(note_ids)}
         await self._database.write(lambda connection: connection.execute(_remove, gone), scope=organization_id)
 
     async def forget(self, *, before: datetime) -> int:
-        """Remove what has expired."""
         return await self._database.write(
             lambda connection: connection.execute(_forget, {"before": before}).rowcount, scope=SYSTEM
         )

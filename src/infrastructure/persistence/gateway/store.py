@@ -50,7 +50,6 @@ class SqlGatewaySessionStore:
         self._database = database
 
     async def add(self, session: GatewaySession, audit: AuditEvent, *, thread: Thread | None) -> None:
-        """Store a session with its thread."""
 
         def unit(connection: Connection) -> None:
             if thread is not None:
@@ -61,7 +60,6 @@ class SqlGatewaySessionStore:
         await self._database.write(unit, scope=session.organization_id)
 
     async def keep(self, session: GatewaySession, *, thread: Thread) -> GatewaySession:
-        """Store the session of an API key, unless it is there."""
         wanted = {"of_organization": session.organization_id, "session_id": session.id}
 
         def unit(connection: Connection) -> GatewaySession:
@@ -72,7 +70,6 @@ class SqlGatewaySessionStore:
         return await self._database.write(unit, scope=session.organization_id)
 
     async def get(self, organization_id: OrganizationId, session_id: GatewaySessionId) -> GatewaySession | None:
-        """The session, or None."""
         wanted = {"of_organization": organization_id, "session_id": session_id}
 
         def unit(connection: Connection) -> GatewaySession | None:
@@ -82,7 +79,6 @@ class SqlGatewaySessionStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def by_token_hash(self, token_hash: str) -> GatewaySession | None:
-        """The session of that token, or None."""
 
         def unit(connection: Connection) -> GatewaySession | None:
             row = connection.execute(_by_hash, {"token_hash": token_hash}).first()
@@ -91,7 +87,6 @@ class SqlGatewaySessionStore:
         return await self._database.read(unit, scope=SYSTEM)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[GatewaySession]:
-        """Sessions with a token, newest first."""
         statement = _with_end.where(
             gateway_session.c.organization_id == organization_id, gateway_session.c.token_hash.is_not(None)
         )
@@ -108,7 +103,6 @@ class SqlGatewaySessionStore:
         )
 
     async def revoke(self, organization_id: OrganizationId, session_id: GatewaySessionId, audit: AuditEvent) -> bool:
-        """End the session at `audit.at`."""
         wanted = {"of_organization": organization_id, "session_id": session_id}
 
         def unit(connection: Connection) -> bool:
@@ -159,7 +153,7 @@ def _with_limit(row: AnyRow) -> GatewaySession:
 
 
 def session_of(row: AnyRow) -> GatewaySession:
-    """From a row of `gateway_session` with `ended_at`, when it ended before its time."""
+    """From a row of `gateway_session` with `ended_at`, if it ended early."""
     return GatewaySession(
         id=GatewaySessionId(row.id),
         organization_id=OrganizationId(row.organization_id),

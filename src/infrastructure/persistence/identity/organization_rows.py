@@ -1,4 +1,4 @@
-"""Organizations to rows and back; the column `settings` has only what is set."""
+"""Organizations to rows and back; the column `settings` has only set values."""
 
 from typing import Any
 
@@ -12,7 +12,6 @@ _settings = json_fields(Organization, without=_COLUMNS)
 
 
 def organization_row(organization: Organization) -> dict[str, Any]:
-    """Columns of `organization`."""
     return {**_columns.write(organization), "settings": _settings.write_stated(organization)}
 
 
@@ -23,5 +22,4 @@ def changed_row(organization: Organization) -> dict[str, Any]:
 
 
 def organization_of(row: AnyRow) -> Organization:
-    """From a row of `organization`."""
     return _columns.of_row(row, **_settings.values(row.settings))

@@ -32,7 +32,6 @@ class SqlOrganizationStore:
         self._database = database
 
     async def get(self, organization_id: OrganizationId) -> Organization | None:
-        """The organization, or None."""
         wanted = {"organization_id": organization_id}
         row = await self._database.read(
             lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
@@ -40,12 +39,10 @@ class SqlOrganizationStore:
         return None if row is None else organization_of(row)
 
     async def first(self) -> Organization | None:
-        """The one of the first start."""
         row = await self._database.read(lambda connection: connection.execute(_first).first(), scope=SYSTEM)
         return None if row is None else organization_of(row)
 
     async def page(self, request: PageRequest) -> Page[Organization]:
-        """All organizations, newest first."""
         return await self._database.read(
             lambda connection: newest_first(
                 connection,
@@ -59,7 +56,6 @@ class SqlOrganizationStore:
         )
 
     async def add(self, new: Organization, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
-        """Store an organization with its first key."""
 
         def unit(connection: Connection) -> None:
             add_organization(connection, new)
@@ -69,7 +65,6 @@ class SqlOrganizationStore:
         await self._database.write(unit, scope=SYSTEM)
 
     async def add_key(self, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:
-        """Store a further key."""
 
         def unit(connection: Connection) -> None:
             insert_key(connection, key)
@@ -78,7 +73,6 @@ class SqlOrganizationStore:
         await self._database.write(unit, scope=SYSTEM)
 
     async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
-        """Store a change."""
 
         def unit(connection: Connection) -> None:
             stored = connection.execute(_lock, {"organization_id": changed.id}).scalar_one_or_none()
@@ -93,6 +87,6 @@ class SqlOrganizationStore:
             connection.execute(_change, {"of_organization": changed.id, **changed_row(changed)})
             record(connection, *audit)
 
-        # What a platform key changes is also in the trail of its own organization.
+        # Changes by a platform key are also in the trail of its own organization.
         is_own = all(entry.organization_id == changed.id for entry in audit)
         await self._database.write(unit, scope=changed.id if is_own else SYSTEM)

@@ -43,7 +43,7 @@ _revoke = (
 _insert_organization = organization.insert()
 _insert_key = api_key.insert()
 _key = row_fields(ApiKey, without={"rate_limit"})
-# Of several processes that start at once on an empty database, one makes the first organization.
+# Of several processes that start on an empty database, one creates the first organization.
 _one_bootstrap_at_a_time = text("LOCK TABLE organization IN SHARE ROW EXCLUSIVE MODE")
 
 
@@ -54,7 +54,6 @@ class SqlIdentityStore:
         self._database = database
 
     async def bootstrap(self, first: Organization, key: ApiKey) -> bool:
-        """Store the first organization with its key."""
 
         def unit(connection: Connection) -> bool:
             if connection.dialect.name != "sqlite":
@@ -68,7 +67,6 @@ class SqlIdentityStore:
         return await self._database.write(unit, scope=SYSTEM)
 
     async def add_key(self, key: ApiKey, audit: AuditEvent) -> None:
-        """Store a key."""
 
         def unit(connection: Connection) -> None:
             insert_key(connection, key)
@@ -77,7 +75,6 @@ class SqlIdentityStore:
         await self._database.write(unit, scope=key.organization_id)
 
     async def revoke_key(self, organization_id: OrganizationId, key_id: ApiKeyId, audit: AuditEvent) -> bool:
-        """Revoke at `audit.at`."""
         wanted = {"of_organization": organization_id, "key_id": key_id, "moment": audit.at}
 
         def unit(connection: Connection) -> bool:
@@ -89,8 +86,7 @@ class SqlIdentityStore:
         return await self._database.write(unit, scope=organization_id)
 
     async def record_uses(self, uses: Mapping[ApiKeyId, datetime]) -> None:
-        """Store when keys were used."""
-        # In one order everywhere, so that two processes do not wait for each other's rows.
+        # In one order everywhere, to avoid deadlocks between processes.
         rows = [{"key_id": key_id, "moment": uses[key_id]} for key_id in sorted(uses)]
 
         def unit(connection: Connection) -> None:
@@ -99,7 +95,6 @@ class SqlIdentityStore:
         await self._database.write(unit, scope=SYSTEM)
 
     async def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None:
-        """The key, revoked or not, or None."""
         wanted = {"of_organization": organization_id, "key_id": key_id}
         row = await self._database.read(
             lambda connection: connection.execute(_of_organization, wanted).first(), scope=organization_id
@@ -107,7 +102,6 @@ class SqlIdentityStore:
         return None if row is None else _key_of(row)
 
     async def key_by_hash(self, token_hash: str) -> ApiKey | None:
-        """The key of that token, revoked or not."""
 
         def unit(connection: Connection) -> ApiKey | None:
             row = connection.execute(_by_hash, {"token_hash": token_hash}).first()
@@ -116,7 +110,6 @@ class SqlIdentityStore:
         return await self._database.read(unit, scope=SYSTEM)
 
     async def keys(self, organization_id: OrganizationId, request: PageRequest) -> Page[ApiKey]:
-        """Keys, newest first."""
         statement = select(api_key).where(api_key.c.organization_id == organization_id)
         return await self._database.read(
             lambda connection: newest_first(
@@ -127,12 +120,10 @@ class SqlIdentityStore:
 
 
 def add_organization(connection: Connection, new: Organization) -> None:
-    """Store an organization within a larger transaction."""
     connection.execute(_insert_organization, organization_row(new))
 
 
 def insert_key(connection: Connection, key: ApiKey) -> None:
-    """Store a key within a larger transaction."""
     connection.execute(_insert_key, _key_row(key))
 
 

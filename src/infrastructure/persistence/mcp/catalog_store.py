@@ -1,4 +1,4 @@
-"""The newest catalog of each MCP server in SQL, with what is approved of it."""
+"""The newest catalog of each MCP server in SQL, with approvals."""
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
@@ -28,7 +28,7 @@ _tool = _pinned.where(
     mcp_tool_definition.c.name == bindparam("name"),
     mcp_tool_definition.c.standing.is_distinct_from(DORMANT),
 )
-# The lock keeps two snapshots of one server from being written into each other.
+# The lock prevents two snapshots of one server from being mixed.
 _lock = (
     select(mcp_server.c.id)
     .where(mcp_server.c.organization_id == bindparam("organization_id"), mcp_server.c.id == bindparam("server_id"))
@@ -60,7 +60,6 @@ class SqlMcpCatalogStore:
         self._database = database
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
-        """The stored snapshot, or None."""
 
         def unit(connection: Connection) -> McpCatalog | None:
             wanted = {"organization_id": organization_id, "server_id": server_id}
@@ -102,7 +101,7 @@ class SqlMcpCatalogStore:
         definition: McpToolDefinition,
         audit: AuditEvent,
     ) -> bool:
-        """Take the tool out of quarantine, if it stands there with this definition."""
+        """Take the tool out of quarantine, if it has this definition."""
         wanted = {"organization_id": organization_id, "server_id": server_id}
 
         def unit(connection: Connection) -> bool:

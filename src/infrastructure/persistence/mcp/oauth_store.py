@@ -1,4 +1,4 @@
-"""OAuth grants and pending authorizations in SQL; all of them but their keys is encrypted."""
+"""OAuth grants and pending authorizations in SQL, encrypted except for their keys."""
 
 from datetime import datetime
 
@@ -70,7 +70,6 @@ class SqlOAuthStore:
         self._box = box
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> tuple[Grant, ...]:
-        """The server's grants, newest first."""
         wanted = {"of_organization": organization_id, "of_server": server_id}
         sealed = await self._database.read(
             lambda connection: list(connection.execute(_load, wanted).scalars()), scope=organization_id
@@ -78,7 +77,6 @@ class SqlOAuthStore:
         return tuple(_grant.read(self._open(one)) for one in sealed)
 
     async def save(self, organization_id: OrganizationId, server_id: McpServerId, grant: Grant) -> None:
-        """Store, in place of the one of the same issuer."""
         wanted = {"of_organization": organization_id, "of_server": server_id}
         row = {
             "organization_id": organization_id,
@@ -97,7 +95,6 @@ class SqlOAuthStore:
     async def claim(
         self, organization_id: OrganizationId, server_id: McpServerId, issuer: str, claim: str, *, now: datetime
     ) -> Grant | None:
-        """Take the sole right to use the refresh token."""
         wanted = {
             "of_organization": organization_id,
             "of_server": server_id,
@@ -112,7 +109,6 @@ class SqlOAuthStore:
         return None if sealed is None else _grant.read(self._open(sealed))
 
     async def give_back(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
-        """The refresh token is not being used any more."""
         wanted = {"of_organization": organization_id, "of_server": server_id, "old_claim": claim}
 
         def unit(connection: Connection) -> None:
@@ -121,7 +117,6 @@ class SqlOAuthStore:
         await self._database.write(unit, scope=organization_id)
 
     async def expect(self, state_hash: str, pending: PendingAuthorization, now: datetime) -> None:
-        """Store what is asked for, and drop what has expired."""
         row = {
             "state_hash": state_hash,
             "organization_id": pending.organization_id,
@@ -137,7 +132,6 @@ class SqlOAuthStore:
         await self._database.write(unit, scope=pending.organization_id)
 
     async def take(self, state_hash: str) -> PendingAuthorization | None:
-        """What was asked for with this state, once."""
         sealed = await self._database.write(
             lambda connection: connection.execute(_take, {"wanted": state_hash}).scalar_one_or_none(), scope=SYSTEM
         )

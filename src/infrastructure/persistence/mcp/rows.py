@@ -29,7 +29,6 @@ _definition = json_fields(McpToolDefinition)
 
 
 def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:
-    """Columns of `mcp_server`."""
     config, installation = server.config, server.installation
     return {
         "id": server.id,
@@ -37,7 +36,7 @@ def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:
         "created_at": server.created_at,
         "slug": config.slug,
         "version": server.version,
-        # The names of its secrets stand in clear, so that a secret in use is found.
+        # The names of its secrets are stored unencrypted, so that a used secret is found.
         "config": {**_config.write(config), "secrets": [*config.secret_names]},
         "secrets": box.encrypt(encode(_secrets.write(config)).encode()),
         "updated_at": server.updated_at,
@@ -48,7 +47,6 @@ def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:
 
 
 def server_of(row: AnyRow, box: SecretBox) -> McpServer:
-    """From a row of `mcp_server`."""
     return McpServer(
         id=McpServerId(row.id),
         organization_id=OrganizationId(row.organization_id),
@@ -67,7 +65,6 @@ def _installation_of(row: AnyRow) -> Installation | None:
 
 
 def state_row(organization_id: OrganizationId, catalog: McpCatalog) -> dict[str, object]:
-    """Columns of `mcp_server_state`."""
     return {
         "server_id": catalog.server_id,
         "organization_id": organization_id,
@@ -79,7 +76,7 @@ def state_row(organization_id: OrganizationId, catalog: McpCatalog) -> dict[str,
 
 
 NEW, CHANGED, DORMANT = "new", "changed", "dormant"
-"""Standings of tools that are not simply approved and listed."""
+"""Standings of tools other than approved and listed."""
 
 
 def definition_rows(organization_id: OrganizationId, catalog: McpCatalog) -> list[dict[str, object]]:
@@ -115,7 +112,7 @@ def pinned_tool_of(row: AnyRow) -> PinnedTool:
 
 
 def catalog_of(state: AnyRow, definitions: Sequence[AnyRow]) -> McpCatalog:
-    """From a row of `mcp_server_state` and the rows of its tools, in order."""
+    """From a row of `mcp_server_state` and the ordered rows of its tools."""
     listed = [pinned_tool_of(row) for row in definitions if row.standing != DORMANT]
     dormant = [_definition.read(row.definition) for row in definitions if row.standing == DORMANT]
     return McpCatalog(

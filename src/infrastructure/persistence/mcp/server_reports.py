@@ -1,4 +1,4 @@
-"""What processes report of their connections to MCP servers, in SQL: a row for each process and server."""
+"""Reports of processes about their connections to MCP servers, in SQL: one row per process and server."""
 
 from sqlalchemy import Connection, Row, bindparam, delete, select, update
 
@@ -52,7 +52,6 @@ class SqlServerReports:
         self._clock = clock
 
     async def publish(self, process: str, reports: tuple[ServerReport, ...], gone: tuple[McpServerId, ...]) -> None:
-        """As the port says. In the order of ids, so that processes that report at one time do not lock each other out."""
         now = self._clock.now()
 
         def unit(connection: Connection) -> None:
@@ -66,7 +65,6 @@ class SqlServerReports:
         await self._database.write(unit, scope=SYSTEM)
 
     async def alive(self, process: str) -> None:
-        """As the port says."""
         now = self._clock.now()
 
         def unit(connection: Connection) -> None:
@@ -76,13 +74,11 @@ class SqlServerReports:
         await self._database.write(unit, scope=SYSTEM)
 
     async def withdraw(self, process: str) -> None:
-        """As the port says."""
         await self._database.write(
             lambda connection: connection.execute(_withdraw, {"of_process": process}), scope=SYSTEM
         )
 
     async def of(self, server: McpServer) -> tuple[ServerReport, ...]:
-        """As the port says."""
         wanted = {
             "of_server": server.id,
             "of_organization": server.organization_id,

@@ -40,7 +40,6 @@ class SqlMcpServerStore:
         self._box = box
 
     async def add(self, server: McpServer, audit: AuditEvent) -> None:
-        """Store a new server."""
         row = server_row(server, self._box)
 
         def unit(connection: Connection) -> None:
@@ -53,7 +52,6 @@ class SqlMcpServerStore:
             raise _translated(error, server) from error
 
     async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
-        """Store a change."""
         wanted = {"organization_id": server.organization_id, "server_id": server.id}
         changed = {
             column: value
@@ -80,7 +78,6 @@ class SqlMcpServerStore:
             raise _translated(error, server) from error
 
     async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
-        """By id or slug."""
         wanted = {"organization_id": organization_id, "id_or_slug": id_or_slug}
         row = await self._database.read(
             lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
@@ -88,7 +85,6 @@ class SqlMcpServerStore:
         return None if row is None else server_of(row, self._box)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[McpServer]:
-        """Servers, newest first."""
         statement = select(mcp_server).where(mcp_server.c.organization_id == organization_id)
 
         def convert(row: AnyRow) -> McpServer:
@@ -107,11 +103,9 @@ class SqlMcpServerStore:
         )
 
     async def is_empty(self) -> bool:
-        """Whether no organization has a server."""
         return await self._database.read(lambda connection: connection.execute(_any).first(), scope=SYSTEM) is None
 
     async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
-        """Remove the server and its catalog."""
         wanted = {"organization_id": organization_id, "server_id": server_id}
 
         def unit(connection: Connection) -> bool:

@@ -1,4 +1,4 @@
-"""How Alembic runs the revisions: on a connection it is given, in one transaction."""
+"""Runs Alembic's revisions: on a given connection, in one transaction."""
 
 from alembic import context
 

@@ -1,7 +1,5 @@
-"""Row security as migrations set it up on PostgreSQL: a migration that creates a table protects it. See ADR 0011.
-
-SQLite has nothing of the kind: there these functions do nothing.
-"""
+"""Row security for migrations on PostgreSQL: a migration that creates a table protects it. See ADR
+0011. On SQLite these functions do nothing."""
 
 from alembic import op
 from sqlalchemy import Connection, text
@@ -19,18 +17,18 @@ _INSUFFICIENT_PRIVILEGE = "42501"
 """PostgreSQL, Appendix A."""
 
 _exists = text("SELECT count(*) FROM pg_roles WHERE rolname = :role")
-# From version 16 on, whoever creates a role is its member without being allowed to act as it.
+# From version 16 on, the creator of a role is its member, but may not act as it.
 _may_act = text(
     "SELECT pg_has_role(current_user, CAST(:role AS name),"
     " CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)"
 )
-# Roles belong to the server, not to the database: another database's migration may be creating them at this moment.
+# Roles belong to the server: another database's migration may create them at the same time.
 _if_still_missing = "DO $$ BEGIN {statement}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
 
 
 def protect(table: str, *, organization: str | None = "organization_id", requests_may: str = EVERYTHING) -> None:
-    """Let requests see and change only the rows of `table` whose column `organization` names theirs; none at all where
-    that is None. `requests_may` are the privileges they get of those."""
+    """Limit requests to the rows of `table` with their organization in the column `organization`;
+    to no rows if that is None. `requests_may` are their privileges on these rows."""
     if op.get_bind().dialect.name == "sqlite":
         return
     op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
@@ -45,8 +43,8 @@ def protect(table: str, *, organization: str | None = "organization_id", request
 
 
 def ensure_roles(connection: Connection, *roles: str) -> None:
-    """Create the roles that are missing, and let the current user act as each. Raises UNAVAILABLE
-    `database_roles_missing` where that user may not."""
+    """Create missing roles, and let the current user act as each. Raises UNAVAILABLE
+    `database_roles_missing` if the user may not."""
     try:
         for role in roles:
             if not connection.execute(_exists, {"role": role}).scalar_one():

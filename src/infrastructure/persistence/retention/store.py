@@ -1,4 +1,4 @@
-"""What has outlived its time, taken away from SQL in steps: each is a transaction of a bounded size."""
+"""Removes expired data from SQL in steps: each is a transaction of bounded size."""
 
 from datetime import datetime
 
@@ -107,7 +107,7 @@ _forget_workflow_keys = (
     )
     .values(idempotency_key=None, body_digest=None)
 )
-# One that has ended before was created before, which the index knows.
+# A run that ended before was created before, which the index covers.
 _old_workflow_runs = (
     select(workflow_run.c.id)
     .where(
@@ -143,7 +143,6 @@ class SqlRetentionStore:
     async def idle_threads(
         self, organization_id: OrganizationId, before: datetime, *, after: ThreadPlace | None, limit: int
     ) -> IdleThreads:
-        """Look through a stretch of threads."""
         wanted: dict[str, object] = {"of_organization": organization_id, "before": before, "at_most": limit}
         if after is not None:
             wanted |= {"after_at": after.created_at, "after_id": after.thread_id}
@@ -160,7 +159,6 @@ class SqlRetentionStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def remove(self, organization_id: OrganizationId, thread_id: ThreadId, before: datetime) -> Removed:
-        """Take a bounded part of an idle thread away."""
 
         def is_idle(connection: Connection) -> bool:
             wanted = {"of_thread": thread_id, "before": before}
@@ -170,7 +168,7 @@ class SqlRetentionStore:
             )
 
         def unit(connection: Connection) -> Removed | None:
-            """None if the text of its sources has to go first, which takes many steps."""
+            """None if the text of its sources must be removed first, in many steps."""
             if not is_idle(connection):
                 return Removed()
             if hide_sources(connection, organization_id, thread_id):
@@ -189,7 +187,6 @@ class SqlRetentionStore:
         return removed
 
     async def remove_workflow_runs(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
-        """Take workflow runs away, and deleted workflows that have none left."""
         wanted = {"of_organization": organization_id, "before": before, "at_most": limit}
 
         def unit(connection: Connection) -> int:
@@ -201,7 +198,6 @@ class SqlRetentionStore:
         return await self._database.write(unit, scope=organization_id)
 
     async def forget_idempotency_keys(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
-        """Forget keys that were used at that moment or before."""
         wanted = {"of_organization": organization_id, "before": before, "at_most": limit}
 
         def unit(connection: Connection) -> int:
@@ -212,7 +208,6 @@ class SqlRetentionStore:
         return await self._database.write(unit, scope=organization_id)
 
     async def forget_authorizations(self, before: datetime, *, limit: int) -> int:
-        """Forget authorizations that have expired."""
         wanted = {"before": before, "at_most": limit}
         return await self._database.write(
             lambda connection: connection.execute(_forget_authorizations, wanted).rowcount, scope=SYSTEM
@@ -220,7 +215,7 @@ class SqlRetentionStore:
 
 
 def _remove_part(connection: Connection, thread_id: ThreadId) -> Removed:
-    """What comes next: events of the oldest run, or the rest of it, or messages of no run, or the thread."""
+    """The next part: events of the oldest run, or the rest of it, or messages without a run, or the thread."""
     of_thread = {"of_thread": thread_id}
     oldest = connection.execute(_oldest_run, of_thread).scalar_one_or_none()
     if oldest is not None:

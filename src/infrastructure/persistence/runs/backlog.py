@@ -1,4 +1,4 @@
-"""What is stored and not over, counted in SQL over the partial indexes of such rows."""
+"""Counts unfinished rows in SQL over their partial indexes."""
 
 from sqlalchemy import Connection, bindparam, func, select
 
@@ -20,7 +20,7 @@ _workflow_runs = (
     .where(workflow_run.c.finished_at.is_(None))
     .group_by(workflow_run.c.status)
 )
-# Written out, so that the partial index over pending ones is taken.
+# Literal in the statement, so that the partial index over pending rows is used.
 _is_pending = approval.c.state == bindparam("pending", ApprovalState.PENDING.value, literal_execute=True)
 _approvals = select(func.count()).select_from(approval).where(_is_pending)
 _deliveries = select(func.count(), func.min(webhook_delivery.c.next_attempt_at)).where(is_open)
@@ -33,7 +33,6 @@ class SqlBacklogReader:
         self._database = database
 
     async def read(self) -> Backlog:
-        """The backlog at this moment, read in one go."""
         return await self._database.read(_read, scope=SYSTEM)
 
 

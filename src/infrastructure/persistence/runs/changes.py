@@ -1,4 +1,4 @@
-"""Changes to runs that no worker writes into: the facts that a decision needs, and storing what it decided."""
+"""Changes of runs without a worker: loading the facts of a decision, and storing the decision."""
 
 from dataclasses import replace
 
@@ -32,7 +32,6 @@ _roll_back = update(run).where(_of_run).values(rolled_back=True)
 
 
 def load_run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> Run | None:
-    """The organization's run, or None."""
     found = _get.ask(connection, {"organization_id": organization_id, "run_id": run_id}).typed()
     return run_of(found[0]) if found else None
 
@@ -52,7 +51,7 @@ def change_one(
 
 
 def thread_facts(connection: Connection, thread_id: ThreadId, strategy: MultitaskStrategy) -> ThreadFacts:
-    """A locked thread, as a start with this strategy sees it."""
+    """A locked thread, as a start with this strategy needs it."""
     found = connection.execute(_unfinished.limit(strategy.looks_at), {"thread_id": thread_id}).all()
     return ThreadFacts(
         quarantined_by=quarantined_by(connection, thread_id),

@@ -1,4 +1,4 @@
-"""Run events to rows and back. A message stored in the same step stands in `message` only; its event points there."""
+"""Run events to rows and back. A message stored in the same step is only in `message`; its event refers to it."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -53,7 +53,7 @@ def add_events(
     last_seq: int,
     messages: tuple[Message, ...] = (),
 ) -> None:
-    """Store events whose last one has the number `last_seq`; `messages` are those stored in the same step."""
+    """Store events up to the number `last_seq`; `messages` are those stored in the same step."""
     events = tuple(events)
     if not events:
         return
@@ -78,7 +78,6 @@ def add_events(
 
 
 def event_of(row: AnyRow) -> RunEvent:
-    """From a row of `select_events`."""
     return RunEvent(
         run_id=RunId(row.run_id),
         seq=row.seq,
@@ -103,7 +102,7 @@ def _beside_message(data: JsonObject) -> JsonObject | None:
 
 
 def _message_json(row: AnyRow) -> JsonObject:
-    """As `message_to_json` writes it; the content is stored in that very form."""
+    """As `message_to_json` writes it; the content is stored in the same form."""
     return {
         "id": row.message_id,
         "role": row.message_role,

@@ -1,4 +1,4 @@
-"""Writing into a claimed run, in SQL."""
+"""The journal of a claimed run, in SQL."""
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -24,21 +24,20 @@ _cancel_requested_by = select(run.c.cancel_requested_by).where(
 
 
 class SqlRunJournal:
-    """The `RunJournal` port. What it is given has happened, so it waits for a database that is away for long, and where nobody
-    knows whether a commit reached it, looks."""
+    """The `RunJournal` port. It waits long for an unavailable database, and looks up commits with
+    an unknown result."""
 
     def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
         self._database = database
         self._wakeups = wakeups
 
     async def commit(self, lease: Lease, step: Step) -> StepOutcome:
-        """Store a step."""
         leaves = step.run.status is not RunStatus.IN_PROGRESS
 
-        # Quoted: annotations of a function within one are made each time it is.
+        # Quoted: annotations of a nested function are evaluated at each call.
         def begin(connection: Connection) -> "Stages[tuple[StepOutcome, Run]]":
             if leaves:
-                # Whoever starts or claims a run of the thread meanwhile either sees this step or is seen by it.
+                # A concurrent start or claim on the thread either sees this step or is seen by it.
                 lock_thread_of(connection, lease.run_id)
             return commit_step(connection, lease, step)
 
@@ -59,7 +58,6 @@ class SqlRunJournal:
         return outcome
 
     async def append(self, lease: Lease, events: tuple[NewEvent, ...]) -> None:
-        """Store events alone."""
         with retrying_for(STEP_RETRY_S):
             await self._database.write(
                 Staged(lambda connection: append_events(connection, lease, events)),
@@ -68,7 +66,6 @@ class SqlRunJournal:
             )
 
     async def cancel_requested_by(self, lease: Lease) -> str | None:
-        """Who asked the worker to stop."""
         wanted = {"run_id": lease.run_id, "lease_epoch": lease.epoch}
         row = await self._database.read(
             lambda connection: connection.execute(_cancel_requested_by, wanted).first(), scope=lease.organization_id

@@ -1,4 +1,4 @@
-"""Who executes a run, in SQL."""
+"""Leases of runs, in SQL."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -101,7 +101,8 @@ _claimable = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Claim:
-    """What a claiming transaction took: the run, for `agent`. `transcript` is the thread's where this run began it."""
+    """Result of a claiming transaction: the run, for `agent`. `transcript` is loaded if this is the
+    thread's first run."""
 
     run: Run
     agent: Agent
@@ -120,7 +121,6 @@ class SqlRunLeases:
     async def claim(
         self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
     ) -> ClaimedRun | EndedAtClaim | None:
-        """Take a run that may be executed now."""
         lease = {"new_worker_id": worker_id, "new_lease_expires_at": at + timedelta(seconds=lease_s)}
 
         def wake(claim: _Claim | EndedAtClaim | None) -> None:
@@ -134,7 +134,7 @@ class SqlRunLeases:
                 after_commit=wake,
             )
         except IntegrityError as error:
-            # The unique index on active runs is the last word: somebody else was quicker on this thread.
+            # The unique index on active runs decides: another worker claimed a run of this thread first.
             if is_duplicate(error):
                 return None
             raise
@@ -143,7 +143,7 @@ class SqlRunLeases:
         thread_id = claim.run.thread_id
         transcript = claim.transcript
         if transcript is None:
-            # The thread is this worker's now, so its messages can be read outside the claiming transaction.
+            # The thread belongs to this worker now, so its messages are read outside the claiming transaction.
             transcript = await self._database.read(
                 lambda connection: _read_transcript(connection, thread_id), scope=claim.run.organization_id
             )
@@ -163,7 +163,6 @@ class SqlRunLeases:
     async def renew(
         self, worker_id: WorkerId, leases: tuple[Lease, ...], *, lease_s: float, at: datetime
     ) -> frozenset[RunId]:
-        """Extend all leases; returns the runs whose lease is lost."""
         if not leases:
             return frozenset()
         run_ids, until = [lease.run_id for lease in leases], at + timedelta(seconds=lease_s)
@@ -173,7 +172,6 @@ class SqlRunLeases:
         return frozenset(lease.run_id for lease in leases if (lease.run_id, lease.epoch) not in held)
 
     async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
-        """Return the run to QUEUED for another worker."""
         wanted = {"run_id": lease.run_id, "lease_epoch": lease.epoch, "new_active_s": active_s}
 
         def unit(connection: Connection) -> bool:
@@ -183,7 +181,6 @@ class SqlRunLeases:
         return await self._database.write(unit, scope=lease.organization_id)
 
     async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[RunId, ...]:
-        """Runs to submit again."""
         moment = expired_by(at, sole_owner=sole_owner)
 
         def look(connection: Connection) -> tuple[RunId, ...] | None:
@@ -200,7 +197,7 @@ class SqlRunLeases:
                 connection.execute(_recover, {"run_ids": lapsed}).all()
             return (*lapsed, *_claimable_runs(connection, but=lapsed, limit=limit - len(lapsed)))
 
-        # Every worker sweeps every other second, and there is hardly ever something to write.
+        # Every worker runs this every other second, and there is rarely anything to write.
         found = await self._database.read(look, scope=SYSTEM)
         return await self._database.write(put_back, scope=SYSTEM) if found is None else found
 

@@ -1,4 +1,5 @@
-"""Tool calls to rows and back. A result stands in the ledger until a message carries it, then in the message only."""
+"""Tool calls to rows and back. A result is stored in the ledger until a message contains it, then
+only in the message."""
 
 from collections.abc import Callable, Iterable
 from typing import cast
@@ -78,14 +79,13 @@ _contents = select(message.c.content).where(
 
 
 def add_calls(connection: Connection, organization_id: OrganizationId, calls: tuple[ToolCall, ...]) -> None:
-    """Store new entries."""
     if calls:
         _insert.run(connection, *[_row(organization_id, call) for call in calls])
 
 
 def change_calls(connection: Connection, run_id: RunId, calls: tuple[ToolCall, ...]) -> Callable[[], None]:
-    """Replace params, state, elicitation, input and approval. What it returns is to be called when that was executed: it raises
-    ValueError for a call that is not recorded or settled already."""
+    """Replace params, state, elicitation, input and approval. Call the returned check after
+    execution: it raises ValueError for a call that is not recorded or already settled."""
     if not calls:
         return _nothing_to_check
     rows: list[dict[str, object]] = [
@@ -112,9 +112,9 @@ def change_calls(connection: Connection, run_id: RunId, calls: tuple[ToolCall, .
 def settle_calls(
     connection: Connection, run_id: RunId, settlements: tuple[Settlement, ...], messages: tuple[Message, ...]
 ) -> Callable[[], None]:
-    """Store outcomes, and which of `messages` (stored in the same step) carry results. What it returns is to be called when
-    all that is stored with them was executed: it raises ValueError for a call that is not recorded or settled already.
-    """
+    """Store outcomes, and which of `messages` (stored in the same step) contain results. Call the
+    returned check after execution: it raises ValueError for a call that is not recorded or
+    already settled."""
     answered = {result.tool_id: entry.id for entry in messages for result in entry.tool_results}
     if settlements:
         rows = [_settlement_row(run_id, settlement, answered) for settlement in settlements]
@@ -136,25 +136,25 @@ def settle_calls(
 
 
 def open_calls(connection: Connection, run_id: RunId) -> tuple[ToolCall, ...]:
-    """The run's calls that no message answers, in order."""
+    """The run's calls without an answering message, in order."""
     return ask_open_calls(connection, run_id)()
 
 
 def ask_open_calls(connection: Connection, run_id: RunId) -> Callable[[], tuple[ToolCall, ...]]:
-    """The same, to be read in the next stage."""
+    """As `open_calls`, to be read in the next stage."""
     rows = _open.ask(connection, {"run_id": run_id})
     return lambda: tuple(_call_of(row, {}) for row in rows.typed())
 
 
 def calls_of_run(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
-    """The run's ledger, in order, with results from wherever they stand."""
+    """The run's ledger, in order, with results from the ledger or messages."""
     rows = connection.execute(_of_run, {"organization_id": organization_id, "run_id": run_id}).all()
     carried = _carried_results(connection, run_id, rows)
     return tuple(_call_of(row, carried) for row in rows)
 
 
 def _nothing_to_check() -> None:
-    """Of a step that changes no calls."""
+    """For a step that changes no calls."""
 
 
 def _carried_results(

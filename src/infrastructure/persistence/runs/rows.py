@@ -1,4 +1,4 @@
-"""Runs to rows and back: `run` holds what changes, `run_request` what was asked for."""
+"""Runs to rows and back: `run` has the state, `run_request` the request."""
 
 from typing import Any, cast
 
@@ -35,11 +35,11 @@ select_run: Select[Any] = select(
 _write_limits, _read_limits = json_codec(LimitSettings)
 
 NEW_RUN_COLUMNS = [column.name for column in run.columns if column.name not in ("worker_id", "lease_expires_at")]
-"""Of a run that nobody has taken up yet."""
+"""Columns of a run that was never claimed."""
 
 
 def new_run_row(new: Run, *, last_seq: int) -> dict[str, object]:
-    """Columns of `run` for a run that is stored for the first time."""
+    """Columns of `run` for a new run."""
     return {
         "id": new.id,
         "organization_id": new.organization_id,
@@ -100,7 +100,6 @@ def state_row(after: Run) -> dict[str, object]:
 
 
 def run_of(row: AnyRow) -> Run:
-    """From a row of `select_run`."""
     return Run(
         id=RunId(row.id),
         organization_id=OrganizationId(row.organization_id),

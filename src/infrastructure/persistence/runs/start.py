@@ -24,7 +24,7 @@ _expire_keys = delete(idempotency_key).where(
     idempotency_key.c.organization_id == bindparam("organization_id"),
     idempotency_key.c.created_at <= bindparam("expired"),
 )
-# Waits for another transaction that is using the same key, then stores nothing.
+# Waits for another transaction with the same key, then stores nothing.
 _take_key = (
     upsert(idempotency_key)
     .on_conflict_do_nothing(index_elements=["organization_id", "key"])
@@ -38,13 +38,13 @@ _insert_request = prepared_insert(run_request)
 
 
 def starts_plainly(new: NewRun) -> bool:
-    """Whether it begins a thread of its own, and there is nothing to look at before."""
+    """Whether the run starts a new thread without an idempotency key, so that nothing is read before."""
     return new.new_thread is not None and new.idempotency is None and new.firing is None
 
 
 def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None) -> tuple[StartedRun, tuple[Run, ...]]:
-    """What was started, and every run that was written to, as it is then. Raises as `RunStore.start` says. `webhook_url` is
-    encrypted."""
+    """The started run, and all changed runs in their new state. Raises as `RunStore.start`.
+    `webhook_url` is encrypted."""
     earlier = _earlier_run(connection, new)
     if earlier is not None:
         return StartedRun(run=earlier, created=False), ()
@@ -69,7 +69,7 @@ def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None)
 
 
 def _earlier_run(connection: Connection, new: NewRun) -> Run | None:
-    """The run that the idempotency key named before; None takes the key for the new run."""
+    """The run that the idempotency key names; None claims the key for the new run."""
     if new.idempotency is None:
         return None
     organization_id, at = new.run.organization_id, new.run.created_at
@@ -92,7 +92,7 @@ def _earlier_run(connection: Connection, new: NewRun) -> Run | None:
 def run_of_key(
     connection: Connection, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
 ) -> Run | None:
-    """The run that the key names; takes nothing. Raises INVALID `idempotency_key_reused`."""
+    """The run that the key names, without claiming it. Raises INVALID `idempotency_key_reused`."""
     row = connection.execute(_key, {"organization_id": organization_id, "key": key.key}).first()
     if row is None:
         return None

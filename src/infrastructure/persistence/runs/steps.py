@@ -1,4 +1,4 @@
-"""Storing a step of a run: the run's row first, which gives the event numbers, then what the step adds around it."""
+"""Stores a step of a run: first the run's row, which gives the event numbers, then the rest of the step."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -66,7 +66,7 @@ _without_overview = (
 
 
 class _Advanced(NamedTuple):
-    """What a change of the row gives back; flags as the driver has them."""
+    """Values returned by a change of the row; flags in the driver's form."""
 
     last_seq: int
     rolled_back: bool
@@ -85,7 +85,7 @@ def _advanced(found: Rows) -> _Advanced | None:
     return None if row is None else _Advanced(*row)
 
 
-# The condition on the epoch is the fence: whatever a former worker still wants to write stops here.
+# The condition on the epoch is the fence: it stops all writes of a former worker.
 _advance = _advancing(update(run).where(*_held).values(last_seq=_counted, lapses=0, **_state))
 _progress = (
     "agent_version",
@@ -97,14 +97,15 @@ _progress = (
     "tool_calls",
     "active_s",
 )
-"""What changes while a run goes on. Its status is not named again: SQLite would write the indexes over unfinished runs anew."""
+"""Columns that change during execution. The status is left out: SQLite would rewrite the indexes
+over unfinished runs."""
 _go_on = _advancing(
     update(run).where(*_held).values(last_seq=_counted, lapses=0, **{name: _state[name] for name in _progress})
 )
 _count_events = Prepared(
     update(run).where(*_held).values(last_seq=_counted).returning(run.c.last_seq, run.c.organization_id)
 )
-# Without a worker; the caller holds the thread's lock and has seen the status.
+# Without a worker; the caller holds the thread's lock and has read the status.
 _change = _advancing(
     update(run)
     .where(run.c.id == bindparam("run_id"), run.c.status == bindparam("seen_status"))
@@ -139,7 +140,7 @@ _supersede = Prepared(update(message).where(message.c.run_id == bindparam("of_ru
 
 
 def is_plain(step: Step) -> bool:
-    """Whether everything about it is stored without looking further: not where it asks people something, or halts the run."""
+    """Whether the step is stored without further reads: it neither suspends nor halts the run."""
     return (
         (step.run.status is RunStatus.IN_PROGRESS or step.run.status.is_terminal)
         and not (step.approvals or step.outcomes)
@@ -148,10 +149,12 @@ def is_plain(step: Step) -> bool:
 
 
 def commit_step(connection: Connection, lease: Lease, step: Step) -> Stages[tuple[StepOutcome, Run]]:
-    """Store a worker's step, and give the run as it stands then. Raises LeaseLost, or ValueError for settlements that
-    do not fit."""
+    """Store a worker's step. Returns the outcome and the new run. Raises LeaseLost, or ValueError
+    for settlements that do not fit."""
     if step.quarantine is not None:
-        lock_thread(connection, lease.organization_id, lease.thread_id)  # before the run, as everybody does
+        lock_thread(
+            connection, lease.organization_id, lease.thread_id
+        )  # before the run, in the order of all transactions
     advance = _go_on if step.run.status is RunStatus.IN_PROGRESS else _advance
     advanced = advance.ask(connection, {**_parameters(step), "lease_epoch": lease.epoch})
     yield
@@ -174,7 +177,7 @@ def commit_step(connection: Connection, lease: Lease, step: Step) -> Stages[tupl
 
 
 def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, ...]) -> Stages[int]:
-    """Store events alone; the number of the last one. Raises LeaseLost."""
+    """Store only events. Returns the number of the last one. Raises LeaseLost."""
     counting = {"run_id": lease.run_id, "lease_epoch": lease.epoch, "event_count": len(events)}
     counted = _count_events.ask(connection, counting)
     yield
@@ -187,7 +190,7 @@ def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, 
 
 
 def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOutcome:
-    """Store a step of a run nobody executes, under the thread's lock."""
+    """Store a step of a run without a worker, under the thread's lock."""
     row = _advanced(_change.ask(connection, {**_parameters(step), "seen_status": seen.value}))
     if row is None:
         raise LookupError(f"run {step.run.id} is no longer {seen}, although its thread is locked")
@@ -195,7 +198,8 @@ def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOu
 
 
 def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> Stages[StepOutcome | None]:
-    """Store the claiming step with the lease (`new_worker_id`, `new_lease_expires_at`); None if it came too late."""
+    """Store the claiming step with the lease (`new_worker_id`, `new_lease_expires_at`); None if
+    another worker was first."""
     taken = step.run
     claiming = {
         "new_epoch": taken.epoch,
@@ -211,7 +215,7 @@ def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> S
 
 
 def follow_up(wakeups: Wakeups, changed: Run) -> None:
-    """Wake those who follow a run that was written to."""
+    """Notify subscribers of a changed run."""
     wakeups.wake(events_topic(changed.id))
     if changed.status.is_terminal or changed.status is RunStatus.REQUIRES_ACTION:
         wakeups.wake(status_topic(changed.id))
@@ -222,7 +226,7 @@ def follow_up(wakeups: Wakeups, changed: Run) -> None:
 
 
 def waker(wakeups: Wakeups, run_id: RunId) -> Callable[[object], None]:
-    """Wakes the run's events topic, whatever the unit's result is."""
+    """Wakes the run's events topic for any result of the unit."""
     topic = events_topic(run_id)
     return lambda _: wakeups.wake(topic)
 
@@ -265,6 +269,6 @@ def _store_rest(connection: Connection, step: Step, row: _Advanced) -> Stages[St
     add_announcements(connection, after, step.events, last_seq=row.last_seq)
     if step.quarantine is not None:
         connection.execute(_quarantine, _quarantining(step.quarantine, after))
-    # In quarantine nothing of the thread is to be claimed, which was asked before.
+    # In quarantine no run of the thread may be claimed; the caller has checked this.
     promoted = next_one() if next_one is not None and step.quarantine is None else None
     return StepOutcome(last_seq=row.last_seq, promoted=promoted)

@@ -1,4 +1,4 @@
-"""Stored runs in SQL, as the API sees them."""
+"""Stored runs in SQL."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -49,7 +49,8 @@ Submit = Callable[[Connection, Sequence[RunId]], None]
 
 
 class SqlRunStore:
-    """The `RunStore` and `RunReader` ports. `submit` submits runs to a queue in the same database, in their transaction."""
+    """The `RunStore` and `RunReader` ports. `submit` submits runs to a queue in the same database,
+    in their transaction."""
 
     def __init__(self, *, database: Database, wakeups: Wakeups, box: SecretBox, submit: Submit | None = None) -> None:
         self._database = database
@@ -69,7 +70,7 @@ class SqlRunStore:
             return replace(started, submitted=True), touched
 
         def in_one_stage(connection: Connection) -> Stages[tuple[StartedRun, tuple[Run, ...]]]:
-            yield from ()  # a start on a new thread needs no answers
+            yield from ()  # a start on a new thread reads nothing
             return unit(connection)
 
         started, _ = await self._database.write(
@@ -80,19 +81,16 @@ class SqlRunStore:
         return started
 
     async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
-        """The run that the key named before, as it stands."""
         return await self._database.read(
             lambda connection: run_of_key(connection, organization_id, key, at=at), scope=organization_id
         )
 
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None:
-        """The run, or None."""
         return await self._database.read(
             lambda connection: load_run(connection, organization_id, run_id), scope=organization_id
         )
 
     async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
-        """Runs, newest first."""
         statement = select_run.where(run.c.organization_id == organization_id)
         if wanted.thread_id is not None:
             statement = statement.where(run.c.thread_id == wanted.thread_id)
@@ -108,7 +106,6 @@ class SqlRunStore:
         )
 
     async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
-        """The run with its messages, or None."""
 
         def unit(connection: Connection) -> RunOutcome | None:
             stored = load_run(connection, organization_id, run_id)
@@ -119,7 +116,6 @@ class SqlRunStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
-        """The run's ledger entries, in order."""
         return await self._database.read(
             lambda connection: calls_of_run(connection, organization_id, run_id), scope=organization_id
         )
@@ -127,7 +123,6 @@ class SqlRunStore:
     async def events(
         self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
     ) -> tuple[RunEvent, ...]:
-        """Events with a higher seq, in order."""
         wanted = {"organization_id": organization_id, "run_id": run_id, "after_seq": after_seq, "limit": limit}
         return await self._database.read(
             lambda connection: tuple(event_of(row) for row in _events.ask(connection, wanted).typed()),
@@ -135,7 +130,6 @@ class SqlRunStore:
         )
 
     async def change(self, organization_id: OrganizationId, run_id: RunId, decide: Decide) -> ChangedRun | None:
-        """Store a decision about a run."""
 
         def unit(connection: Connection) -> tuple[ChangedRun | None, bool]:
             return change_one(connection, organization_id, run_id, decide)

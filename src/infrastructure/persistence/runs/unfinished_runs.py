@@ -1,4 +1,4 @@
-"""Unfinished runs in SQL, for those who stop many of them."""
+"""Unfinished runs in SQL, for cancelling many."""
 
 from sqlalchemy import ColumnElement, bindparam, exists, or_, select
 
@@ -19,7 +19,6 @@ class SqlUnfinishedRuns:
     async def batch(
         self, organization_id: OrganizationId, wanted: UnfinishedFilter, *, before: RunId | None, limit: int
     ) -> tuple[RunId, ...]:
-        """The organization's, by falling id."""
         statement = select(run.c.id).where(run.c.organization_id == organization_id, is_unfinished)
         conditions: list[ColumnElement[bool]] = []
         if wanted.agent_ids is not None:

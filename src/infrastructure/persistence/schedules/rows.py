@@ -1,4 +1,4 @@
-"""Schedules to rows and back, and the move to the next time, within the transaction of what comes of a fire."""
+"""Schedules to rows and back, and advancing a schedule in the transaction of its trigger."""
 
 from sqlalchemy import Connection, bindparam, update
 
@@ -33,8 +33,7 @@ _move = update(schedule).where(
 
 
 def begin_run(connection: Connection, firing: Firing, begun: Run) -> None:
-    """Move the schedule on because of this run, which is stored in the same transaction. Raises CONFLICT
-    `schedule_moved`."""
+    """Advance the schedule because of this run, stored in the same transaction. Raises CONFLICT `schedule_moved`."""
     told: dict[str, object] = {
         "last_fired_at": begun.created_at,
         "last_run_id": begun.id,
@@ -48,7 +47,7 @@ def begin_run(connection: Connection, firing: Firing, begun: Run) -> None:
 
 
 def move(connection: Connection, organization_id: OrganizationId, firing: Firing, told: dict[str, object]) -> bool:
-    """Move the schedule on to its next time, if it is where the firing saw it."""
+    """Advance the schedule to its next time, unless it has changed since the firing was read."""
     wanted = {
         "of_organization": organization_id,
         "this": firing.schedule_id,
@@ -75,7 +74,6 @@ def changeable_row(changed: Schedule, box: SecretBox) -> dict[str, object]:
 
 
 def schedule_of(row: AnyRow, box: SecretBox) -> Schedule:
-    """From a row of `schedule`."""
     return _columns.of_row(
         row,
         webhook=None if row.webhook is None else webhook_of(row.webhook, row.webhook_url, box),

@@ -1,4 +1,4 @@
-"""Schedules in SQL, as people change them and as the clock sees them."""
+"""Schedules in SQL, for users and for triggers."""
 
 from datetime import datetime
 
@@ -25,7 +25,7 @@ _this = schedule.c.id == bindparam("this")
 _by_id = select(schedule).where(_of_organization, _this)
 _by_name = select(schedule).where(_of_organization, schedule.c.name == bindparam("named"))
 _count = select(func.count()).select_from(schedule).where(_of_organization)
-# Two that are added at once are counted one after the other.
+# Parallel additions are counted one after the other.
 _lock_organization = (
     select(organization.c.id).where(organization.c.id == bindparam("of_organization")).with_for_update(key_share=True)
 )
@@ -51,7 +51,6 @@ class SqlScheduleStore:
         self._wakeups = wakeups
 
     async def add(self, new: Schedule, audit: AuditEvent) -> None:
-        """Store a new schedule."""
         row = schedule_row(new, self._box)
         wanted = {"of_organization": new.organization_id}
 
@@ -68,7 +67,6 @@ class SqlScheduleStore:
             raise _translated(error, new) from error
 
     async def save(self, changed: Schedule, *, expected_version: int, replanned: bool, audit: AuditEvent) -> None:
-        """Store what people change."""
         wanted = {"of_organization": changed.organization_id, "this": changed.id}
         values = changeable_row(changed, self._box)
         if replanned:
@@ -89,7 +87,6 @@ class SqlScheduleStore:
             raise _translated(error, changed) from error
 
     async def find(self, organization_id: OrganizationId, id_or_name: str) -> Schedule | None:
-        """The schedule of that id, else of that name."""
 
         def unit(connection: Connection) -> Schedule | None:
             wanted = {"of_organization": organization_id}
@@ -101,7 +98,6 @@ class SqlScheduleStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Schedule]:
-        """Schedules, newest first."""
         statement = select(schedule).where(schedule.c.organization_id == organization_id)
         return await self._database.read(
             lambda connection: newest_first(
@@ -116,7 +112,6 @@ class SqlScheduleStore:
         )
 
     async def delete(self, organization_id: OrganizationId, schedule_id: ScheduleId, audit: AuditEvent) -> bool:
-        """Remove the schedule."""
 
         def unit(connection: Connection) -> bool:
             if connection.execute(_delete, {"of_organization": organization_id, "this": schedule_id}).rowcount == 0:
@@ -127,7 +122,6 @@ class SqlScheduleStore:
         return await self._database.write(unit, scope=organization_id)
 
     async def next_due(self, *, after: datetime) -> datetime | None:
-        """When the next fire after that moment is due."""
 
         def unit(connection: Connection) -> datetime | None:
             moment: datetime | None = connection.execute(_next_due, {"moment": after}).scalar_one()
@@ -136,7 +130,6 @@ class SqlScheduleStore:
         return await self._database.read(unit, scope=SYSTEM)
 
     async def due(self, *, at: datetime, limit: int) -> tuple[DueSchedule, ...]:
-        """Schedules due at `at` or before, the earliest first."""
         wanted = {"moment": at, "limit": limit}
         rows = await self._database.read(lambda connection: connection.execute(_due, wanted).all(), scope=SYSTEM)
         return tuple(
@@ -145,7 +138,6 @@ class SqlScheduleStore:
         )
 
     async def pass_over(self, passed: Schedule, firing: Firing, error: ScheduleError, audit: AuditEvent) -> bool:
-        """Move on without a run."""
         told: dict[str, object] = {"error_code": error.code, "error_detail": error.detail, "error_at": error.at}
 
         def unit(connection: Connection) -> bool:
@@ -164,17 +156,14 @@ class SqlScheduleStore:
 
 
 def name_taken(name: str) -> ServiceError:
-    """The organization has a schedule of that name."""
     return conflict("schedule_exists", f"There is a schedule {name!r} already.")
 
 
 def too_many_schedules() -> ServiceError:
-    """The organization has as many schedules as it may."""
     return conflict("too_many_schedules", f"An organization has at most {MAX_SCHEDULES} schedules.")
 
 
 def other_version(stored: int, expected: int) -> ServiceError:
-    """Somebody else was quicker."""
     return ServiceError(
         "version_conflict", ErrorKind.PRECONDITION, f"The schedule is at version {stored}, not {expected}."
     )

@@ -1,4 +1,4 @@
-"""Looks at a database without changing it: for `dragoman doctor`, also where the service cannot start."""
+"""Inspects a database without changing it: for `dragoman doctor`, also if the service cannot start."""
 
 import sqlite3
 import time
@@ -14,16 +14,16 @@ from infrastructure.persistence.engine.postgres import queue_schema
 from infrastructure.persistence.schema.revision import FIRST, HEAD, plain_engine, stored_revisions
 
 CHECK_S = 10.0
-"""For how long an SQLite file is looked through for damage. Large ones are not seen whole."""
+"""Time limit of the check of an SQLite file for damage. Large files are checked partly."""
 _STEPS_BETWEEN_LOOKS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseReport:
-    """What was seen. `name` is its kind and version, or its path; `failure` a sentence, and then there is nothing else.
-    `revision` is None without a schema, `oldest` the first one
-    that can be upgraded, `clock_ahead_s` by how much the server's clock is ahead of this machine's, and
-    `damage` what SQLite says is wrong with its file."""
+    """The result. `name` is the database's kind and version, or its path. With `failure`, a
+    sentence, everything else is missing. `revision` is None without a schema, `oldest` is the
+    first upgradable one. `clock_ahead_s` compares the server's clock with this machine's.
+    `damage` is SQLite's report about its file."""
 
     name: str
     is_there: bool = True
@@ -37,14 +37,14 @@ class DatabaseReport:
 
 
 class DatabaseInspection:
-    """Over the SQLite file at `path`, or the PostgreSQL database at `url`."""
+    """For the SQLite file at `path`, or the PostgreSQL database at `url`."""
 
     def __init__(self, *, path: Path, url: str | None) -> None:
         self._path = path
         self._url = url
 
     def look(self) -> DatabaseReport:
-        """What there is. Never raises for what is wrong with the database."""
+        """Inspect. Database errors are part of the report."""
         return self._sqlite() if self._url is None else self._postgres(self._url)
 
     def _sqlite(self) -> DatabaseReport:

@@ -1,7 +1,8 @@
-"""Gives a new SQLite database its schema at once: what the revisions would make of it, written down in schema.sql.
+"""Creates the schema of a new SQLite database at once, from schema.sql instead of the revisions.
 
-The revisions stay the truth: the script is made from them, a test compares the two, and where it is not of this code's
-revision the revisions are applied. On PostgreSQL they always are, as they also make roles and rights.
+The revisions define the schema: the script is generated from them, and a test compares both. If
+the script has another revision than this code, the revisions are applied. On PostgreSQL they
+always are, because they also create roles and rights.
 """
 
 import sqlite3
@@ -42,12 +43,12 @@ def made_at_once(database_url: str) -> bool:
 
 
 def revision_of(script: str) -> str:
-    """The revision whose schema a script makes."""
+    """The revision of a script's schema."""
     return script.partition("\n")[0].removeprefix(_STAMP)
 
 
 def statements_of(script: str) -> Iterator[str]:
-    """Its statements. Those of a trigger belong to it: SQLite itself says where one ends."""
+    """Its statements. Statements of a trigger belong to it: SQLite decides where one ends."""
     statement = ""
     for line in script.splitlines(keepends=True)[1:]:
         statement += line
@@ -57,7 +58,7 @@ def statements_of(script: str) -> Iterator[str]:
 
 
 def script_of(connection: Connection) -> str:
-    """The script that makes the schema of an SQLite database which stands at HEAD."""
+    """The script that creates the schema of an SQLite database at HEAD."""
     found = [(str(row.name), str(row.sql)) for row in connection.execute(_objects)]
     virtual = {name for name, sql in found if sql.startswith("CREATE VIRTUAL TABLE")}
     return "".join(
@@ -66,7 +67,7 @@ def script_of(connection: Connection) -> str:
 
 
 def _belongs_to(name: str, virtual: Iterable[str]) -> bool:
-    """Whether it is a table in which SQLite keeps a virtual one."""
+    """Whether SQLite created the table for a virtual table."""
     return any(name.startswith(f"{table}_") for table in virtual)
 
 

@@ -1,4 +1,4 @@
-"""Whether the database answers and takes writes, at the revision this code expects."""
+"""Checks whether the database answers and accepts writes, at the revision of this code."""
 
 import asyncio
 
@@ -15,19 +15,19 @@ _touch = text("UPDATE alembic_version SET version_num = version_num")
 
 
 class DatabaseReadiness:
-    """Says what of the database keeps this process from serving requests."""
+    """Reports why the database keeps this process from serving requests."""
 
     def __init__(self, *, database: Database) -> None:
         self._database = database
 
     async def problems(self) -> tuple[Obstacle, ...]:
-        """`database` when it does not answer in time or cannot be written to; `migrations` when its schema is another one,
-        `queue` when that of the run queue is; empty when ready."""
+        """`database` if it does not answer in time or accept writes; `migrations` if its schema
+        differs, `queue` if that of the run queue does; empty when ready."""
         try:
             async with asyncio.timeout(PATIENCE_S):
                 found = await self._database.read(_schema_problems, scope=SYSTEM)
                 if not any(obstacle.part == "migrations" for obstacle in found):
-                    # Only writing proves that one can: beginning a transaction does not touch the disk.
+                    # Only a write proves that writes work: starting a transaction does not touch the disk.
                     await self._database.write(_rewrite, scope=SYSTEM)
         except (TimeoutError, ServiceError):
             return (Obstacle(part="database", detail="The database does not answer in time, or cannot be written to."),)

@@ -1,4 +1,4 @@
-"""Which revision a database stands at: one query, so that a start on a current database need not import Alembic."""
+"""The revision of a database: one query, so that a start on a current database does not import Alembic."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from infrastructure.persistence.engine.postgres.url import driver_url
 from infrastructure.persistence.engine.sqlite.database import make_private
 
 HEAD = "0032"
-"""The revision that the tables describe."""
+"""The revision of the tables."""
 FIRST = "0031"
 """The oldest revision that can be upgraded."""
 
@@ -22,7 +22,7 @@ _POSTGRES = ("postgres:", "postgresql:", "postgresql+psycopg:")
 
 
 def is_current(database_url: str) -> bool:
-    """Whether the schema is as this code expects it. Raises UNAVAILABLE `storage_unavailable`."""
+    """Whether the schema has the revision of this code. Raises UNAVAILABLE `storage_unavailable`."""
     engine = plain_engine(database_url)
     try:
         with engine.connect() as connection:
@@ -34,21 +34,21 @@ def is_current(database_url: str) -> bool:
 
 
 def stands_at_head(connection: Connection) -> bool:
-    """The same of an open connection."""
+    """As `is_current`, for an open connection."""
     if stored_revisions(connection) != [HEAD]:
         return False
     return connection.dialect.name == "sqlite" or queue_schema.stored_version(connection) == queue_schema.VERSION
 
 
 def stored_revisions(connection: Connection) -> list[str]:
-    """What the database says of its schema; empty if it says nothing."""
+    """The stored revisions; empty without any."""
     if not connection.dialect.has_table(connection, "alembic_version"):
         return []
     return [str(revision) for revision in connection.execute(_stored).scalars()]
 
 
 def plain_engine(database_url: str) -> Engine:
-    """An engine without a pool, for one-time work; its transactions cover schema changes on SQLite too."""
+    """An engine without a pool, for single tasks; its transactions include schema changes on SQLite."""
     if database_url.startswith(_POSTGRES):
         return create_engine(driver_url(database_url), poolclass=NullPool, hide_parameters=True)
     engine = create_engine(database_url, poolclass=NullPool, hide_parameters=True)

@@ -1,4 +1,4 @@
-"""Bringing a database to the newest revision. Imports Alembic, so whoever starts asks revision.py first."""
+"""Upgrades a database to the newest revision. Imports Alembic, so check revision.py first."""
 
 from pathlib import Path
 
@@ -15,12 +15,13 @@ from infrastructure.persistence.schema.revision import FIRST, is_current, plain_
 
 _MIGRATIONS = Path(__file__).parents[1] / "migrations"
 _LOCK = 0x64726D6E
-"""Key of the advisory lock under which one of several starting processes migrates."""
+"""Key of the advisory lock: of several starting processes, one migrates."""
 
 
 def upgrade(database_url: str) -> bool:
-    """Apply the missing revisions in one transaction. False if none was missing. Raises UNAVAILABLE `storage_unavailable`,
-    `schema_too_old` for a database below the first revision, and `schema_unknown` for one that newer code has migrated."""
+    """Apply missing revisions in one transaction. False if none was missing. Raises UNAVAILABLE
+    `storage_unavailable`, `schema_too_old` for a database below the first revision, and
+    `schema_unknown` for one migrated by newer code."""
     if is_current(database_url):
         return False
     engine = plain_engine(database_url)
@@ -29,7 +30,7 @@ def upgrade(database_url: str) -> bool:
             if connection.dialect.name != "sqlite":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
                 if stands_at_head(connection):
-                    return False  # another process has done it meanwhile
+                    return False  # another process has upgraded it
             _refuse_older(connection)
             command.upgrade(configuration(connection), "head")
             if connection.dialect.name != "sqlite":
@@ -40,7 +41,7 @@ def upgrade(database_url: str) -> bool:
         raise ServiceError(
             "schema_unknown",
             ErrorKind.UNAVAILABLE,
-            "The database was last used by another version of Dragoman, whose schema this one does not know.",
+            "The database was last used by another version of Dragoman, with a schema unknown to this version.",
         ) from error
     finally:
         engine.dispose()
@@ -59,7 +60,7 @@ def _refuse_older(connection: Connection) -> None:
 
 
 def configuration(connection: Connection) -> Config:
-    """Alembic's configuration over an open connection; there is no ini file."""
+    """Alembic's configuration for an open connection; there is no ini file."""
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection

@@ -1,15 +1,11 @@
-"""What stores need of the service that encrypts values."""
+"""The encryption that stores need."""
 
 from typing import Protocol
 
 
 class SecretBox(Protocol):
-    """Encrypts what must not be readable in the database or its backups."""
+    """Encrypts values that must not be readable in the database or its backups."""
 
-    def encrypt(self, plain: bytes, /) -> bytes:
-        """The sealed form, which `decrypt` opens."""
-        ...
+    def encrypt(self, plain: bytes, /) -> bytes: ...
 
-    def decrypt(self, sealed: bytes, /) -> bytes:
-        """The inverse of `encrypt`."""
-        ...
+    def decrypt(self, sealed: bytes, /) -> bytes: ...

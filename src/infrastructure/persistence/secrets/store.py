@@ -64,7 +64,6 @@ class SqlSecretStore:
         self._box = box
 
     async def put(self, new: Secret, value: str, audit: AuditEvent) -> bool:
-        """Store a new secret, or a new value."""
         row = {
             "organization_id": new.organization_id,
             "name": new.name,
@@ -83,7 +82,6 @@ class SqlSecretStore:
         return await self._database.write(unit, scope=new.organization_id)
 
     async def get(self, organization_id: OrganizationId, name: str) -> Secret | None:
-        """Its dates."""
         wanted = _wanted(organization_id, name)
         row = await self._database.read(
             lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
@@ -91,7 +89,6 @@ class SqlSecretStore:
         return None if row is None else _secret.of_row(row)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Secret]:
-        """Secrets, newest first."""
         statement = select(*_dates).where(secret.c.organization_id == organization_id)
         return await self._database.read(
             lambda connection: newest_first(
@@ -106,7 +103,6 @@ class SqlSecretStore:
         )
 
     async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:
-        """Remove a secret that nothing uses."""
         wanted = _wanted(organization_id, name)
 
         def unit(connection: Connection) -> bool:
@@ -123,13 +119,11 @@ class SqlSecretStore:
         return await self._database.write(unit, scope=organization_id)
 
     async def users(self, organization_id: OrganizationId, name: str) -> tuple[SecretUser, ...]:
-        """What names the secret."""
         return await self._database.read(
             lambda connection: _users(connection, organization_id, name), scope=organization_id
         )
 
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:
-        """The value."""
         wanted = _wanted(organization_id, name)
         sealed = await self._database.read(
             lambda connection: connection.execute(_value, wanted).scalar_one_or_none(), scope=organization_id

@@ -1,4 +1,4 @@
-"""Every encrypted column of the schema, and encrypting what they hold anew when the key changes."""
+"""All encrypted columns of the schema, and their re-encryption after a key change."""
 
 from typing import Any, Protocol
 
@@ -39,34 +39,30 @@ ENCRYPTED: tuple["Column[bytes]", ...] = (
     run_request.c.webhook_url,
     schedule.c.webhook_url,
 )
-"""A column that is not listed here is lost when the key it is encrypted with is thrown away."""
+"""A missing column here loses its values when the old key is deleted."""
 
 LOSABLE: frozenset["Column[bytes]"] = frozenset({audit_key.c.secret})
-"""Where a value that no key opens is left as it is instead of stopping the rotation: nobody could store it anew, and the
-seals it made are told apart from others by its id."""
+"""Columns where an undecryptable value is skipped instead of stopping the rotation: it cannot be
+stored again, and its seals are distinguished by its id."""
 
 
 class RotatingBox(Protocol):
     """Encrypts with the newest of its keys."""
 
-    def encrypt(self, plain: bytes, /) -> bytes:
-        """With the newest key."""
-        ...
+    def encrypt(self, plain: bytes, /) -> bytes: ...
 
     def decrypt(self, sealed: bytes, /) -> bytes:
-        """With the key that fits. Raises INTERNAL `secret_undecryptable`."""
-        ...
+        """Decrypts with the matching key. Raises INTERNAL `secret_undecryptable`."""
 
     def is_current(self, sealed: bytes, /) -> bool:
-        """Whether a value is under the newest key."""
-        ...
+        """Whether a value is encrypted with the newest key."""
 
 
 class SqlSecretVault:
     """The `SecretVault` port.
 
-    Values are encrypted on the event loop at the moment their unit of work is handed over, and units are carried out in
-    that order; so once a *write* finds nothing under an older key, nothing under one can follow.
+    Values are encrypted on the event loop when their unit of work is submitted, and units run in
+    that order. So once a *write* finds no value under an older key, none can follow.
     """
 
     def __init__(self, *, database: Database, box: RotatingBox) -> None:
@@ -74,7 +70,6 @@ class SqlSecretVault:
         self._box = box
 
     async def reencrypt(self, limit: int) -> Reencryption:
-        """Encrypt up to `limit` values anew."""
         stale = await self._database.read(self._stale, scope=SYSTEM)
 
         def unit(connection: Connection) -> int:
@@ -107,7 +102,7 @@ class SqlSecretVault:
 
 
 class _Sealed:
-    """One value under an older key: where it stands."""
+    """The place of a value under an older key."""
 
     def __init__(self, column: "Column[bytes]", key: dict[str, object], sealed: bytes) -> None:
         self.column = column
@@ -127,7 +122,7 @@ def _table(column: "Column[bytes]") -> Table:
 
 
 def _exchange(column: "Column[bytes]") -> Any:
-    """Replace a value that is still what was read: a change made meanwhile is under the newest key already."""
+    """Replace a value if it is unchanged: a concurrent change is already under the newest key."""
     table = _table(column)
     return (
         update(table)

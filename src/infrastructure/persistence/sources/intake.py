@@ -1,5 +1,5 @@
-"""Sources on their way into SQL: each part and each few pieces in a transaction of their own, so that a large file holds up
-nobody else's."""
+"""Uploads of sources into SQL: each part and each few chunks in a separate transaction, so that a
+large file does not block others."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,7 +26,7 @@ _this = (source.c.organization_id == bindparam("of_organization"), source.c.id =
 _draft = (*_this, source.c.finished.is_(False))
 _replace = delete(source).where(*_this)
 _count = select(func.count()).select_from(source).where(source.c.thread_id == bindparam("of_thread"))
-# A reference of a row that is being added locks its parent: this one is taken away only before or after.
+# A reference of an inserted row locks its parent: the parent is removed only before or after.
 _lock = select(source.c.id).where(*_draft).with_for_update(key_share=True)
 _discard = delete(source).where(*_draft)
 _insert = prepared_insert(source)
@@ -40,7 +40,6 @@ class SqlSourceIntake:
         self._database = database
 
     async def begin(self, draft: Source, *, stale_before: datetime) -> None:
-        """Make room for a source."""
 
         def unit(connection: Connection) -> None:
             if not lock_thread(connection, draft.organization_id, draft.thread_id):
@@ -54,7 +53,6 @@ class SqlSourceIntake:
         await self._database.write(unit, scope=draft.organization_id)
 
     async def put_part(self, draft: Source, position: int, data: bytes) -> None:
-        """Store a part."""
         row = {
             "source_id": draft.id,
             "position": position,
@@ -69,7 +67,6 @@ class SqlSourceIntake:
         await self._database.write(unit, scope=draft.organization_id)
 
     async def put_chunks(self, draft: Source, first: int, chunks: Sequence[IndexedChunk]) -> None:
-        """Store pieces of its text."""
         rows = chunk_rows(draft, first, chunks)
 
         def unit(connection: Connection) -> None:
@@ -79,7 +76,6 @@ class SqlSourceIntake:
         await self._database.write(unit, scope=draft.organization_id)
 
     async def finish(self, done: Source, audit: AuditEvent) -> None:
-        """Let it be seen."""
 
         def unit(connection: Connection) -> None:
             changed = connection.execute(
@@ -92,7 +88,6 @@ class SqlSourceIntake:
         await self._database.write(unit, scope=done.organization_id)
 
     async def discard(self, draft: Source) -> None:
-        """Forget a draft."""
         await remove_pieces(self._database, draft.organization_id, draft.id)
         await self._database.write(
             lambda connection: connection.execute(_discard, _named(draft)).close(), scope=draft.organization_id

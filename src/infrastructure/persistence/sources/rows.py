@@ -1,4 +1,4 @@
-"""Sources and their pieces to rows and back."""
+"""Sources and their chunks to rows and back."""
 
 from collections.abc import Sequence
 
@@ -13,17 +13,15 @@ _chunk = row_fields(SourceChunk)
 
 
 def source_row(source: Source, *, finished: bool) -> dict[str, object]:
-    """For an insert or an update."""
     return {**_source.write(source), "finished": finished}
 
 
 def source_of(row: AnyRow) -> Source:
-    """From a row of `source`."""
     return _source.of_row(row)
 
 
 def chunk_rows(source: Source, first: int, chunks: Sequence[IndexedChunk]) -> list[dict[str, object]]:
-    """For an insert of pieces with the positions from `first` on."""
+    """Rows of chunks with positions from `first` on."""
     return [
         {
             "organization_id": source.organization_id,
@@ -38,7 +36,6 @@ def chunk_rows(source: Source, first: int, chunks: Sequence[IndexedChunk]) -> li
 
 
 def found_chunk_of(row: AnyRow) -> FoundChunk:
-    """From a row of a search."""
     return FoundChunk(
         source_id=SourceId(row.source_id),
         source_name=row.source_name,

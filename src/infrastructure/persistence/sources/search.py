@@ -1,8 +1,8 @@
 """Full-text search over sources: FTS5 on SQLite, a tsvector with a GIN index on PostgreSQL.
 
-The words, their folding and the final order are the domain's (`domain.sources`), so that both databases find the same;
-here it is only decided which pieces are worth comparing. Words hold nothing but letters and digits, so that none of them
-can be an operator, and they reach the database as parameters.
+The words, their normalization and the final order are in `domain.sources`, so both databases
+find the same; here candidates are selected. Words contain only letters and digits, so none is an
+operator, and they are passed as parameters.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _SCOPE = """
     c.organization_id = :organization_id AND c.thread_id = :thread_id AND s.thread_id = :thread_id AND s.finished
     AND (:everywhere OR c.source_id IN :source_ids)
 """
-# The FTS5 table is about all threads: with the thread's id among the words looked for, only its pieces are walked through.
+# The FTS5 table covers all threads: with the thread's id among the words, only its chunks are read.
 _sqlite = text(
     f"""{_COLUMNS}
     FROM source_words JOIN source_chunk c ON c.id = source_words.rowid JOIN source s ON s.id = c.source_id
@@ -53,7 +53,6 @@ class SqlSourceSearch:
         source_ids: Sequence[SourceId] | None,
         limit: int,
     ) -> tuple[FoundChunk, ...]:
-        """Pieces with at least one of the words."""
         if not query.words:
             return ()
 

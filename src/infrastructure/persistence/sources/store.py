@@ -41,7 +41,6 @@ class SqlSourceStore:
         self._database = database
 
     async def get(self, organization_id: OrganizationId, source_id: SourceId) -> Source | None:
-        """The source, or None."""
         wanted = {"of_organization": organization_id, "named": source_id}
         row = await self._database.read(
             lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
@@ -49,7 +48,6 @@ class SqlSourceStore:
         return None if row is None else source_of(row)
 
     async def page(self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest) -> Page[Source]:
-        """Sources of a thread, newest first."""
         statement = select(source).where(
             source.c.organization_id == organization_id, source.c.thread_id == thread_id, source.c.finished.is_(True)
         )
@@ -61,7 +59,6 @@ class SqlSourceStore:
         )
 
     async def of_thread(self, organization_id: OrganizationId, thread_id: ThreadId) -> tuple[Source, ...]:
-        """All sources of a thread, newest first."""
         wanted = {"of_organization": organization_id, "of_thread": thread_id}
         rows = await self._database.read(
             lambda connection: connection.execute(_of_thread, wanted).all(), scope=organization_id
@@ -69,14 +66,12 @@ class SqlSourceStore:
         return tuple(source_of(row) for row in rows)
 
     async def part(self, organization_id: OrganizationId, source_id: SourceId, position: int) -> bytes | None:
-        """The part at a position."""
         wanted = {"of_organization": organization_id, "named": source_id, "at": position}
         return await self._database.read(
             lambda connection: connection.execute(_part, wanted).scalar_one_or_none(), scope=organization_id
         )
 
     async def delete(self, organization_id: OrganizationId, source_id: SourceId, audit: AuditEvent) -> bool:
-        """Remove it; its parts go with it, its pieces before."""
         wanted = {"of_organization": organization_id, "named": source_id}
 
         def hide(connection: Connection) -> bool:

@@ -1,9 +1,10 @@
-"""The schema: what is stored, for SQLite and PostgreSQL alike. Migrations under migrations/ build exactly this.
+"""The schema for SQLite and PostgreSQL. Migrations under migrations/ create exactly this.
 
-Every table is scoped by organization_id, and on PostgreSQL behind a policy that compares it (ADR 0011). Foreign keys
-exist where deleting the parent must take the child along.
-What each step of a run writes to (message, run_event, tool_call, audit_event) has as few indices as its queries allow,
-and where rows are small no tree but its primary key's (WITHOUT ROWID): on SQLite every tree touched is a page written.
+Every table has an organization_id, and on PostgreSQL a policy that compares it (ADR 0011).
+Foreign keys exist where deleting the parent must delete the child. Tables written at each step
+of a run (message, run_event, tool_call, audit_event) have as few indexes as their queries allow,
+and with small rows only the tree of the primary key (WITHOUT ROWID): on SQLite every changed
+tree is a written page.
 """
 
 from infrastructure.persistence.tables.agents import agent, agent_version

@@ -6,7 +6,7 @@ from infrastructure.persistence.columns.column_types import JsonText, Moment, Pl
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# An agent in use has a name nobody else has; a deleted one stays for the runs that name it.
+# The name of an active agent is unique; a deleted agent stays for its runs.
 agent = Table(
     "agent",
     metadata,

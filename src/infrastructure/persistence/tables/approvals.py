@@ -1,4 +1,4 @@
-"""Tables of approvals, and of what has to happen at a moment."""
+"""Tables of approvals and timers."""
 
 from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table
 
@@ -6,7 +6,7 @@ from infrastructure.persistence.columns.column_types import JsonText, Moment, Pl
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# Of a run's call, or of a gateway session's: exactly one of the two is there.
+# An approval of a run's call or of a gateway session's: exactly one of the two is set.
 approval = Table(
     "approval",
     metadata,
@@ -42,7 +42,7 @@ approval = Table(
     ),
 )
 
-# `subject_id` is what it is about, by its kind.
+# The kind defines the meaning of `subject_id`.
 timer = Table(
     "timer",
     metadata,

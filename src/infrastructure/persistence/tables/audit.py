@@ -6,7 +6,7 @@ from infrastructure.persistence.columns.column_types import JsonText, Moment, Pl
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# Outlives everything it speaks of: no foreign keys.
+# Entries outlive everything they describe: no foreign keys.
 audit_event = Table(
     "audit_event",
     metadata,
@@ -31,8 +31,8 @@ audit_event = Table(
     sqlite_with_rowid=False,
 )
 
-# Seals are rows of their own: an entry, once written, is never written to again. What is unsealed is found by time over
-# the entries' index and this unique one, so that no transaction of a run keeps an index for it.
+# Seals are separate rows: an entry is never updated. Unsealed entries are found by time over the
+# entries' index and this unique one, so runs maintain no index for it.
 audit_seal = Table(
     "audit_seal",
     metadata,
@@ -45,8 +45,7 @@ audit_seal = Table(
     sqlite_with_rowid=False,
 )
 
-# The signed end of each chain, and from where it goes on after retention. Its row is the lock under which sealers take
-# turns.
+# The signed end of each chain, and its start after retention. Sealers take turns by locking this row.
 audit_head = Table(
     "audit_head",
     metadata,
@@ -59,7 +58,8 @@ audit_head = Table(
     Column("signature", PlainText, nullable=False),
 )
 
-# Keys that have sealed, encrypted like every other secret, so that they outlive the secret key they were derived from.
+# Keys that have sealed, encrypted like other secrets, so that they outlive the secret key that they
+# were derived from.
 audit_key = Table(
     "audit_key",
     metadata,

@@ -1,4 +1,4 @@
-"""Tables of the gateway: sessions, what their clients asked for, and the ledger of their calls."""
+"""Tables of the gateway: sessions, client settings, and the ledger of calls."""
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table
 
@@ -6,8 +6,8 @@ from infrastructure.persistence.columns.column_types import JsonText, Moment, Pl
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# `token_hash` is NULL for the session that an API key itself has with an agent. One with a `run_id` or a
-# `workflow_run_id` ends with that run.
+# `token_hash` is NULL for the implicit session of an API key and an agent. A session with a
+# `run_id` or `workflow_run_id` ends with that run.
 gateway_session = Table(
     "gateway_session",
     metadata,
@@ -27,7 +27,7 @@ gateway_session = Table(
     Index(None, "organization_id", "created_at", "id"),
 )
 
-# Of the older generation, once it has asked for something after its handshake; one that has ended is refused.
+# Settings of clients with older MCP versions after their handshake; an ended client is refused.
 gateway_client = Table(
     "gateway_client",
     metadata,
@@ -39,7 +39,7 @@ gateway_client = Table(
     Column("ended_at", Moment),
 )
 
-# Its ids sort by time, so the calls of a session lie together, in order.
+# Ids sort by time, so the calls of a session are adjacent and in order.
 gateway_call = Table(
     "gateway_call",
     metadata,
@@ -68,7 +68,7 @@ gateway_call = Table(
     sqlite_with_rowid=False,
 )
 
-# What processes leave for each other about calls under way; `sealed` and `answer` are encrypted.
+# Notes between processes about running calls; `sealed` and `answer` are encrypted.
 gateway_note = Table(
     "gateway_note",
     metadata,

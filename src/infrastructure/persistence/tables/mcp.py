@@ -5,8 +5,7 @@ from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, U
 from infrastructure.persistence.columns.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
-# `secrets` is the encrypted JSON of env and headers; `config` is everything else, with the names of the secrets that
-# those refer to.
+# `secrets` is the encrypted JSON of env and headers; `config` is the rest, with the names of their secrets.
 mcp_server = Table(
     "mcp_server",
     metadata,
@@ -18,7 +17,7 @@ mcp_server = Table(
     Column("secrets", LargeBinary, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
-    # What is installed: version, location and time; null while nothing is.
+    # The installation: version, location and time; null without one.
     Column("installed_version", PlainText),
     Column("installed_location", PlainText),
     Column("installed_at", Moment),
@@ -26,7 +25,7 @@ mcp_server = Table(
     Index(None, "organization_id", "created_at", "id"),
 )
 
-# The newest catalog of a server without its tools, which stand in mcp_tool_definition. `revision` counts its changes.
+# The newest catalog of a server; its tools are in mcp_tool_definition. `revision` counts its changes.
 mcp_server_state = Table(
     "mcp_server_state",
     metadata,
@@ -38,8 +37,8 @@ mcp_server_state = Table(
     Column("revision", Integer, nullable=False),
 )
 
-# `standing` is null for an approved tool. `new` ones were never approved, of `changed` ones `approved_definition` was, and
-# `dormant` ones are approved but not listed at present.
+# `standing` is null for an approved tool. `new`: never approved. `changed`: `approved_definition`
+# was approved. `dormant`: approved, but not listed now.
 mcp_tool_definition = Table(
     "mcp_tool_definition",
     metadata,
@@ -53,7 +52,7 @@ mcp_tool_definition = Table(
     Index(None, "server_id", "name"),
 )
 
-# How a server stands in a process that has to do with it; true while `seen_at` is young.
+# The state of a server in one process; valid while `seen_at` is recent.
 mcp_connection_state = Table(
     "mcp_connection_state",
     metadata,
@@ -71,8 +70,8 @@ mcp_connection_state = Table(
     Index(None, "process"),
 )
 
-# Tokens for one MCP server from one authorization server; `sealed` is encrypted. Whoever holds the `claim` may use the
-# refresh token until `claimed_until`.
+# Tokens for one MCP server from one authorization server; `sealed` is encrypted. The holder of
+# `claim` may use the refresh token until `claimed_until`.
 oauth_grant = Table(
     "oauth_grant",
     metadata,
@@ -86,7 +85,7 @@ oauth_grant = Table(
     Index(None, "server_id"),
 )
 
-# A person who was sent to an authorization server and is expected back; `sealed` is encrypted.
+# A pending authorization of a person; `sealed` is encrypted.
 oauth_authorization = Table(
     "oauth_authorization",
     metadata,

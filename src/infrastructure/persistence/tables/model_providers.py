@@ -5,7 +5,7 @@ from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table
 from infrastructure.persistence.columns.column_types import Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
-# The key is in `api_key`, encrypted, or in the secret that `secret_name` names, or nowhere.
+# The key is encrypted in `api_key`, or in the secret `secret_name`, or missing.
 model_provider = Table(
     "model_provider",
     metadata,

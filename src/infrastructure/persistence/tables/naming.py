@@ -1,4 +1,4 @@
-"""How the schema names its constraints and indices; all tables belong to `metadata`."""
+"""Names of constraints and indexes; all tables belong to `metadata`."""
 
 from sqlalchemy import MetaData
 

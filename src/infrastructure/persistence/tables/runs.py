@@ -17,7 +17,7 @@ from infrastructure.persistence.columns.column_types import JsonText, Moment, Na
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# The state of a run: small, because every step rewrites it. What was asked for stands in run_request.
+# The state of a run: small, because every step rewrites it. The request is in run_request.
 run = Table(
     "run",
     metadata,
@@ -77,8 +77,8 @@ run = Table(
     ),
 )
 
-# What a run was asked for; never rewritten. `overview` is added once, when the run first composes its request. `webhook_url`
-# is encrypted; `webhook` is what may be known beside it.
+# The request of a run; never rewritten. `overview` is added once, at the run's first model request.
+# `webhook_url` is encrypted; `webhook` has the public rest.
 run_request = Table(
     "run_request",
     metadata,
@@ -95,7 +95,7 @@ run_request = Table(
     Column("wired", JsonText),
 )
 
-# An event about a message stored in the same step names it by `message_id`; then `data` is what it says beside it, or NULL.
+# An event about a message of the same step has its `message_id`; `data` is then the remaining content, or NULL.
 run_event = Table(
     "run_event",
     metadata,
@@ -109,8 +109,9 @@ run_event = Table(
     sqlite_with_rowid=False,
 )
 
-# `result` holds what a call answered until a message (`message_id`) does. `elicitation` is the question it waits for;
-# `input`, encrypted, what its server wants back with the answers. `approval` is what it needs to be made, if anything.
+# `result` is stored here until a message (`message_id`) contains it. `elicitation` is the open
+# question; `input`, encrypted, is the state that the server gets back with the answers. `approval`
+# is the required approval, if any.
 tool_call = Table(
     "tool_call",
     metadata,
@@ -136,7 +137,7 @@ tool_call = Table(
     Column("approval", JsonText),
 )
 
-# The key is taken before its run is written, so the reference is checked at the end of the transaction.
+# The key is written before its run, so the reference is checked at the end of the transaction.
 idempotency_key = Table(
     "idempotency_key",
     metadata,

@@ -15,9 +15,9 @@ from sqlalchemy import (
 from infrastructure.persistence.columns.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
-# The agent and the thread are named as somebody wrote them down, and may be gone. A fire moves the schedule on before it
-# stores its run, so that whoever comes second waits for nothing else; the reference is checked at the end. `webhook_url`
-# is encrypted.
+# Agent and thread are stored as given, and may be deleted. A trigger advances the schedule before
+# it stores its run, so that a concurrent one waits only for this row; the reference is checked at
+# the end. `webhook_url` is encrypted.
 schedule = Table(
     "schedule",
     metadata,

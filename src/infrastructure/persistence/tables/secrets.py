@@ -5,7 +5,7 @@ from sqlalchemy import Column, ForeignKey, Index, LargeBinary, Table
 from infrastructure.persistence.columns.column_types import Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
-# `value` is encrypted. What refers to a secret by its name does so in its own configuration.
+# `value` is encrypted. References to secrets by name are in the referring configuration.
 secret = Table(
     "secret",
     metadata,

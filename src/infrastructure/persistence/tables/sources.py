@@ -1,4 +1,4 @@
-"""Tables of the sources of threads: what is known of them, their bytes in parts, and their text in pieces."""
+"""Tables of the sources of threads: metadata, bytes in parts, and text in chunks."""
 
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table
 
@@ -7,7 +7,7 @@ from infrastructure.persistence.columns.search_words import SearchWords
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# One that is not `finished` is still on its way in, and nobody sees it.
+# A source that is not `finished` is being uploaded, and not visible.
 source = Table(
     "source",
     metadata,
@@ -41,8 +41,8 @@ source_part = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
-# Searched by `words`, on PostgreSQL through a GIN index, on SQLite through the FTS5 table `source_words`, which triggers
-# keep in step; `id` is its rowid. Both are made by the migration alone.
+# Searched by `words`: on PostgreSQL by a GIN index, on SQLite by the FTS5 table `source_words`,
+# which triggers update; `id` is its rowid. Only the migration creates both.
 source_chunk = Table(
     "source_chunk",
     metadata,

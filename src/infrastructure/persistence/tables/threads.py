@@ -24,8 +24,8 @@ thread = Table(
     ),
 )
 
-# `position` counts from 1 in each thread, which only one hand at a time writes to: the holder of the lease on its active
-# run, or of the thread's lock.
+# `position` counts from 1 in each thread, which has one writer: the holder of the lease on its
+# active run, or of the thread's lock.
 message = Table(
     "message",
     metadata,

@@ -1,4 +1,4 @@
-"""Tables of what models were used for, and of what runs may still spend today."""
+"""Tables of usage by models, and of reservations against daily budgets."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table
 
@@ -22,7 +22,7 @@ usage = Table(
     sqlite_with_rowid=False,
 )
 
-# Only for runs whose agent or organization has a daily budget. Those of runs that have ended count for nothing.
+# Only for runs with a daily budget of their agent or organization. Rows of ended runs are ignored.
 budget_reservation = Table(
     "budget_reservation",
     metadata,

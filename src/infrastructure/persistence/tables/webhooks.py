@@ -1,4 +1,4 @@
-"""Tables of webhooks: deliveries on their way, and the keys that sign them."""
+"""Tables of webhooks: pending deliveries, and signing keys."""
 
 from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table
 
@@ -6,7 +6,8 @@ from infrastructure.persistence.columns.column_types import Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# Where it goes stands in run_request.webhook_url. While it is `delivering`, `next_attempt_at` is when its taker counts as lost.
+# The URL is in run_request.webhook_url. During `delivering`, the delivering process is lost after
+# `next_attempt_at`.
 webhook_delivery = Table(
     "webhook_delivery",
     metadata,

@@ -6,8 +6,8 @@ from infrastructure.persistence.columns.column_types import JsonText, Moment, Pl
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# A workflow in use has a name nobody else has; a deleted one stays for the runs that name it. `secrets` are the names of
-# those its newest version refers to.
+# The name of an active workflow is unique; a deleted one stays for its runs. `secrets` are the
+# names used by the newest version.
 workflow = Table(
     "workflow",
     metadata,
@@ -39,8 +39,8 @@ workflow_version = Table(
     Column("updated_at", Moment, nullable=False),
 )
 
-# `attempt` counts workers; `epoch` is the fence; a run in progress has a lease, a waiting one perhaps a time to wake.
-# An idempotency key is taken off after its time.
+# `attempt` counts workers; `epoch` is the fence; a run in progress has a lease, a waiting one
+# perhaps a wake-up time. An expired idempotency key is removed.
 workflow_run = Table(
     "workflow_run",
     metadata,
@@ -83,7 +83,7 @@ workflow_run = Table(
     ),
 )
 
-# A node `waits_for` the run of an agent that waited for somebody when its newest event was number `waits_seq`.
+# A node `waits_for` an agent's run that was suspended when its newest event had the number `waits_seq`.
 workflow_node_run = Table(
     "workflow_node_run",
     metadata,

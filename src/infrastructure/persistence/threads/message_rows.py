@@ -25,13 +25,12 @@ _insert = Prepared(
 
 
 def add_messages(connection: Connection, organization_id: OrganizationId, messages: tuple[Message, ...]) -> None:
-    """Store messages at the end of their thread, in order."""
+    """Append messages to their thread, in order."""
     if messages:
         _insert.run(connection, *[_row(organization_id, message) for message in messages])
 
 
 def message_of(row: AnyRow) -> Message:
-    """From a row of `message`."""
     return Message(
         id=MessageId(row.id),
         thread_id=ThreadId(row.thread_id),
@@ -48,7 +47,6 @@ def content_json(content: tuple[Content, ...]) -> JsonValue:
 
 
 def content_of(stored: JsonValue) -> tuple[Content, ...]:
-    """The inverse of `content_json`."""
     return tuple(content_from_json(part) for part in cast("list[JsonObject]", stored))
 
 

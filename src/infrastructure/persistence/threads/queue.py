@@ -1,4 +1,4 @@
-"""The unfinished runs of a thread, and the lock that lets one transaction at a time decide about them."""
+"""The unfinished runs of a thread, and the lock under which one transaction at a time decides about them."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.tables import run, thread
 
-# Written out in the statements, in the order of the index's condition: SQLite takes a partial index only for that.
+# Literal in the statements, in the order of the index's condition: SQLite requires this for a partial index.
 _statuses = [RunStatus.QUEUED.value, RunStatus.IN_PROGRESS.value, RunStatus.REQUIRES_ACTION.value]
 is_unfinished = run.c.status.in_(bindparam("unfinished", _statuses, expanding=True, literal_execute=True))
 
@@ -22,9 +22,9 @@ queue_order = (
     run.c.created_at,
     run.c.id,
 )
-"""The active run, then queued ones as they are to be claimed: those begun before, then by age."""
+"""The active run, then queued ones in the order of claims: started ones first, then by age."""
 
-# NO KEY UPDATE, so that workers may still insert messages, whose foreign key locks the thread's key.
+# NO KEY UPDATE, so that workers can insert messages, whose foreign key locks the thread's key.
 _lock = Prepared(
     select(thread.c.id)
     .where(thread.c.organization_id == bindparam("organization_id"), thread.c.id == bindparam("thread_id"))
@@ -46,7 +46,7 @@ _select_unfinished = (
 _unfinished = Prepared(_select_unfinished)
 _first = _select_unfinished.limit(1)
 in_quarantine = exists().where(thread.c.id == run.c.thread_id, thread.c.quarantined_at.is_not(None))
-"""Whether the run's thread waits to be released."""
+"""Whether the run's thread is quarantined."""
 _next = Prepared(_first.where(~in_quarantine))
 _quarantined = select(thread.c.quarantined_by).where(
     thread.c.id == bindparam("thread_id"), thread.c.quarantined_at.is_not(None)
@@ -54,17 +54,17 @@ _quarantined = select(thread.c.quarantined_by).where(
 
 
 def lock_thread(connection: Connection, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
-    """Keep other transactions from starting, claiming or ending runs of the thread; False without the thread.
+    """Prevent other transactions from starting, claiming or ending runs of the thread. False without the thread.
 
-    Always taken before any run is touched, so that no two transactions wait for each other. SQLite has one writer
-    anyway, and only looks the thread up.
+    Always taken before any run is touched, to avoid deadlocks. SQLite has one writer, so only
+    the thread's existence is checked.
     """
     wanted = {"organization_id": organization_id, "thread_id": thread_id}
     return _lock.ask(connection, wanted).first() is not None
 
 
 def lock_thread_of(connection: Connection, run_id: RunId) -> None:
-    """The same by one of the thread's runs, before whatever is asked for next; costs nothing on SQLite."""
+    """As `lock_thread`, by a run of the thread, before the next query. Free on SQLite."""
     if connection.dialect.name != "sqlite":
         _lock_of_run.ask(connection, {"run_id": run_id})
 
@@ -75,12 +75,12 @@ def unfinished_runs(connection: Connection, thread_id: ThreadId) -> list[AnyRow]
 
 
 def next_run(connection: Connection, thread_id: ThreadId) -> RunId | None:
-    """The queued run that may be claimed on this thread, if any; none while it is in quarantine."""
+    """The queued run that may be claimed on this thread, if any; none in quarantine."""
     return ask_next_run(connection, thread_id)()
 
 
 def ask_next_run(connection: Connection, thread_id: ThreadId) -> Callable[[], RunId | None]:
-    """The same, to be read in the next stage."""
+    """As `next_run`, to be read in the next stage."""
     found = _next.ask(connection, {"thread_id": thread_id})
 
     def read() -> RunId | None:
@@ -91,7 +91,7 @@ def ask_next_run(connection: Connection, thread_id: ThreadId) -> Callable[[], Ru
 
 
 def quarantined_by(connection: Connection, thread_id: ThreadId) -> RunId | None:
-    """The run that put the thread in quarantine, until the thread is released."""
+    """The run that quarantined the thread, until its release."""
     row = connection.execute(_quarantined, {"thread_id": thread_id}).first()
     return None if row is None else RunId(row.quarantined_by)
 

@@ -18,7 +18,6 @@ _insert = Prepared(
 
 
 def add_thread(connection: Connection, new: Thread) -> None:
-    """Store a thread within a larger transaction."""
     _insert.run(
         connection,
         {
@@ -31,7 +30,6 @@ def add_thread(connection: Connection, new: Thread) -> None:
 
 
 def thread_of(row: AnyRow) -> Thread:
-    """From a row of `thread`."""
     return Thread(
         id=ThreadId(row.id),
         organization_id=OrganizationId(row.organization_id),

@@ -1,7 +1,8 @@
-"""Taking sources away in steps: to take a long text out of the index takes as long as putting it in, and others write too.
+"""Removes sources in steps: removing a long text from the index takes as long as adding it, and
+must not block writers.
 
-What is being taken away counts as unfinished: nobody sees it, and what a crash leaves of it is forgotten like any upload that
-was broken off.
+A source being removed counts as unfinished: it is invisible, and its rest is removed after a
+crash like an interrupted upload.
 """
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, select, update
@@ -12,7 +13,7 @@ from infrastructure.persistence.tables import source, source_chunk, source_part
 
 PIECES_IN_A_STEP = 100
 PARTS_IN_A_STEP = 4
-"""A few MiB: what is deleted at a time is kept in memory until it is committed."""
+"""A few MiB: deleted rows stay in memory until the commit."""
 
 _in_thread = (source.c.organization_id == bindparam("of_organization"), source.c.thread_id == bindparam("of_thread"))
 _hide_in_thread = update(source).where(*_in_thread).values(finished=False)
@@ -24,7 +25,7 @@ _this = (source.c.organization_id == bindparam("of_organization"), source.c.id =
 
 
 def hide_sources(connection: Connection, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
-    """Let nobody see the sources of a thread any more; False if it has none."""
+    """Hide the sources of a thread. False if it has none."""
     wanted = {"of_organization": organization_id, "of_thread": thread_id}
     if connection.execute(_has_sources, wanted).first() is None:
         return False

@@ -47,11 +47,9 @@ class SqlThreadStore:
         self._database = database
 
     async def add(self, new: Thread) -> None:
-        """Store a new thread."""
         await self._database.write(lambda connection: add_thread(connection, new), scope=new.organization_id)
 
     async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
-        """The thread, or None."""
 
         def unit(connection: Connection) -> Thread | None:
             row = connection.execute(_get, {"organization_id": organization_id, "thread_id": thread_id}).first()
@@ -60,7 +58,6 @@ class SqlThreadStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Thread]:
-        """Threads, newest first."""
         statement = select(thread).where(thread.c.organization_id == organization_id)
         return await self._database.read(
             lambda connection: newest_first(
@@ -70,7 +67,6 @@ class SqlThreadStore:
         )
 
     async def append(self, organization_id: OrganizationId, new: Message) -> None:
-        """Add a message at the end."""
 
         def unit(connection: Connection) -> None:
             if not lock_thread(connection, organization_id, new.thread_id):
@@ -84,7 +80,6 @@ class SqlThreadStore:
     async def messages(
         self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest
     ) -> Page[Message]:
-        """Messages in order, oldest first, without superseded ones."""
         after = 0 if request.cursor is None else decode_cursor(request.cursor)[0]
         wanted = {
             "organization_id": organization_id,
@@ -107,7 +102,6 @@ class SqlThreadStore:
     async def release(
         self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent
     ) -> ReleasedThread | None:
-        """End the thread's quarantine."""
         wanted = {"organization_id": organization_id, "thread_id": thread_id}
 
         def unit(connection: Connection) -> ReleasedThread | None:
@@ -122,11 +116,10 @@ class SqlThreadStore:
         return await self._database.write(unit, scope=organization_id)
 
     async def delete(self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent) -> bool:
-        """Remove the thread with everything in it except its audit."""
         emptied = False
 
         def unit(connection: Connection) -> bool | None:
-            """None if the text of its sources has to go first, which may take long."""
+            """None if the text of its sources must be removed first, which may take long."""
             if not lock_thread(connection, organization_id, thread_id):
                 return False
             refuse_if_quarantined(connection, thread_id)

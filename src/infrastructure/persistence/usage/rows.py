@@ -1,4 +1,4 @@
-"""Adding what a model call used to the sums of its day."""
+"""Adds the usage of a model call to the sums of its day."""
 
 from collections.abc import Iterable
 
@@ -34,8 +34,8 @@ def add_spending(
     run_id: RunId,
     spent: Iterable[ModelSpending],
 ) -> None:
-    """Within the transaction of the step that stores the reply."""
-    # Every transaction takes the sums, which runs share, in one order.
+    """Add it in the transaction of the step that stores the reply."""
+    # All transactions lock the shared sums in one order.
     for spending in sorted(spent, key=lambda spending: (spending.at.date(), spending.model)):
         used = spending.usage
         row: dict[str, object] = {

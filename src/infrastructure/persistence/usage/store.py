@@ -46,7 +46,7 @@ _spent = (
     .where(usage.c.organization_id == _of_organization, usage.c.day == _spending_on)
     .group_by(usage.c.agent_id)
 )
-# A run that waits for somebody spends nothing meanwhile, and asks anew when it goes on.
+# A suspended run spends nothing, and reserves again when it continues.
 _reserved = (
     select(budget_reservation.c.agent_id, func.sum(budget_reservation.c.amount_nano_usd).label("amount"))
     .join(run, run.c.id == budget_reservation.c.run_id)
@@ -78,7 +78,6 @@ class SqlUsageStore:
         self._database = database
 
     async def page(self, organization_id: OrganizationId, wanted: UsageFilter, request: PageRequest) -> Page[UsageSum]:
-        """Newest day first, then by agent and model."""
         statement = _after(_grouped(organization_id, wanted), request.cursor).limit(request.limit + 1)
 
         def unit(connection: Connection) -> Page[UsageSum]:
@@ -88,7 +87,6 @@ class SqlUsageStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def reserve(self, lease: Lease, wanted: Reservation) -> bool:
-        """Reserve, if it fits."""
         return await self._database.write(
             lambda connection: _reserve_within(connection, lease, wanted), scope=lease.organization_id
         )
@@ -103,7 +101,8 @@ def _reserve_within(connection: Connection, lease: Lease, wanted: Reservation) -
     day = wanted.day.toordinal()
     scope = {"organization_id": organization_id, "day": day, "run_id": run_id}
     used: dict[AgentId, Decimal] = {}
-    # What is reserved first: a call that is paid for in between counts twice, and not at all the other way round.
+    # Reservations are read first: a call paid in between counts twice; in the other order it would
+    # not count at all.
     for statement in (_reserved, _spent):
         for row in connection.execute(statement, scope):
             used[AgentId(row.agent_id)] = used.get(AgentId(row.agent_id), Decimal(0)) + row.amount
@@ -122,7 +121,7 @@ def _reserve_within(connection: Connection, lease: Lease, wanted: Reservation) -
 
 
 def _grouped(organization_id: OrganizationId, wanted: UsageFilter) -> Select[Any]:
-    """Sums by the wanted keys; the others are 0 or empty, so that one order serves all."""
+    """Sums by the wanted keys; other keys are 0 or empty, so that one order fits all."""
     columns = usage.c
     keys: list[tuple[str, ColumnElement[Any], UsageKey, ColumnElement[Any]]] = [
         ("day", columns.day, UsageKey.DAY, literal(0)),
@@ -145,7 +144,7 @@ def _grouped(organization_id: OrganizationId, wanted: UsageFilter) -> Select[Any
 
 def _after(grouped: Select[Any], cursor: str | None) -> Select[Any]:
     rows = grouped.subquery()
-    # A sum over nothing is one empty row where nothing is grouped by.
+    # Without grouping, a sum over nothing is one empty row.
     statement = (
         select(rows).where(rows.c.model_calls.is_not(None)).order_by(rows.c.day.desc(), rows.c.agent_id, rows.c.model)
     )

@@ -20,7 +20,7 @@ _in_force = (
     .where(_of, or_(webhook_key.c.expires_at.is_(None), webhook_key.c.expires_at > bindparam("moment")))
     .order_by(webhook_key.c.created_at.desc(), webhook_key.c.id.desc())
 )
-# The unique index over keys without an end decides between two that come first.
+# The unique index over keys without an end decides between two first keys.
 _add_first = upsert(webhook_key).on_conflict_do_nothing()
 _insert = webhook_key.insert()
 _forget_older = delete(webhook_key).where(_of, webhook_key.c.expires_at.is_not(None))
@@ -38,7 +38,6 @@ class SqlWebhookKeyStore:
         self._box = box
 
     async def in_force(self, organization_id: OrganizationId, *, at: datetime) -> tuple[WebhookKey, ...]:
-        """Keys that sign at that moment, the newest first."""
         wanted = {"of_organization": organization_id, "moment": at}
         rows = await self._database.read(
             lambda connection: connection.execute(_in_force, wanted).all(), scope=organization_id
@@ -46,17 +45,15 @@ class SqlWebhookKeyStore:
         return tuple(map(self._key_of, rows))
 
     async def add_first(self, key: WebhookKey) -> None:
-        """Store an organization's first key."""
         row = self._row(key)
 
         def unit(connection: Connection) -> None:
-            connection.execute(_lock, {"of_organization": key.organization_id})  # or `replace` would meet it half-way
+            connection.execute(_lock, {"of_organization": key.organization_id})  # excludes a concurrent `replace`
             connection.execute(_add_first, row)
 
         await self._database.write(unit, scope=key.organization_id)
 
     async def replace(self, key: WebhookKey, *, former_until: datetime, audit: AuditEvent) -> bool:
-        """Store a new key; the present one signs until then."""
         of_organization = {"of_organization": key.organization_id}
         row = self._row(key)
 

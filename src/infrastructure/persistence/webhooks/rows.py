@@ -1,4 +1,4 @@
-"""Webhook deliveries to rows and back, and storing those that a step of a run announces."""
+"""Webhook deliveries to rows and back, and storing deliveries for a run's step."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from infrastructure.persistence.tables import webhook_delivery
 
 select_deliveries: Select[Any] = select(*(column for column in webhook_delivery.c if column.name != "body"))
 """Without bodies, which may be long."""
-# Written out, so that the partial index over open ones is taken.
+# Literal in the statement, so that the partial index over open rows is used.
 is_open = webhook_delivery.c.state.in_(
     bindparam("open_states", [state.value for state in OPEN_STATES], expanding=True, literal_execute=True)
 )
@@ -38,7 +38,7 @@ _insert = prepared_insert(webhook_delivery)
 
 
 def add_announcements(connection: Connection, run: Run, events: Sequence[NewEvent], *, last_seq: int) -> None:
-    """Store a delivery of each event that the run's webhook wants; `run` is as it stands after them."""
+    """Store a delivery of each event that the run's webhook subscribes to; `run` is the state after them."""
     announcements = announced(run, events, last_seq=last_seq)
     if announcements:
         _insert.run(
@@ -59,5 +59,4 @@ def state_row(after: WebhookDelivery) -> dict[str, object]:
 
 
 def delivery_of(row: AnyRow) -> WebhookDelivery:
-    """From a row of `select_deliveries`."""
     return _delivery.of_row(row)

@@ -1,4 +1,4 @@
-"""Webhook deliveries in SQL: who takes one is decided by a change of its row, and nothing stays locked after that."""
+"""Webhook deliveries in SQL. A change of the row claims a delivery; nothing stays locked afterwards."""
 
 import logging
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from infrastructure.persistence.webhooks.urls import webhook_of
 logger = logging.getLogger(__name__)
 
 UNREADABLE_FOR = timedelta(hours=1)
-"""How long what cannot be read is set aside: a row that something else than this version wrote, or a damaged one."""
+"""How long an unreadable row is skipped: damaged, or written by another version."""
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, ServiceError)
 
 _table = webhook_delivery.c
@@ -34,7 +34,7 @@ _lane = (_table.organization_id + " " + _table.receiver).cast(Text)
 _next_due = select(func.min(_table.next_attempt_at)).where(
     is_open, _lane.not_in(bindparam("full_lanes", expanding=True))
 )
-# Those that another process is taking at this moment are passed over.
+# Rows that another process is claiming are skipped.
 _due = (
     select_deliveries.where(
         is_open, _table.next_attempt_at <= bindparam("moment"), _lane.not_in(bindparam("full_lanes", expanding=True))
@@ -52,7 +52,7 @@ _change = update(webhook_delivery).values(
     next_attempt_at=bindparam("new_next_attempt_at"),
     delivered_at=bindparam("new_delivered_at"),
 )
-# The count of attempts is the fence: whoever was slower changes nothing.
+# The count of attempts is the fence: a late result changes nothing.
 _as_seen = (
     _table.id == bindparam("of_delivery"),
     _table.state == bindparam("seen_state"),
@@ -88,7 +88,6 @@ class SqlWebhookDeliveryStore:
         self._wakeups = wakeups
 
     async def next_due(self, *, but: frozenset[Lane]) -> datetime | None:
-        """When the earliest open delivery outside of these lanes is due."""
         wanted = {"full_lanes": sorted(map(_lane_key, but))}
 
         def unit(connection: Connection) -> datetime | None:
@@ -100,7 +99,7 @@ class SqlWebhookDeliveryStore:
     async def claim(
         self, *, at: datetime, until: datetime, limit: int, per_lane: int, busy: Mapping[Lane, int]
     ) -> tuple[ClaimedDelivery, ...]:
-        """Take deliveries that are due. What cannot be read is looked at again after an hour, and holds up no other."""
+        """Claim due deliveries. Unreadable ones are skipped for an hour and delay no others."""
         room = {_lane_key(lane): per_lane - count for lane, count in busy.items()}
         wanted = {
             "moment": at,
@@ -125,26 +124,23 @@ class SqlWebhookDeliveryStore:
                     taken.append(after)
             claimed = _with_contents(connection, taken, unreadable, self._box)
             if unreadable:
-                logger.error("webhook deliveries cannot be read", extra={"webhook_deliveries": unreadable})
+                logger.error("cannot read webhook deliveries", extra={"webhook_deliveries": unreadable})
                 connection.execute(_set_aside, {"unreadable": unreadable, "moment": at + UNREADABLE_FOR})
             return claimed
 
         return await self._database.write(unit, scope=SYSTEM)
 
     async def release_all(self, *, at: datetime) -> int:
-        """Make every delivery that somebody took due."""
         return await self._database.write(
             lambda connection: connection.execute(_release, {"moment": at}).rowcount, scope=SYSTEM
         )
 
     async def settle(self, taken: WebhookDelivery, after: WebhookDelivery) -> bool:
-        """Store what became of an attempt."""
         return await self._database.write(
             lambda connection: _changed(connection, taken, after), scope=taken.organization_id
         )
 
     async def get(self, organization_id: OrganizationId, delivery_id: WebhookDeliveryId) -> WebhookDelivery | None:
-        """The delivery, or None."""
         wanted = {"of_organization": organization_id, "of_delivery": delivery_id}
         row = await self._database.read(
             lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
@@ -154,7 +150,6 @@ class SqlWebhookDeliveryStore:
     async def of_run(
         self, organization_id: OrganizationId, run_id: RunId, request: PageRequest
     ) -> Page[WebhookDelivery]:
-        """A run's deliveries, newest first."""
         statement = select_deliveries.where(_table.organization_id == organization_id, _table.run_id == run_id)
         return await self._database.read(
             lambda connection: newest_first(
@@ -169,7 +164,6 @@ class SqlWebhookDeliveryStore:
         )
 
     async def retry(self, seen: WebhookDelivery, after: WebhookDelivery, audit: AuditEvent) -> bool:
-        """Store that a round begins anew."""
 
         def unit(connection: Connection) -> bool:
             changed = _changed(connection, seen, after)
@@ -195,7 +189,7 @@ def _changed(connection: Connection, seen: WebhookDelivery, after: WebhookDelive
 def _with_contents(
     connection: Connection, taken: list[WebhookDelivery], unreadable: list[str], box: SecretBox
 ) -> tuple[ClaimedDelivery, ...]:
-    """The deliveries with what is to be sent; the ids of those of which that cannot be read are added to `unreadable`."""
+    """The deliveries with their contents. Ids of unreadable ones are added to `unreadable`."""
     if not taken:
         return ()
     rows = {row.id: row for row in connection.execute(_contents, {"taken": [each.id for each in taken]})}

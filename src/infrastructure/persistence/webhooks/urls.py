@@ -1,4 +1,4 @@
-"""URLs of webhooks, which may be secrets in themselves: encrypted in a column of their own, beside the note that may be read."""
+"""URLs of webhooks, which may contain secrets: encrypted in a separate column beside the readable note."""
 
 from domain.json_value import JsonObject
 from domain.runs.webhook import Webhook, WebhookNote
@@ -6,10 +6,11 @@ from infrastructure.persistence.secrets.box import SecretBox
 
 
 def sealed_url(url: str | None, box: SecretBox) -> bytes | None:
-    """For the column; None without a webhook."""
+    """The column's value; None without a webhook."""
     return None if url is None else box.encrypt(url.encode("utf-8", "surrogatepass"))
 
 
 def webhook_of(note: JsonObject, sealed: bytes, box: SecretBox) -> Webhook:
-    """From the two columns. Raises INTERNAL `secret_undecryptable`, and ValueError, TypeError or KeyError for what is no webhook."""
+    """From the two columns. Raises INTERNAL `secret_undecryptable`, and ValueError, TypeError or
+    KeyError for invalid values."""
     return WebhookNote.from_json(note).at(box.decrypt(sealed).decode("utf-8", "surrogatepass"))

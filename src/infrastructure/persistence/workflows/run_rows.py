@@ -1,4 +1,4 @@
-"""Workflow runs to rows and back, and writing one that changed with the events that tell of it."""
+"""Workflow runs to rows and back, and storing a changed run with its events."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,7 +27,7 @@ _put_node = _new_node.on_conflict_do_update(
     index_elements=["workflow_run_id", "node_id"],
     set_={name: _new_node.excluded[name] for name in ("state", "waits_for", "waits_seq")},
 )
-# Waits for another transaction that is using the same key, then stores nothing.
+# Waits for another transaction with the same key, then stores nothing.
 _insert = (
     upsert(workflow_run)
     .on_conflict_do_nothing(
@@ -76,8 +76,8 @@ _change = update(workflow_run).where(workflow_run.c.id == bindparam("of_run"))
 
 
 def earlier_run(connection: Connection, run: WorkflowRun, key: IdempotencyKey | None) -> WorkflowRun | None:
-    """The run that the key of a new one named within its lifetime; one of before has the key no more. Raises INVALID
-    `idempotency_key_reused`."""
+    """The run that the key of a new run names within its lifetime. An expired key is removed from
+    its run. Raises INVALID `idempotency_key_reused`."""
     if key is None:
         return None
     expired = run.created_at - KEY_LIFETIME
@@ -88,7 +88,7 @@ def earlier_run(connection: Connection, run: WorkflowRun, key: IdempotencyKey | 
 def run_of_key(
     connection: Connection, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime
 ) -> WorkflowRun | None:
-    """The same of no particular run; changes nothing."""
+    """The run that the key names; changes nothing."""
     wanted = {"of_organization": organization_id, "of_key": key.key, "expired": at - KEY_LIFETIME}
     row = connection.execute(_of_key, wanted).first()
     if row is None:
@@ -101,8 +101,8 @@ def run_of_key(
 def insert_run(
     connection: Connection, run: WorkflowRun, *, at: datetime, idempotency: IdempotencyKey | None = None
 ) -> WorkflowRun:
-    """Store a new run with its first events; returns it with its `last_seq`. If another transaction was faster with the key,
-    the run of that."""
+    """Store a new run with its first events. Returns it with its `last_seq`, or the run of another
+    transaction that used the key first."""
     inserted = connection.execute(
         _insert,
         {
@@ -122,7 +122,8 @@ def insert_run(
 def write_change(
     connection: Connection, before: WorkflowRun, after: WorkflowRun, *, at: datetime, **columns: object
 ) -> WorkflowRun:
-    """Store what changed, and `columns` of the run beside; the caller has locked the row. A run that ends loses its tools."""
+    """Store the change, and further `columns` of the run; the caller has locked the row. An ended
+    run loses its tools."""
     stored = _write_parts(connection, before, after, at=at)
     if after.status.is_terminal:
         remove_tools(connection, after.id)
@@ -131,7 +132,7 @@ def write_change(
 
 
 OUTLINE = tuple(column for column in workflow_run.c if column.name not in ("input", "output"))
-"""What `outline_of` reads."""
+"""The columns that `outline_of` reads."""
 
 
 def run_of(connection: Connection, row: AnyRow) -> WorkflowRun:
@@ -151,7 +152,6 @@ def outline_of(row: AnyRow) -> WorkflowRun:
 
 
 def event_of(row: AnyRow) -> WorkflowEvent:
-    """From a row of `workflow_event`."""
     return _event.of_row(row)
 
 

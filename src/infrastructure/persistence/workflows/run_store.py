@@ -1,4 +1,4 @@
-"""Runs of workflows in SQL: as the API sees them, and as the worker that holds one writes them."""
+"""Workflow runs in SQL: for the API and for the worker that executes one."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -75,7 +75,7 @@ _definition = select(workflow_version.c.name, workflow_version.c.graph).where(
 _in_progress = _RUN.status == WorkflowRunStatus.IN_PROGRESS.value
 _is_due = and_(_RUN.status == WorkflowRunStatus.REQUIRES_ACTION.value, _RUN.wake_at <= bindparam("moment"))
 _renew = renewing(workflow_run)
-# The agent's run is gone, does not wait any more, or waits for something else.
+# The agent's run is deleted, no longer waits, or waits for something else.
 _has_moved_on = (
     select(workflow_node_run.c.workflow_run_id)
     .outerjoin(agent_run, agent_run.c.id == workflow_node_run.c.waits_for)
@@ -262,7 +262,7 @@ class SqlWorkflowRunStore:
 
     async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[WorkflowRunId, ...]:
         lapsed = {"lapsed_at": expired_by(at, sole_owner=sole_owner)}
-        # Looked for by a reader first: mostly there is nothing to write.
+        # Read first: usually there is nothing to write.
         if await self._database.read(lambda connection: connection.execute(_lapsed, lapsed).first(), scope=SYSTEM):
             await self._database.write(lambda connection: connection.execute(_put_back, lapsed).rowcount, scope=SYSTEM)
 
@@ -285,7 +285,7 @@ def _of(organization_id: OrganizationId, run_id: WorkflowRunId) -> dict[str, str
 
 
 def _goes_on(connection: Connection, waiting: WorkflowRun, at: datetime) -> bool:
-    """Whether a run that waited has something to do: its time has come, or an agent's run has gone on."""
+    """Whether a waiting run can continue: its time has come, or an agent's run has continued."""
     if waiting.status is not WorkflowRunStatus.REQUIRES_ACTION:
         return False
     if waiting.wake_at is not None and waiting.wake_at <= at:

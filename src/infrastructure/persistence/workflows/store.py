@@ -58,7 +58,6 @@ class SqlWorkflowStore:
         self._database = database
 
     async def add(self, new: Workflow, audit: AuditEvent) -> None:
-        """Store a new workflow."""
         row = {
             "id": new.id,
             "organization_id": new.organization_id,
@@ -79,7 +78,6 @@ class SqlWorkflowStore:
             raise _translated(error, new) from error
 
     async def save(self, changed: Workflow, *, expected_version: int, audit: AuditEvent) -> None:
-        """Store a new version."""
         wanted = _wanted(changed.organization_id, changed.id)
         moved = {
             "workflow_id": changed.id,
@@ -108,21 +106,18 @@ class SqlWorkflowStore:
             raise _translated(error, changed) from error
 
     async def get(self, organization_id: OrganizationId, workflow_id: WorkflowId) -> Workflow | None:
-        """The newest version, or None."""
         wanted = _wanted(organization_id, workflow_id)
         return await self._database.read(
             lambda connection: _one(connection.execute(_get, wanted).first()), scope=organization_id
         )
 
     async def find(self, organization_id: OrganizationId, name: str) -> Workflow | None:
-        """The newest version of the workflow of that name, or None."""
         wanted = {"organization_id": organization_id, "name": name}
         return await self._database.read(
             lambda connection: _one(connection.execute(_find, wanted).first()), scope=organization_id
         )
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Workflow]:
-        """Workflows at their newest version, newest workflow first."""
         statement = _select_newest.where(workflow.c.organization_id == organization_id, _in_use)
         return await self._database.read(
             lambda connection: newest_first(
@@ -139,7 +134,6 @@ class SqlWorkflowStore:
     async def versions(
         self, organization_id: OrganizationId, workflow_id: WorkflowId, request: PageRequest
     ) -> Page[Workflow]:
-        """All versions of one workflow, newest first."""
         before = _ABOVE_ALL_VERSIONS if request.cursor is None else decode_cursor(request.cursor)[0]
         wanted = {
             **_wanted(organization_id, workflow_id),
@@ -159,7 +153,6 @@ class SqlWorkflowStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def delete(self, organization_id: OrganizationId, workflow_id: WorkflowId, audit: AuditEvent) -> bool:
-        """Remove the workflow from use."""
         wanted = _wanted(organization_id, workflow_id)
 
         def unit(connection: Connection) -> bool:

@@ -27,7 +27,6 @@ class SqlWorkflowToolStore:
         self._database = database
 
     async def of(self, organization_id: OrganizationId, nodes: WiredNodes) -> tuple[RegisteredTool, ...]:
-        """Those of the nodes that are registered."""
         if not nodes.node_ids:
             return ()
         wanted = {"of_run": nodes.workflow_run_id, "of_organization": organization_id}

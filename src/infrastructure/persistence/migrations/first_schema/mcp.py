@@ -7,7 +7,6 @@ from infrastructure.persistence.migrations.row_security import protect
 
 
 def create() -> None:
-    """Create the tables of this slice."""
     _mcp_server()
     _mcp_server_state()
     _mcp_tool_definition()

@@ -1,10 +1,9 @@
-"""Notifications of changed rows that processes hold in memory, sent by the transaction that changes them. PostgreSQL only. See
-ADR 0015."""
+"""Notifications of changes to cached rows, sent by the changing transaction. PostgreSQL only. See ADR 0015."""
 
 from alembic import op
 
 _EVERY_CHANGE = "INSERT OR UPDATE OR DELETE"
-# `last_used_at` of a key is written often and interests no other process.
+# `last_used_at` of a key is written often and not cached.
 _CHANGES_OF_KEYS = "UPDATE OF role, platform, revoked_at, expires_at, rate_calls, rate_per_s OR DELETE"
 _NOTIFIED = {
     "organization": ("id", _EVERY_CHANGE),
@@ -14,12 +13,12 @@ _NOTIFIED = {
     "agent": ("organization_id", _EVERY_CHANGE),
     "mcp_server": ("organization_id", _EVERY_CHANGE),
     "gateway_session": ("organization_id", "UPDATE OF revoked_at, expires_at OR DELETE"),
-    # One row for a catalog of many definitions, written whenever one of them is.
+    # One row for a catalog of many definitions, written with each of them.
     "mcp_server_state": ("organization_id", _EVERY_CHANGE),
 }
 # Rows of these are deleted only with their server or session, which has its own notification.
 _NOTIFIED_WHILE_THERE = {
-    # A claim alone leaves the tokens as they are.
+    # A claim alone does not change the tokens.
     "oauth_grant": "INSERT OR UPDATE OF sealed",
     "gateway_client": "UPDATE",
 }

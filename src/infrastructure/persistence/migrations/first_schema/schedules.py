@@ -7,7 +7,6 @@ from infrastructure.persistence.migrations.row_security import protect
 
 
 def create() -> None:
-    """Create the tables of this slice."""
     _schedule()
     _webhook_delivery()
     _webhook_key()

@@ -30,7 +30,6 @@ _FTS5 = (
 
 
 def create() -> None:
-    """Create the tables of this slice."""
     _source()
     _source_part()
     _source_chunk()

@@ -21,12 +21,12 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-# A table comes after those that it refers to.
+# A table comes after those that it references.
 _SLICES = (identity, agents, mcp, threads, sources, runs, schedules, audit, workflows, gateway, approvals)
 
 
 def upgrade() -> None:
-    """Create everything that a database of revision 0031 has. There is nothing below to go back to."""
+    """Create the schema of revision 0031. There is no downgrade."""
     rights.create_roles()
     for tables in _SLICES:
         tables.create()

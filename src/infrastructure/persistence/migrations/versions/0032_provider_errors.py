@@ -1,4 +1,4 @@
-"""What a model provider said when it failed a run, beside the run's own error."""
+"""The model provider's error of a failed run, beside the run's own error."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,10 +10,10 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Of runs that have failed before, what their providers said is not known."""
+    """The provider errors of earlier runs are unknown."""
     op.add_column("run", sa.Column("provider_error", sa.Text(), nullable=True))
 
 
 def downgrade() -> None:
-    """What providers said is forgotten."""
+    """Provider errors are removed."""
     op.drop_column("run", "provider_error")
