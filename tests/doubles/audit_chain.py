@@ -182,4 +182,6 @@ def _micros(moment: datetime) -> int:
 
 
 def _broken(organization_id: OrganizationId) -> ServiceError:
-    return conflict("audit_chain_broken", f"The audit chain of {organization_id} has been changed and is not continued.")
+    return conflict(
+        "audit_chain_broken", f"The audit chain of {organization_id} has been changed and is not continued."
+    )
