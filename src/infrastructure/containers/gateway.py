@@ -190,7 +190,7 @@ class Gateway(containers.DeclarativeContainer):
         runs=Storage.runs,
         wakeups=Surroundings.wakeups,
         clock=Surroundings.clock,
-        wait_s=approval_waits.provided.last_s,
+        hold_s=approval_waits.provided.last_s,
     )
     halt_gateway_session: providers.Provider[HaltGatewaySession] = providers.Singleton(
         HaltGatewaySession, ledger=gateway_ledger, access=gateway_access, cancel_run=Runs.cancel_run
