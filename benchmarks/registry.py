@@ -9,12 +9,12 @@ import time
 import tracemalloc
 from collections.abc import Iterable
 
+from application.mcp.catalog_reader import CatalogReader
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope
-from application.mcp.server_catalogs import ServerCatalogs
-from application.mcp.warm_catalogs import WarmCatalogs
-from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
+from application.tools.toolset_builder import ToolsetBuilder
 from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpToolDefinition
@@ -44,13 +44,13 @@ class Registry:
             state.servers[server_id] = a_server(server_id, slug=f"server-{number}")
             state.catalogs[server_id] = a_catalog(server_id, tools=_definitions(tools // SERVERS))
         self.config = an_agent(mcp_servers=tuple(f"server-{number}" for number in range(SERVERS))).config
-        self.catalog = ToolCatalog(
+        self.catalog = ToolsetBuilder(
             native_tools={},
             displayable_tools={},
             servers=InMemoryMcpServerStore(state),
-            catalogs=WarmCatalogs(
+            catalogs=CatalogReader(
                 catalogs=catalogs,
-                server_catalogs=ServerCatalogs(
+                catalog_updater=CatalogUpdater(
                     catalogs=catalogs, connections=connections, clock=clock, ids=SequentialIds()
                 ),
                 clock=clock,

@@ -8,10 +8,10 @@ from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
 from infrastructure.containers.models import Models
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.schedules import Schedules
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.threads import Threads
 from infrastructure.containers.tools import Tools
 from infrastructure.containers.upkeep import Upkeep
@@ -20,7 +20,7 @@ from infrastructure.containers.workflows import Workflows
 
 
 class Container(
-    Surroundings,
+    Platform,
     Storage,
     Models,
     McpServers,

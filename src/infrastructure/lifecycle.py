@@ -134,7 +134,7 @@ def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
     stack.push_async_callback(container.connections().close)
     stack.push_async_callback(container.resource_watches().close)
     stack.push_async_callback(container.announced_connections().close)
-    stack.push_async_callback(container.warm_catalogs().close)
+    stack.push_async_callback(container.catalog_reader().close)
     stack.push_async_callback(container.code_execution().close)
     stack.push_async_callback(container.text_extractor().close)
     stack.push_async_callback(container.expressions().close)

@@ -70,7 +70,7 @@ class InMemoryMcpServerStore:
     def _refuse_taken_slug(self, server: McpServer) -> None:
         for other in self._of(server.organization_id):
             if other.config.slug == server.config.slug and other.id != server.id:
-                raise conflict("mcp_server_slug_taken", f"There is an MCP server {server.config.slug!r} already.")
+                raise conflict("mcp_server_slug_taken", f"There is already an MCP server {server.config.slug!r}.")
 
 
 class InMemoryMcpCatalogStore:

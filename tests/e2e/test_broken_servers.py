@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from application.mcp.warm_catalogs import DEFAULT_DEADLINE_S
+from application.mcp.catalog_reader import DEFAULT_DEADLINE_S
 from tests.e2e.service import SERVERS, Json, Service, a_turn, results_by_tool
 from tests.integration.mcp.parts import ISOLATED_PYTHON, free_port
 

@@ -10,7 +10,7 @@ from application.approvals.ports import ApprovalStore
 from application.mcp.ports import ConnectionScope
 from application.policy.canary_guard import CanaryGuard
 from application.tools.check_tool_call import CheckToolCall
-from application.tools.tool_catalog import ToolCatalog
+from application.tools.toolset_builder import ToolsetBuilder
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
 from domain.approvals.decision import CallDecision, refuse_decision
@@ -39,7 +39,7 @@ class CheckDecisions:
     """
 
     def __init__(
-        self, *, approvals: ApprovalStore, agents: AgentStore, catalog: ToolCatalog, check: CheckToolCall
+        self, *, approvals: ApprovalStore, agents: AgentStore, catalog: ToolsetBuilder, check: CheckToolCall
     ) -> None:
         self._approvals = approvals
         self._agents = agents

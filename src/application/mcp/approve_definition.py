@@ -17,8 +17,8 @@ from domain.tools.names import model_facing_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApproveDefinitionCommand:
-    """`server` is an id or a slug, `tool` the server's own name of it. With a `digest`, only the definition that has it is
-    approved: the one whose difference was read."""
+    """`server` is an id or a slug, `tool` the server's own name. With `digest`, only that
+    definition is approved."""
 
     principal: Principal
     server: str
@@ -27,9 +27,14 @@ class ApproveDefinitionCommand:
 
 
 class ApproveDefinition:
-    """Admins approve. The tool's present definition becomes the approved one; runs that begin afterwards have the tool, one
-    under way that was given another definition does not. Approving what is approved changes nothing; else audited
-    `mcp_server.tool_approved`."""
+    """Rules:
+    - Admins approve. The current definition becomes the approved one.
+    - Later runs have the tool; a run under way with another definition does not.
+    - Approving an approved tool changes nothing; otherwise audited `mcp_server.tool_approved`.
+
+    Raises: FORBIDDEN, NOT_FOUND (`mcp_server_not_found`, `mcp_tool_not_found`), CONFLICT
+    `mcp_tool_changed` (the definition is not the expected one).
+    """
 
     def __init__(self, *, servers: McpServerStore, catalogs: McpCatalogStore, clock: Clock, ids: IdSource) -> None:
         self._servers = servers
@@ -38,8 +43,6 @@ class ApproveDefinition:
         self._ids = ids
 
     async def execute(self, command: ApproveDefinitionCommand) -> PinnedTool:
-        """The tool afterwards. Raises FORBIDDEN, NOT_FOUND (`mcp_server_not_found`, `mcp_tool_not_found`), CONFLICT
-        `mcp_tool_changed` if the definition is another than the one meant."""
         principal = command.principal
         principal.require(Role.ADMIN)
         server = await existing_server(self._servers, principal.organization_id, command.server)

@@ -1,4 +1,4 @@
-"""Port of the authorization of MCP servers by a person: sent to an authorization server, and expected back."""
+"""Port of the authorization of MCP servers by a person in a browser."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +10,7 @@ from domain.mcp.server import McpServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationRequest:
-    """`url` is for a person's browser, until `expires_at`, once."""
+    """`url` is for a person's browser, once, until `expires_at`."""
 
     url: str = field(repr=False)
     expires_at: datetime
@@ -18,7 +18,7 @@ class AuthorizationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationAnswer:
-    """What the browser brings back (RFC 6749, section 4.1.2; RFC 9207), as it came."""
+    """The raw parameters of the redirect (RFC 6749, section 4.1.2; RFC 9207)."""
 
     state: str = field(repr=False)
     code: str | None = field(default=None, repr=False)
@@ -28,7 +28,7 @@ class AuthorizationAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizedServer:
-    """The server that is authorized now, the key that had asked for it, and by whom it was granted."""
+    """The authorized server, the key that began the authorization, and the issuer."""
 
     server: McpServer
     key_id: ApiKeyId
@@ -36,14 +36,13 @@ class AuthorizedServer:
 
 
 class McpAuthorizer(Protocol):
-    """Asks for authorization and keeps what is granted."""
-
     async def begin(self, server: McpServer, key_id: ApiKeyId) -> AuthorizationRequest:
-        """Where to send a person. Raises UNAVAILABLE `mcp_authorization_unavailable` with what is missing or wrong,
-        CONFLICT `not_listening`."""
+        """The URL for the person. Raises UNAVAILABLE `mcp_authorization_unavailable` with the
+        reason, CONFLICT `not_listening`."""
         ...
 
     async def complete(self, answer: AuthorizationAnswer) -> AuthorizedServer:
-        """Take the answer; the tokens are stored. Raises INVALID `authorization_unknown`, `authorization_mixed_up`,
-        `authorization_refused`, `authorization_outdated`, UNAVAILABLE `mcp_authorization_unavailable`."""
+        """Store the tokens. Raises INVALID `authorization_unknown`, `authorization_mixed_up`,
+        `authorization_refused`, `authorization_outdated`, UNAVAILABLE
+        `mcp_authorization_unavailable`."""
         ...

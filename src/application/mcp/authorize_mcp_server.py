@@ -1,4 +1,4 @@
-"""AuthorizeMcpServer: begin to let a person authorize Dragoman at a remote server."""
+"""AuthorizeMcpServer: begin the authorization of a remote server by a person."""
 
 from dataclasses import dataclass
 
@@ -20,16 +20,21 @@ class AuthorizeMcpServerCommand:
 
 
 class AuthorizeMcpServer:
-    """Admins begin authorizations. The person who opens the URL decides at the authorization server, with an account of
-    theirs; what is granted serves the whole organization. The URL is good once and for a few minutes."""
+    """Rules:
+    - Admins begin authorizations.
+    - The person decides at the authorization server, with their own account there; the grant serves
+      the whole organization.
+    - The URL is valid once, for a few minutes.
+
+    Raises: FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_auth_mismatch`, `not_listening`, UNAVAILABLE
+    `mcp_authorization_unavailable`.
+    """
 
     def __init__(self, *, servers: McpServerStore, authorizer: McpAuthorizer) -> None:
         self._servers = servers
         self._authorizer = authorizer
 
     async def execute(self, command: AuthorizeMcpServerCommand) -> AuthorizationRequest:
-        """Where to send the person. Raises FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_auth_mismatch`, `not_listening`,
-        UNAVAILABLE `mcp_authorization_unavailable`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         server = await existing_server(self._servers, principal.organization_id, command.server)

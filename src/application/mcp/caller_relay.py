@@ -1,4 +1,4 @@
-"""The port by which a server's questions reach whoever made the call."""
+"""Port that passes requests of a server to the caller."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -8,18 +8,19 @@ from domain.mcp.client_request import ClientAnswer, ClientRequest
 
 
 class CallerRelay(Protocol):
-    """Whoever made a call, who can be asked in the middle of it. Time spent on asking does not count as the call's."""
+    """The caller of a tool, reachable during the call. Waiting for the caller does not count
+    towards the call's timeout."""
 
     @property
     def capabilities(self) -> JsonObject:
-        """What it can be asked for, as the protocol has it, and may be."""
+        """The requests that the caller supports and permits, as protocol capabilities."""
         ...
 
     def lacks(self, required: JsonObject) -> JsonObject:
-        """Of capabilities that a server needs, those that it has not, and could use."""
+        """The part of `required` that the caller lacks."""
         ...
 
     async def ask(self, requests: tuple[ClientRequest, ...]) -> Mapping[str, ClientAnswer]:
-        """The answers to what a server asks together, by the requests' keys; each request has one. Cancelling takes the
-        questions back."""
+        """The answer to each of the server's requests, by their keys. Cancelling withdraws the
+        requests."""
         ...

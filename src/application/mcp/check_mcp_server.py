@@ -1,14 +1,15 @@
-"""CheckMcpServer: does a server start, answer and list its tools? A broken one is an answer, not an error."""
+"""CheckMcpServer: test whether a server starts, answers and lists its tools. A broken server is a
+result, not an error."""
 
 import asyncio
 from dataclasses import dataclass, replace
 
 from application.audit.entries import audit_entry
 from application.audit.ports import AuditLog
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind, McpServerStore
 from application.mcp.secret_destinations import address_of
-from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
@@ -23,7 +24,7 @@ DEFAULT_DEADLINE_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckMcpServerCommand:
-    """`subject` is the id or slug of a saved server, or a configuration that need not be saved."""
+    """`subject` is the id or slug of a saved server, or an unsaved configuration."""
 
     principal: Principal
     subject: str | McpServerConfig
@@ -31,7 +32,7 @@ class CheckMcpServerCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpCheckFailure:
-    """`code` is an McpFailureKind; `stderr` the end of what a started server printed there."""
+    """`code` is an McpFailureKind; `stderr` is the end of a started server's error output."""
 
     code: McpFailureKind
     detail: str
@@ -40,7 +41,7 @@ class McpCheckFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpCheckResult:
-    """Either `catalog` (it works) or `error`. `latency_ms` covers starting, connecting and listing."""
+    """`catalog` on success, else `error`. `latency_ms` covers starting, connecting and listing."""
 
     slug: str
     catalog: McpCatalog | None
@@ -49,19 +50,23 @@ class McpCheckResult:
 
 
 class CheckMcpServer:
-    """Admins test servers, with the right that saving takes: a test runs the command.
+    """Rules:
+    - Admins test servers, as for saving: a test runs the command.
+    - The test has its own connection, closed afterwards; connections in use are not affected.
+    - A disabled server can be tested. One that requires installation fails until it is installed.
+    - The test ends within the deadline, and a broken server raises nothing.
+    - The listing of a saved server is stored as by a refresh.
+    - Audited `mcp_server.tested` with the outcome; for remote servers with the address that
+      received its secrets.
 
-    The test has a connection of its own, opened afresh and closed afterwards, so that connections in use are not
-    disturbed; a disabled server can be tested before it is enabled. One that has to be installed first fails until it is. It ends within the deadline and never raises for
-    a broken server. What a saved server lists is kept as a refresh would. Audited `mcp_server.tested` with its outcome,
-    and of a remote server with the address that its secrets were sent to.
+    Raises: FORBIDDEN, NOT_FOUND.
     """
 
     def __init__(
         self,
         *,
         servers: McpServerStore,
-        server_catalogs: ServerCatalogs,
+        catalog_updater: CatalogUpdater,
         switch: McpSwitch,
         connections: McpConnections,
         audit_log: AuditLog,
@@ -70,7 +75,7 @@ class CheckMcpServer:
         deadline_s: float = DEFAULT_DEADLINE_S,
     ) -> None:
         self._servers = servers
-        self._server_catalogs = server_catalogs
+        self._catalog_updater = catalog_updater
         self._switch = switch
         self._connections = connections
         self._audit_log = audit_log
@@ -79,7 +84,6 @@ class CheckMcpServer:
         self._deadline_s = deadline_s
 
     async def execute(self, command: CheckMcpServerCommand) -> McpCheckResult:
-        """The outcome. Raises FORBIDDEN, NOT_FOUND."""
         principal = command.principal
         principal.require(Role.ADMIN)
         saved = None
@@ -114,7 +118,7 @@ class CheckMcpServer:
         if saved is not None and catalog is not None:
             self._connections.forgive(principal.organization_id, saved.id)
             listed = replace(catalog, server_id=saved.id, server_version=saved.version)
-            await self._server_catalogs.keep(saved, listed, principal=principal)
+            await self._catalog_updater.store(saved, listed, principal=principal)
         return McpCheckResult(slug=config.slug, catalog=catalog, error=error, latency_ms=latency_ms)
 
     def _probe(self, principal: Principal, config: McpServerConfig, saved: McpServer | None) -> McpServer:
@@ -132,7 +136,7 @@ class CheckMcpServer:
 
     async def _discover(self, probe: McpServer) -> McpCatalog | McpCheckFailure:
         if not await self._switch.is_on(probe.organization_id):
-            return McpCheckFailure(code=McpFailureKind.DISABLED, detail="MCP is switched off.")
+            return McpCheckFailure(code=McpFailureKind.DISABLED, detail="MCP is disabled.")
         scope = ConnectionScope(organization_id=probe.organization_id)
         try:
             async with asyncio.timeout(self._deadline_s):

@@ -1,4 +1,5 @@
-"""Entries of the `mcpServers` file that desktop clients share, as configurations of servers. Pure; used by the import."""
+"""Parses the `mcpServers` entries of desktop clients into server configurations. Used by the
+import. No I/O."""
 
 import re
 from dataclasses import dataclass, field
@@ -21,8 +22,6 @@ _NPX_SWITCHES = frozenset({"-y", "--yes", "-q", "--quiet"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Start:
-    """How a started server comes to be."""
-
     kind: McpServerKind
     package: str | None = None
     command: str | None = None
@@ -31,14 +30,14 @@ class _Start:
 
 @dataclass(slots=True, kw_only=True)
 class ReadEntry:
-    """A server as an entry describes it, and remarks on what could not be taken over."""
+    """The parsed server, and remarks about unsupported parts."""
 
     config: McpServerConfig
     remarks: list[str] = field(default_factory=list)
 
 
 def slug_for(name: str, taken: set[str]) -> str:
-    """A legal slug that resembles the name and is not among those taken."""
+    """A valid slug similar to the name and not yet taken."""
     base = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_SLUG_LIMIT].rstrip("-") or "server"
     slug, number = base, 1
     while slug in taken:
@@ -49,7 +48,7 @@ def slug_for(name: str, taken: set[str]) -> str:
 
 
 def read_entry(slug: str, entry: JsonValue) -> ReadEntry:
-    """The server that an entry describes. Raises INVALID `mcp_server_invalid` with what is wrong."""
+    """Parse an entry. Raises INVALID `mcp_server_invalid` with the violations."""
     if not isinstance(entry, dict):
         raise _wrong("", "must be a JSON object")
     remarks = [f"{name} is not supported and was left out" for name in sorted(entry.keys() - _KNOWN)]
@@ -89,7 +88,7 @@ def read_entry(slug: str, entry: JsonValue) -> ReadEntry:
 
 
 def start_of(command: str, args: tuple[str, ...]) -> _Start:
-    """npx, uvx and pipx run a package, which is installed instead; any other command is run in place."""
+    """Map npx, uvx and pipx to installed packages; other commands run in place."""
     program, rest = _program(command), args
     if program == "cmd" and len(args) > 1 and args[0].lower() == "/c":
         program, rest = _program(args[1]), args[2:]
@@ -106,7 +105,7 @@ def start_of(command: str, args: tuple[str, ...]) -> _Start:
 
 
 def _program(command: str) -> str:
-    """`npx` of `/usr/bin/npx` and of `C:\\…\\npx.cmd`."""
+    """`npx` for `/usr/bin/npx` and `C:\\…\\npx.cmd`."""
     name = PureWindowsPath(command).name if "\\" in command else PurePosixPath(command).name
     return re.sub(r"\.(exe|cmd|bat)$", "", name, flags=re.IGNORECASE).lower()
 
@@ -130,7 +129,7 @@ def _of_npx(args: tuple[str, ...]) -> _Start | None:
             return None
     except WrongPackageError:
         return None
-    # "latest" would be fixed by the installation all the same, and reads like a promise to follow.
+    # The installation would pin "latest" anyway, and the word suggests updates.
     package = package.removesuffix("@latest")
     return _Start(kind=McpServerKind.NPM, package=package, command=command, args=tuple(rest[1:]))
 
@@ -202,12 +201,12 @@ def _texts(entry: JsonObject, name: str) -> dict[str, str]:
 
 
 def _shown(value: JsonValue) -> str:
-    """Numbers and switches as they would have been written in a shell."""
+    """Numbers and booleans in shell notation."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _placeholders(group: str, values: dict[str, str]) -> list[str]:
-    """What the client would have filled in, and we do not know."""
+    """Values with placeholders that the client would have filled in."""
     return [
         f"{group}.{name} holds a placeholder; set its value"
         for name, value in values.items()
@@ -216,7 +215,6 @@ def _placeholders(group: str, values: dict[str, str]) -> list[str]:
 
 
 def _holds_placeholder(value: str) -> bool:
-    """Whether `${…}` occurs in it."""
     opening = value.find("${")
     return opening >= 0 and value.find("}", opening) >= 0
 

@@ -1,4 +1,5 @@
-"""What servers have besides tools (MCP server/resources, server/prompts, server/utilities/completion): the port."""
+"""Port for contents of servers other than tools (MCP server/resources, server/prompts,
+server/utilities/completion)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from domain.mcp.server import McpServer
 
 
 class ContentMethod(StrEnum):
-    """What a server can be asked for; values are the protocol's."""
+    """Content requests; values are the methods of the protocol."""
 
     RESOURCES = "resources/list"
     TEMPLATES = "resources/templates/list"
@@ -25,8 +26,8 @@ class ContentMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentRequest:
-    """`params` as the protocol has them, with the server's own names. `timeout_s` covers connecting, too. `accepts_input`:
-    whoever asked can answer forms and visit pages, so that the result may be `input_required`."""
+    """`params` as in the protocol, with the server's own names. `timeout_s` includes connecting.
+    With `accepts_input`, the client answers forms, and the result may be `input_required`."""
 
     method: ContentMethod
     params: JsonObject
@@ -35,9 +36,9 @@ class ContentRequest:
 
 
 class McpContents(Protocol):
-    """Servers asked for their contents, on the connections that calls of their tools use."""
+    """Requests contents on the connections used for tool calls."""
 
     async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
-        """The server's result as it came, without its secrets. Raises McpFailure; SERVER_ERROR with `rpc_code` -32601 where
-        the server has no such method."""
+        """The raw result, without the server's secrets. Raises McpFailure; SERVER_ERROR with
+        `rpc_code` -32601 if the server lacks the method."""
         ...

@@ -1,4 +1,4 @@
-"""DeleteMcpServer: forget a server, its catalog and its connections."""
+"""DeleteMcpServer: delete a server, its catalog, its installation and its connections."""
 
 from dataclasses import dataclass
 
@@ -22,8 +22,13 @@ class DeleteMcpServerCommand:
 
 
 class DeleteMcpServer:
-    """Admins delete servers, and with them what was installed of them. Agents that list the slug keep it and find its
-    tools unavailable; calls in flight are finished. Audited `mcp_server.deleted`."""
+    """Rules:
+    - Admins delete servers, with their installations.
+    - Agents that list the slug keep it, and find its tools unavailable. Calls in progress finish.
+    - Audited `mcp_server.deleted`.
+
+    Raises: FORBIDDEN, NOT_FOUND.
+    """
 
     def __init__(
         self,
@@ -41,7 +46,6 @@ class DeleteMcpServer:
         self._ids = ids
 
     async def execute(self, command: DeleteMcpServerCommand) -> None:
-        """Delete. Raises FORBIDDEN, NOT_FOUND."""
         principal = command.principal
         principal.require(Role.ADMIN)
         server = await existing_server(self._servers, principal.organization_id, command.server)

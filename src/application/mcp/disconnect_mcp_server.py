@@ -18,7 +18,8 @@ class DisconnectMcpServerCommand:
 
 
 class DisconnectMcpServer:
-    """Operators and above disconnect servers: calls in flight are finished, a later call connects again."""
+    """Operators disconnect servers. Calls in progress finish; a later call connects again. Raises:
+    FORBIDDEN, NOT_FOUND."""
 
     def __init__(self, *, servers: McpServerStore, connections: McpConnections, statuses: ServerStatuses) -> None:
         self._servers = servers
@@ -26,7 +27,6 @@ class DisconnectMcpServer:
         self._statuses = statuses
 
     async def execute(self, command: DisconnectMcpServerCommand) -> ServerStatus:
-        """The status afterwards. Raises FORBIDDEN, NOT_FOUND."""
         principal = command.principal
         principal.require(Role.OPERATOR)
         server = await existing_server(self._servers, principal.organization_id, command.server)

@@ -1,4 +1,4 @@
-"""FinishMcpAuthorization: a person comes back from an authorization server."""
+"""FinishMcpAuthorization: complete an authorization after the redirect back."""
 
 from dataclasses import dataclass
 
@@ -12,15 +12,17 @@ from domain.ids import AuditEventId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishMcpAuthorizationCommand:
-    """The answer as the browser brought it. Nobody is logged in: the state is what says whose it is."""
+    """The redirect's parameters. There is no login: the state identifies the authorization."""
 
     answer: AuthorizationAnswer
 
 
 class FinishMcpAuthorization:
-    """An answer counts once, for what was asked with its state, and only from the authorization server that was asked.
-    Connections of the server are opened anew with what was granted. Audited `mcp_server.authorized`, by the key that had
-    begun it."""
+    """Rules:
+    - A state is valid once, and only with an answer of its authorization server.
+    - Connections of the server are reopened with the new grant.
+    - Audited `mcp_server.authorized`, by the key that began the authorization.
+    """
 
     def __init__(
         self,
@@ -38,7 +40,7 @@ class FinishMcpAuthorization:
         self._ids = ids
 
     async def execute(self, command: FinishMcpAuthorizationCommand) -> str:
-        """The slug of the server that is authorized now. Raises as `McpAuthorizer.complete`."""
+        """The slug of the authorized server. Raises as `McpAuthorizer.complete`."""
         authorized = await self._authorizer.complete(command.answer)
         server = authorized.server
         await self._connections.forget(server.organization_id, server.id)

@@ -1,4 +1,4 @@
-"""ImportMcpServers: take over the servers of the `mcpServers` file that desktop clients share."""
+"""ImportMcpServers: import the `mcpServers` file of desktop clients."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from domain.mcp.server import McpServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportMcpServersCommand:
-    """`entries` is the value of `mcpServers`: an object by name, of which each is `{command, args, env}` or `{type, url,
+    """`entries` is the value of `mcpServers`: by name, `{command, args, env}` or `{type, url,
     headers}`."""
 
     principal: Principal
@@ -23,15 +23,14 @@ class ImportMcpServersCommand:
 
 
 class ImportOutcome(StrEnum):
-    """What became of an entry."""
-
     CREATED = "created"
     SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedEntry:
-    """`name` as in the file; `server` is there if it was created; `remarks` say why not, or what was left out."""
+    """`name` is the name in the file; `server` is set if it was created; `remarks` are reasons or
+    omissions."""
 
     name: str
     slug: str
@@ -41,18 +40,22 @@ class ImportedEntry:
 
 
 class ImportMcpServers:
-    """Admins import. Each entry becomes a server of its own, or is skipped with a reason; one that cannot be used does not
-    keep out the others, and no server that is there already is changed.
+    """Rules:
+    - Admins import. Each entry becomes a server, or is skipped with a reason; an invalid entry does
+      not affect the others.
+    - Existing servers are not changed. Nothing is installed or started.
+    - `npx` becomes kind npm; `uvx`, `uv tool run` and `pipx run` kind python; other commands kind
+      custom, run in place; a URL kind http or sse.
+    - Values of env and headers are stored as secrets.
 
-    `npx` becomes kind npm; `uvx`, `uv tool run` and `pipx run` kind python; any other command kind custom, run in place;
-    a URL kind http or sse. Values of env and headers are stored as secrets. Nothing is installed or started by it.
+    Raises: FORBIDDEN.
     """
 
     def __init__(self, *, register: RegisterMcpServer) -> None:
         self._register = register
 
     async def execute(self, command: ImportMcpServersCommand) -> tuple[ImportedEntry, ...]:
-        """What became of each entry, in the order of the file. Raises FORBIDDEN."""
+        """The outcomes in the order of the file."""
         command.principal.require(Role.ADMIN)
         given: set[str] = set()
         imported = []

@@ -1,4 +1,4 @@
-"""InstallMcpServer: bring an npm, python or copied server onto this machine, in the background."""
+"""InstallMcpServer: install an npm, python or copied server on this machine, in the background."""
 
 from dataclasses import dataclass
 
@@ -20,11 +20,14 @@ class InstallMcpServerCommand:
 
 
 class InstallMcpServer:
-    """Admins install servers. The status tells how far it is and, if it came to nothing, why; afterwards the server
-    starts without network.
+    """Rules:
+    - Admins install servers. The status has the progress or the reason of a failure. An installed
+      server starts without network.
+    - Installing during an installation changes nothing.
+    - Installations are never updated: to change the version, uninstall first.
+    - A server whose files are missing on this machine is installed again.
 
-    Installing while that is under way changes nothing. Nothing installed is ever updated: to change the version, the
-    server is uninstalled first. One whose files are gone from this machine is installed again.
+    Raises: FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_not_installable`, `mcp_server_installed`.
     """
 
     def __init__(
@@ -41,8 +44,6 @@ class InstallMcpServer:
         self._statuses = statuses
 
     async def execute(self, command: InstallMcpServerCommand) -> ServerStatus:
-        """The status, which is `installing`. Raises FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_not_installable`,
-        `mcp_server_installed`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         server = await existing_server(self._servers, principal.organization_id, command.server)

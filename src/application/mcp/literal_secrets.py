@@ -1,4 +1,5 @@
-"""Secrets written out in the arguments or the URL of a server, found by their names and forms: refused before it is stored."""
+"""Detects literal secrets in a server's arguments and URL, by their names and forms; they are
+rejected before storage."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ _SECRET_IN_QUERIES = frozenset({"auth", "code", "key", "pass", "pwd", "sig", "si
 _ABOUT_SECRETS = frozenset(
     {"count", "dir", "endpoint", "env", "file", "id", "length", "limit", "name", "path", "type", "uri", "url"}
 )
-"""A name with one of these does not name the secret itself: `--token-file`, `--secret-name`."""
+"""A name with one of these words does not name a secret: `--token-file`, `--secret-name`."""
 _OPTION = re.compile(r"-{0,2}([A-Za-z][\w.-]*)=(.+)", re.DOTALL)
 _HEADER = re.compile(r"([A-Za-z][\w-]*):\s*(\S.*)", re.DOTALL)
 _FORMS = re.compile(
@@ -28,7 +29,7 @@ _IN_URL = (
 
 
 def require_no_literal_secrets(config: McpServerConfig, stored: McpServerConfig | None = None) -> None:
-    """Raise INVALID `mcp_server_invalid`, unless what holds them is `stored` so already."""
+    """Reject literal secrets that are not already in `stored`. Raises INVALID `mcp_server_invalid`."""
     wrong = []
     if stored is None or config.args != stored.args:
         wrong += literal_secrets_in_args(config.args)
@@ -39,12 +40,13 @@ def require_no_literal_secrets(config: McpServerConfig, stored: McpServerConfig 
 
 
 def literal_secrets_in_args(args: Sequence[str]) -> list[Violation]:
-    """Arguments that hold a secret, or are the value of an option that is one. What is said never repeats a value."""
+    """Violations for arguments that are secrets or values of secret options. Texts never repeat a
+    value."""
     return [Violation(path=f"args.{number}", message=_IN_ARGS) for number in sorted(set(_secret_args(args)))]
 
 
 def literal_secrets_in_url(url: str) -> list[Violation]:
-    """What a URL holds of secrets, and references that stand where none may."""
+    """Violations for secrets in a URL, and for references outside path and query."""
     parts = urlsplit(url)
     if references_in(parts.scheme + parts.netloc):
         return [Violation(path="url", message="may refer to secrets in its path and its query only")]
@@ -86,5 +88,5 @@ def _names_secret(name: str) -> bool:
 
 
 def _is_literal(value: str) -> bool:
-    """Whether something is written out: not nothing, and not only a reference to be filled in by somebody."""
+    """Whether the value has a literal part besides references."""
     return bool(_PLACEHOLDER.sub("", value).strip().removeprefix("Bearer").strip())

@@ -1,4 +1,4 @@
-"""Log messages of servers (MCP server/utilities/logging), as whoever made a call may ask for them."""
+"""Log messages of servers (MCP server/utilities/logging) for callers that request them."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -9,15 +9,14 @@ from domain.mcp.log_level import LogLevel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpLogMessage:
-    """What a server says while it works: `data` is any JSON value, cleaned and of bounded size; `logger` its name for the
-    part that says so."""
+    """A log message of a server. `data` is a JSON value, cleaned and of bounded size; `logger` is
+    the server's component."""
 
     level: LogLevel
     data: JsonValue
     logger: str | None = None
 
     def as_json(self) -> JsonObject:
-        """As the parameters of `notifications/message`."""
         shape: JsonObject = {"level": self.level.value, "data": self.data}
         return shape if self.logger is None else {**shape, "logger": self.logger}
 
@@ -27,8 +26,9 @@ LogCallback = Callable[[McpLogMessage], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogTap:
-    """Somebody wants the messages of a call, from `level` on. Only those that are provably of this call are told: what the
-    server sends with its answer, or, on a connection that nobody else uses, while it has nothing else to do."""
+    """Receives the log messages of a call, from `level` on. Only messages that provably belong to
+    the call are passed: those sent with its reply, or on a private connection without other
+    requests."""
 
     level: LogLevel
     tell: LogCallback

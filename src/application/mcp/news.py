@@ -1,4 +1,4 @@
-"""What servers say of their own accord about what they have (MCP server/tools, server/resources, server/prompts): the port."""
+"""Ports for change notifications of servers (MCP server/tools, server/resources, server/prompts)."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -10,7 +10,7 @@ from domain.mcp.server import McpServer
 
 
 class ListKind(StrEnum):
-    """Lists that change; values are those in the names of the protocol's notifications."""
+    """Lists that change; values are those of the protocol's notifications."""
 
     TOOLS = "tools"
     RESOURCES = "resources"
@@ -18,17 +18,22 @@ class ListKind(StrEnum):
 
 
 Listed = Callable[[OrganizationId, McpServerId, str | None, ListKind], None]
-"""A list of a server changed, on a connection of the thread, run or session with that id, or of all the organization."""
+"""Called when a list of a server changed, on the connection of the given thread, run or session
+(None: shared)."""
 
 Release = Callable[[], None]
-"""Ends a watch, once."""
+"""End a watch. Later calls do nothing."""
 
 
 class McpResourceNews(Protocol):
-    """Servers asked to tell of changes of single resources, on the connections that calls use."""
+    """Watches single resources on the connections used for calls."""
 
     def watch(self, server: McpServer, scope: ConnectionScope, uri: str, tell: Callable[[str], None]) -> Release:
-        """Have `tell` called on the event loop with the server's name for what was updated: the resource, or one below it;
-        also once the connection was lost and is back, since something may have been missed. Returns at once: the server is
-        asked in the background, as long as it takes, by as many as watch the same only once. Never raises."""
+        """Call `tell` on the event loop with the URI of each update of the resource or one below
+        it.
+
+        - After a lost connection it is called too, since updates may have been missed.
+        - Returns at once; the server is contacted in the background, once for all watchers. Never
+          raises.
+        """
         ...

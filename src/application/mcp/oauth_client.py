@@ -1,4 +1,4 @@
-"""Dragoman as an OAuth client: what it says of itself, and where a person comes back to."""
+"""Dragoman as an OAuth client: its metadata, and its redirect URL."""
 
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -14,16 +14,16 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class PublicAddress(Protocol):
-    """Where people reach the service."""
+    """The public address of the service."""
 
     @property
     def url(self) -> str | None:
-        """Without a slash at its end; None while the service listens nowhere."""
+        """Without a trailing slash; None while the service does not listen."""
         ...
 
 
 def public_url(address: PublicAddress, path: str) -> str:
-    """The URL of a path. Raises CONFLICT `not_listening`."""
+    """Raises: CONFLICT `not_listening`."""
     if address.url is None:
         raise conflict(
             "not_listening",
@@ -33,8 +33,8 @@ def public_url(address: PublicAddress, path: str) -> str:
 
 
 def client_document(redirect_uri: str, *, method: str, client_id: str | None = None) -> JsonObject:
-    """What Dragoman says of itself (RFC 7591, section 2); with `client_id`, as a client metadata document. `method` is how
-    it makes itself known at the token endpoint."""
+    """The client metadata (RFC 7591, section 2); with `client_id`, as a client metadata document.
+    `method` is the authentication method of the token endpoint."""
     is_local = urlsplit(redirect_uri).hostname in _LOOPBACK
     document: JsonObject = {
         "client_name": _NAME,
@@ -48,13 +48,12 @@ def client_document(redirect_uri: str, *, method: str, client_id: str | None = N
 
 
 class DescribeOAuthClient:
-    """Anybody may read the client metadata document: authorization servers fetch it by its URL, which is the client id
-    (draft-ietf-oauth-client-id-metadata-document)."""
+    """Public: authorization servers fetch the document by its URL, which is the client id
+    (draft-ietf-oauth-client-id-metadata-document). Raises: CONFLICT `not_listening`."""
 
     def __init__(self, *, address: PublicAddress) -> None:
         self._address = address
 
     async def execute(self) -> JsonObject:
-        """The document. Raises CONFLICT `not_listening`."""
         redirect_uri = public_url(self._address, CALLBACK_PATH)
         return client_document(redirect_uri, method="none", client_id=public_url(self._address, CLIENT_PATH))

@@ -21,14 +21,14 @@ from domain.threads.message import ImageContent
 
 
 class McpServerStore(Protocol):
-    """Registered servers and the newest catalog of each; env and headers are encrypted at rest by the adapter."""
+    """Registered servers and their newest catalogs. Adapters encrypt env and headers at rest."""
 
     async def add(self, server: McpServer, audit: AuditEvent) -> None:
-        """Store a new server. Raises CONFLICT `mcp_server_slug_taken`."""
+        """Raises: CONFLICT `mcp_server_slug_taken`."""
         ...
 
     async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
-        """Store a change. Raises NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT `mcp_server_slug_taken`."""
+        """Raises: NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT `mcp_server_slug_taken`."""
         ...
 
     async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
@@ -36,7 +36,7 @@ class McpServerStore(Protocol):
         ...
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[McpServer]:
-        """Servers, newest first."""
+        """Newest first."""
         ...
 
     async def is_empty(self) -> bool:
@@ -49,18 +49,21 @@ class McpServerStore(Protocol):
 
 
 class McpCatalogStore(Protocol):
-    """The last good catalog of each server, with what is approved of it."""
+    """The last valid catalog of each server, with its approvals."""
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
-        """The stored snapshot, or None if the server was never listed."""
+        """The stored snapshot; None if the server was never listed."""
         ...
 
     async def save(
         self, organization_id: OrganizationId, catalog: McpCatalog, audit: tuple[AuditEvent, ...] = ()
     ) -> bool:
-        """Replace the snapshot of revision `catalog.revision` (0: there is none yet) by this one, which becomes the next
-        revision. False if another one was stored meanwhile; then nothing is. One of a server that is not (or no longer)
-        there is dropped, without its audit entries."""
+        """Replace the snapshot of revision `catalog.revision` (0: none) by this one, with the next
+        revision.
+
+        - False, and nothing is stored, if another snapshot was stored meanwhile.
+        - A catalog of an unknown server is dropped, without its audit entries.
+        """
         ...
 
     async def approve(
@@ -70,14 +73,12 @@ class McpCatalogStore(Protocol):
         definition: McpToolDefinition,
         audit: AuditEvent,
     ) -> bool:
-        """Take the tool out of quarantine: the definition becomes the approved one. False, and nothing is stored, if the
-        tool is not in quarantine with just this definition."""
+        """Approve the definition of a tool in quarantine. False, and nothing is stored, if the tool
+        is not in quarantine with this definition."""
         ...
 
 
 class ContentKind(StrEnum):
-    """Kinds of content block in a tool result (MCP schema, ContentBlock)."""
-
     TEXT = "text"
     IMAGE = "image"
     AUDIO = "audio"
@@ -87,9 +88,8 @@ class ContentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentBlock:
-    """One block of a tool's answer. `text` is the text (of a text block or embedded text resource) or a description
-    of what
-    cannot be shown (`audio/wav, 12 KiB`; `name (uri)`); `image` is set for image blocks."""
+    """One block of a reply. `text` is the text of the block, or a description (`audio/wav, 12 KiB`;
+    `name (uri)`). `image` is set for image blocks."""
 
     kind: ContentKind
     text: str
@@ -98,10 +98,15 @@ class ContentBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpInputRequired:
-    """A server answers a call with questions, or asks only to be called again with `request_state`, which is opaque.
-    `requests` is all of what it asks for that a client may be passed, under its own names; `questions` are those of them that
-    people answer, and `unsupported` names what else it asks for (sampling, roots). `ended`: it did not wait, and has answered the call without
-    the input, so that calling it again is a new call."""
+    """A reply with requests for input.
+
+    - `questions`: requests for people; `requests`: all requests that can be passed to a client, by
+      the server's keys.
+    - `request_state`: opaque; without questions the server only wants to be called again with it.
+    - `unsupported`: methods that are not questions (sampling, roots).
+    - `ended`: the server did not wait and has answered without the input; calling again is a new
+      call.
+    """
 
     questions: tuple[Elicitation, ...] = ()
     request_state: str | None = None
@@ -112,9 +117,11 @@ class McpInputRequired:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpReply:
-    """What a server answered to `tools/call`. `structured` is None when there is no `structuredContent`; `input_required` is
-    there when the call is not finished before it is sent again with that. `raw` is the result as it came, for those who pass
-    it on."""
+    """The reply to `tools/call`.
+
+    - `structured` is None without `structuredContent`; `raw` is the unchanged result.
+    - With `input_required` the call is unfinished, and is sent again with the input.
+    """
 
     is_error: bool
     content: tuple[ContentBlock, ...]
@@ -124,37 +131,36 @@ class McpReply:
 
 
 class McpFailureKind(StrEnum):
-    """Why a call or a connection did not get an answer."""
-
     SERVER_ERROR = "server_error"
-    """The server answered with a JSON-RPC error: `detail` is its message, `rpc_code` its code."""
+    """JSON-RPC error of the server: `detail` is its message, `rpc_code` its code."""
     TIMEOUT = "timeout"
     NOT_CONNECTED = "not_connected"
-    """The connection cannot be opened; nothing was sent."""
+    """The connection could not be opened; nothing was sent."""
     CONNECTION_LOST = "connection_lost"
-    """The connection broke while the call was in flight: it may have taken effect."""
+    """The connection broke during the call: it may have taken effect."""
     TOO_LARGE = "too_large"
-    """The reply is larger than allowed: `detail` says its size and the limit."""
+    """The reply exceeds the limit: `detail` has its size and the limit."""
     INVALID_REPLY = "invalid_reply"
-    """The server's answer is not valid MCP."""
+    """The reply is not valid MCP."""
     NEEDS_AUTH = "needs_auth"
-    """The server wants (other) credentials; nothing was done."""
+    """The server requires (other) credentials; nothing was executed."""
     BUSY = "busy"
-    """Too many calls at one time, or in too short a time: `detail` says which; nothing was sent."""
+    """Too many concurrent or too frequent calls, as `detail` says; nothing was sent."""
     DISABLED = "disabled"
     NOT_INSTALLED = "not_installed"
-    """The server has to be installed first; nothing was sent."""
+    """The server must be installed first; nothing was sent."""
     DEFINITION_CHANGED = "definition_changed"
-    """The server describes the tool otherwise than the caller knows it; nothing was sent."""
+    """The server's definition of the tool differs from the caller's; nothing was sent."""
 
 
 class McpFailure(Exception):
-    """A call, a discovery or a connection that failed.
+    """A failed call, discovery or connection.
 
-    `detail` is safe to show: the server's own words for SERVER_ERROR (cleaned, capped by the use case), else a fixed
-    sentence of ours; where that speaks to the operator, `for_model` is what models are told in its place. `stderr` is the tail of a started server's error output, for the operator only. `retry_after_s` is
-    set where it is known that nothing will be sent to the server before. `required` are capabilities, as the protocol has them,
-    without which the server does not make the call.
+    - `detail` is safe to show: the server's text for SERVER_ERROR (cleaned, capped by the use
+      case), else a fixed sentence. `for_model` replaces it for models if it addresses the operator.
+    - `stderr`: the tail of a started server's error output, for the operator only.
+    - `retry_after_s`: nothing will be sent to the server before.
+    - `required`: capabilities (as in the protocol) that the call requires.
     """
 
     def __init__(
@@ -180,8 +186,8 @@ class McpFailure(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionScope:
-    """On whose behalf a connection is used: of a run, or of a gateway session. The server's isolation decides which parts
-    tell connections apart."""
+    """The user of a connection: a run or a gateway session. The server's isolation decides which
+    ids separate connections."""
 
     organization_id: OrganizationId
     thread_id: ThreadId | None = None
@@ -191,7 +197,7 @@ class ConnectionScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpProgress:
-    """A progress notification (MCP utilities/progress). `total` and `message` are the server's, if any."""
+    """A progress notification (MCP utilities/progress)."""
 
     progress: float
     total: float | None = None
@@ -203,12 +209,16 @@ ProgressCallback = Callable[[McpProgress], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpCall:
-    """A tool call to send. `timeout_s` covers waiting for a place, connecting, and the answer.
-    `meta` goes into the request's `_meta` (idempotency key, trace context). `definition` is the tool as the caller knows
-    it: a server that lists it otherwise on the connection used is not called. `accepts_input` says that somebody can be
-    asked; a call that asked before goes again with the answers (`input_responses`) and the `request_state` it gave. With a
-    `relay`, that is who is asked: a server of the older generations waits for the answers. `logs` says who wants to hear what
-    the server logs about it."""
+    """A tool call to send.
+
+    - `timeout_s` includes waiting for a place, connecting, and the reply.
+    - `meta` is sent in `_meta` (idempotency key, trace context).
+    - `definition`: the caller's definition; a server that lists another one is not called.
+    - `accepts_input`: the caller answers questions; the repeated call has `input_responses` and
+      `request_state`.
+    - `relay`: passes questions to the caller; legacy servers wait for the answers.
+    - `logs`: receives the server's log messages about the call.
+    """
 
     tool_name: str
     arguments: JsonObject
@@ -224,7 +234,7 @@ class McpCall:
 
 
 class ServerState(StrEnum):
-    """State of a server as this process sees it; values are part of the public contract."""
+    """State of a server in this process. Values are part of the public contract."""
 
     NOT_INSTALLED = "not_installed"
     INSTALLING = "installing"
@@ -239,7 +249,7 @@ class ServerState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallProgress:
-    """How far an installation is: what is being done, and how much of the whole is done (0 to 100, never falling)."""
+    """The current step of an installation, and its progress (0 to 100, never decreasing)."""
 
     step: str
     percent: int
@@ -247,7 +257,7 @@ class InstallProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStatus:
-    """How a server stands in another process on the same database."""
+    """State of a server in another process on the same database."""
 
     name: str
     state: ServerState
@@ -257,8 +267,9 @@ class ProcessStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """`since` is when the state began; `last_error` is safe to show; `protocol_version` the negotiated one while
-    connected; `install` is there while it is being installed; `processes` are the others that have to do with it."""
+    """`since` is the beginning of the state; `last_error` is safe to show; `protocol_version` is
+    set while connected, `install` during an installation; `processes` are the other processes
+    connected to the server."""
 
     state: ServerState
     since: datetime
@@ -272,13 +283,13 @@ class ServerStatus:
 
 
 class McpConnections(Protocol):
-    """Live connections to servers: opened at the first call, owned and closed by the adapter."""
+    """Live connections to servers, opened at the first call, owned and closed by the adapter."""
 
     async def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
-        """Send one call and wait for its answer. Raises McpFailure. Cancelling the wait cancels the call by
-        protocol."""
+        """Send a call and wait for its reply. Raises McpFailure. Cancelling the wait cancels the
+        call by protocol."""
         ...
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
@@ -286,7 +297,7 @@ class McpConnections(Protocol):
         ...
 
     async def release(self, scope: ConnectionScope) -> None:
-        """The run (or thread) of `scope` is over: close the connections that were its own. Never raises."""
+        """Close the connections of the ended run or thread of `scope`. Never raises."""
         ...
 
     def status(self, server: McpServer) -> ServerStatus:
@@ -294,45 +305,44 @@ class McpConnections(Protocol):
         ...
 
     def logs(self, server: McpServer) -> str:
-        """The bounded tail of the error output of a started server."""
+        """The bounded tail of a started server's error output."""
         ...
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """Somebody asks for the server, or found it to work: what held back calls and attempts to connect to it after
-        its failures is over. Never raises."""
+        """Reset the failures of the server: the next call or connection attempt is made at once.
+        Never raises."""
         ...
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """The server was changed or removed: close its connections once their calls are done. Never raises."""
+        """The server was changed or removed: close its connections once their calls end. Never
+        raises."""
         ...
 
 
 class McpInstallFailureKind(StrEnum):
-    """Why an installation came to nothing."""
-
     PACKAGE_NOT_FOUND = "package_not_found"
     VERSION_NOT_FOUND = "version_not_found"
     REQUIREMENTS_CONFLICT = "requirements_conflict"
-    """Nothing satisfies all that the package and the requirements beside it ask for."""
+    """The requirements of the package and its additional requirements conflict."""
     REGISTRY_UNREACHABLE = "registry_unreachable"
     REGISTRY_REFUSED = "registry_refused"
     RUNTIME_MISSING = "runtime_missing"
-    """There is no Node.js, no npm, or no way to make a Python environment."""
+    """There is no Node.js, no npm, or no way to create a Python environment."""
     COMMAND_MISSING = "command_missing"
-    """What was installed has no command to start, or several and none is chosen."""
+    """The installation has no command to start, or several and none is chosen."""
     SOURCE_UNUSABLE = "source_unusable"
-    """The file or directory to install from is not there, too large, or may not be copied."""
+    """The source file or directory is missing, too large, or cannot be copied."""
     DISK_FULL = "disk_full"
     TIMEOUT = "timeout"
     CHANGED = "changed"
     """The server was changed or removed meanwhile."""
     CANCELLED = "cancelled"
     FAILED = "failed"
-    """The installer failed in a way of its own: the server's log has its words."""
+    """Other failure of the installer; the server's log has its output."""
 
 
 class McpInstallFailure(Exception):
-    """An installation that came to nothing, and left nothing. `detail` is a sentence that is safe to show."""
+    """A failed installation, which left no files. `detail` is safe to show."""
 
     def __init__(self, kind: McpInstallFailureKind, detail: str) -> None:
         super().__init__(detail)
@@ -345,7 +355,7 @@ InstallProgressCallback = Callable[[InstallProgress], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledServer:
-    """A complete installation found on this machine, and whose it is."""
+    """A complete installation found on this machine, with its owner."""
 
     organization_id: OrganizationId
     server_id: McpServerId
@@ -353,29 +363,28 @@ class InstalledServer:
 
 
 class McpInstaller(Protocol):
-    """Servers installed on this machine: complete or not there at all."""
+    """Installs servers on this machine, completely or not at all."""
 
     async def install(self, server: McpServer, on_progress: InstallProgressCallback) -> Installation:
-        """Install what the configuration names. Raises McpInstallFailure. Failing or cancelled, it leaves nothing."""
+        """Install the configured package. Raises McpInstallFailure. After a failure or cancellation
+        no files remain."""
         ...
 
     async def uninstall(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """Remove every installation of the server. Never raises for one that has none."""
+        """Remove every installation of the server, if any."""
         ...
 
     def has(self, installation: Installation) -> bool:
-        """Whether its files are on this machine."""
+        """Whether the files are on this machine."""
         ...
 
     def log(self, server: McpServer) -> str:
-        """What the newest installation printed, bounded; empty if there was none."""
+        """The bounded output of the newest installation; empty without one."""
         ...
 
     async def tidy(self) -> tuple[InstalledServer, ...]:
-        """What is installed on this machine, after what interrupted installations left was removed. Only before the
+        """Remove remains of interrupted installations; returns the complete ones. Only before the
         first `install`."""
         ...
 
-    async def remove(self, location: str) -> None:
-        """Remove one installation."""
-        ...
+    async def remove(self, location: str) -> None: ...

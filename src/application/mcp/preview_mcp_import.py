@@ -1,4 +1,4 @@
-"""PreviewMcpImport: what importing a desktop client's file would make, before anything is made."""
+"""PreviewMcpImport: show the result of importing a desktop client's file, without importing."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,8 @@ from domain.mcp.server import McpServerConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewedEntry:
-    """`config` is the server it would become; None if it would be skipped, and `remarks` say why. `secrets` are the values
-    of the file that would be stored encrypted and never shown: `env.TOKEN`, `headers.Authorization`."""
+    """`config` is the server to create, or None with the reasons in `remarks`. `secrets` are the
+    values to be stored encrypted: `env.TOKEN`, `headers.Authorization`."""
 
     name: str
     slug: str
@@ -28,14 +28,15 @@ class PreviewedEntry:
 
 
 class PreviewMcpImport:
-    """Admins preview what they may import, by the rules of the import itself: `ImportMcpServers`. Stores nothing."""
+    """Admins preview imports, by the rules of `ImportMcpServers`. Nothing is stored. Raises:
+    FORBIDDEN."""
 
     def __init__(self, *, servers: McpServerStore, outbound: OutboundPolicy) -> None:
         self._servers = servers
         self._outbound = outbound
 
     async def execute(self, command: ImportMcpServersCommand) -> tuple[PreviewedEntry, ...]:
-        """What would become of each entry, in the order of the file. Raises FORBIDDEN."""
+        """The outcomes in the order of the file."""
         command.principal.require(Role.ADMIN)
         given: set[str] = set()
         previewed = []
@@ -62,4 +63,4 @@ class PreviewMcpImport:
     async def _require_free(self, principal: Principal, slug: str) -> None:
         found = await self._servers.get(principal.organization_id, slug)
         if found is not None and found.config.slug == slug:
-            raise conflict("mcp_server_slug_taken", f"There is an MCP server {slug!r} already.")
+            raise conflict("mcp_server_slug_taken", f"There is already an MCP server {slug!r}.")

@@ -1,4 +1,4 @@
-"""Reading MCP servers: one, many, and the status, log and tools of one."""
+"""Queries of MCP servers."""
 
 from dataclasses import dataclass
 
@@ -13,45 +13,46 @@ from domain.mcp.server import McpServer
 
 
 class GetMcpServer:
-    """Any role may read. Values of env and headers are in the result; no surface may show them."""
+    """Requires `viewer`. The result has the values of env and headers; interfaces must not show
+    them."""
 
     def __init__(self, *, servers: McpServerStore) -> None:
         self._servers = servers
 
     async def execute(self, principal: Principal, server: str) -> McpServer:
-        """The server. Raises NOT_FOUND. `server` is an id or a slug."""
+        """`server` is an id or a slug. Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
         return await existing_server(self._servers, principal.organization_id, server)
 
 
 class ListMcpServers:
-    """Any role may read; newest first."""
+    """Requires `viewer`; newest first."""
 
     def __init__(self, *, servers: McpServerStore) -> None:
         self._servers = servers
 
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[McpServer]:
-        """One page."""
         principal.require(Role.VIEWER)
         return await self._servers.page(principal.organization_id, page)
 
 
 class GetMcpServerStatus:
-    """Any role may read. Asking does not connect."""
+    """Requires `viewer`. Opens no connection."""
 
     def __init__(self, *, servers: McpServerStore, statuses: ServerStatuses) -> None:
         self._servers = servers
         self._statuses = statuses
 
     async def execute(self, principal: Principal, server: str) -> ServerStatus:
-        """The state, over all processes on the database. Raises NOT_FOUND. `server` is an id or a slug."""
+        """The state over all processes on the database. `server` is an id or a slug. Raises
+        NOT_FOUND."""
         principal.require(Role.VIEWER)
         found = await existing_server(self._servers, principal.organization_id, server)
         return await self._statuses.everywhere(found)
 
 
 class GetMcpServerLogs:
-    """Operators and above only: what a server prints may hold what it was given in secret."""
+    """Requires `operator`: the output of a server may contain its secrets."""
 
     def __init__(self, *, servers: McpServerStore, connections: McpConnections, installer: McpInstaller) -> None:
         self._servers = servers
@@ -59,8 +60,8 @@ class GetMcpServerLogs:
         self._installer = installer
 
     async def execute(self, principal: Principal, server: str) -> str:
-        """The bounded tail. It is empty for a server that printed nothing or is remote. Raises FORBIDDEN, NOT_FOUND.
-        `server` is an id or a slug."""
+        """The bounded tail; empty for remote servers. `server` is an id or a slug. Raises
+        FORBIDDEN, NOT_FOUND."""
         principal.require(Role.OPERATOR)
         found = await existing_server(self._servers, principal.organization_id, server)
         return self._installer.log(found) + self._connections.logs(found)
@@ -68,21 +69,21 @@ class GetMcpServerLogs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerTools:
-    """`catalog` is None for a server that was never listed."""
+    """`catalog` is None if the server was never listed."""
 
     server: McpServer
     catalog: McpCatalog | None
 
 
 class GetMcpServerTools:
-    """Any role may read. The stored snapshot is answered; the server itself is not asked."""
+    """Requires `viewer`. Answers with the stored snapshot, without contacting the server."""
 
     def __init__(self, *, servers: McpServerStore, catalogs: McpCatalogStore) -> None:
         self._servers = servers
         self._catalogs = catalogs
 
     async def execute(self, principal: Principal, server: str) -> McpServerTools:
-        """The snapshot. Raises NOT_FOUND. `server` is an id or a slug."""
+        """`server` is an id or a slug. Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
         organization_id = principal.organization_id
         found = await existing_server(self._servers, organization_id, server)

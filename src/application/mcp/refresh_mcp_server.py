@@ -1,10 +1,10 @@
-"""RefreshMcpServer: connect if needed, list a server's tools now, and keep the list."""
+"""RefreshMcpServer: list a server's tools now, connecting if needed, and store the catalog."""
 
 from dataclasses import dataclass
 
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, McpServerStore
-from application.mcp.server_catalogs import ServerCatalogs
 from application.mcp.server_lookup import existing_server
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
@@ -23,38 +23,41 @@ class RefreshMcpServerCommand:
 
 
 class RefreshMcpServer:
-    """Operators and above refresh servers; runs that begin afterwards see the new list.
+    """Rules:
+    - Operators refresh servers. Later runs see the new catalog.
+    - A server that cannot be listed keeps its last valid catalog.
+    - Only the first catalog is approved; later additions and changes enter quarantine.
+    - Earlier failures of the server are reset.
 
-    A server that cannot be listed keeps its last good catalog. Listing approves nothing but the first catalog: what is new
-    or changed waits in quarantine. Being asked for, it is tried at once, whatever its failures before, and called again.
+    Raises: FORBIDDEN, NOT_FOUND, CONFLICT `mcp_disabled`, `mcp_server_disabled`,
+    `mcp_server_not_installed`, UNAVAILABLE `mcp_server_unavailable` (extra `reason`: an
+    McpFailureKind).
     """
 
     def __init__(
         self,
         *,
         servers: McpServerStore,
-        server_catalogs: ServerCatalogs,
+        catalog_updater: CatalogUpdater,
         switch: McpSwitch,
         deadline_s: float = DEFAULT_DEADLINE_S,
     ) -> None:
         self._servers = servers
-        self._server_catalogs = server_catalogs
+        self._catalog_updater = catalog_updater
         self._switch = switch
         self._deadline_s = deadline_s
 
     async def execute(self, command: RefreshMcpServerCommand) -> McpCatalog:
-        """The new catalog. Raises FORBIDDEN, NOT_FOUND, CONFLICT `mcp_disabled`, `mcp_server_disabled`, `mcp_server_not_installed`, UNAVAILABLE
-        `mcp_server_unavailable` (extra `reason`: an McpFailureKind)."""
         principal = command.principal
         principal.require(Role.OPERATOR)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         if not await self._switch.is_on(principal.organization_id):
-            raise conflict("mcp_disabled", "MCP is switched off.")
+            raise conflict("mcp_disabled", "MCP is disabled.")
         if not server.config.enabled:
             raise conflict("mcp_server_disabled", f"The MCP server {server.config.slug!r} is disabled.")
         scope = ConnectionScope(organization_id=principal.organization_id)
         try:
-            return await self._server_catalogs.relist(server, scope, timeout_s=self._deadline_s, principal=principal)
+            return await self._catalog_updater.relist(server, scope, timeout_s=self._deadline_s, principal=principal)
         except McpFailure as failure:
             if failure.kind is McpFailureKind.DISABLED:
                 raise conflict("mcp_server_disabled", failure.detail) from failure

@@ -1,4 +1,4 @@
-"""RegisterMcpServer: make a server known to an organization."""
+"""RegisterMcpServer: register a server with an organization."""
 
 from dataclasses import dataclass
 
@@ -16,17 +16,18 @@ from domain.mcp.server import McpServer, McpServerConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterMcpServerCommand:
-    """How the server is reached."""
-
     principal: Principal
     config: McpServerConfig
 
 
 class RegisterMcpServer:
-    """Admins register servers; the slug is unique in the organization. Nothing is started or connected by it. An address
-    that no request may be sent to is refused, and so are arguments and a URL with a secret in clear.
+    """Rules:
+    - Admins register servers. The slug is unique in the organization.
+    - Nothing is started or connected.
+    - Unreachable addresses, and arguments or URLs with a literal secret, are rejected.
+    - Audited `mcp_server.created`, without values of env and headers.
 
-    Audited `mcp_server.created`, without any value of env and headers.
+    Raises: FORBIDDEN, INVALID `mcp_server_invalid`, CONFLICT `mcp_server_slug_taken`.
     """
 
     def __init__(self, *, servers: McpServerStore, outbound: OutboundPolicy, clock: Clock, ids: IdSource) -> None:
@@ -36,7 +37,6 @@ class RegisterMcpServer:
         self._ids = ids
 
     async def execute(self, command: RegisterMcpServerCommand) -> McpServer:
-        """The new server. Raises FORBIDDEN, INVALID `mcp_server_invalid`, CONFLICT `mcp_server_slug_taken`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         require_reachable(self._outbound, command.config)

@@ -1,4 +1,5 @@
-"""Where a remote MCP server is, as it may be written down, and which stored secrets would go somewhere new."""
+"""Address of a remote MCP server without secrets, and stored secrets that an edit would send to a
+new address."""
 
 from urllib.parse import urlsplit
 
@@ -9,8 +10,8 @@ from domain.secrets.secret import SecretRef, SecretValue
 
 
 def address_of(config: McpServerConfig) -> str | None:
-    """Scheme, host, port and path of its URL: user, password, query and fragment may be secrets. None for one that is
-    started."""
+    """Scheme, host, port and path of the URL; user, password, query and fragment may be secrets.
+    None for a started server."""
     if config.url is None:
         return None
     parts = urlsplit(config.url)
@@ -18,8 +19,8 @@ def address_of(config: McpServerConfig) -> str | None:
 
 
 def secrets_sent_elsewhere(stored: McpServerConfig, edited: McpServerConfig) -> tuple[str, ...]:
-    """Which secrets of `stored` are still in `edited`, whose address is another one, by where they stand: `headers.X`,
-    `auth.token`, with their name if they have one. None of them if it is reached where it was."""
+    """Secrets of `stored` that `edited` would send to another address, by place: `headers.X`,
+    `auth.token`, with their name if they have one. Empty for an unchanged address."""
     if address_of(edited) in (None, address_of(stored)):
         return ()
     before = _secrets(stored)

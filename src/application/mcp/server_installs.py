@@ -1,7 +1,5 @@
-"""Installations under way in this process: one at a time for each server, started by a use case, owned here.
-
-Above: the use cases that install, uninstall, delete and show servers. Below: the installer and the stored servers.
-"""
+"""Installations in progress in this process, one per server. Above: use cases that install,
+uninstall, delete and show servers. Below: the installer and the stored servers."""
 
 import asyncio
 import logging
@@ -40,16 +38,19 @@ class _Install:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedInstall:
-    """How the newest installation of a server failed, and when."""
+    """Failure of the newest installation of a server, and its time."""
 
     failure: McpInstallFailure
     at: datetime
 
 
 class ServerInstalls:
-    """Rules: at most `parallel` installations run side by side, the others wait; what was installed counts once it is
-    recorded with its server, and is removed again if the server's source was changed meanwhile. Audited
-    `mcp_server.installed` or `mcp_server.install_failed`."""
+    """Rules:
+    - At most `parallel` installations run; others wait.
+    - An installation is valid once it is recorded with its server; it is removed if the server's
+      source was changed meanwhile.
+    - Audited `mcp_server.installed` or `mcp_server.install_failed`.
+    """
 
     def __init__(
         self,
@@ -73,38 +74,39 @@ class ServerInstalls:
         self._failed: dict[McpServerId, FailedInstall] = {}
 
     def start(self, principal: Principal, server: McpServer) -> None:
-        """Begin to install the server, unless that is under way already."""
+        """Start the installation of the server, unless it is in progress."""
         if server.id in self._running:
             return
         self._failed.pop(server.id, None)
         install = self._running[server.id] = _Install(since=self._clock.now())
         install.task = asyncio.create_task(self._install(principal, server, install), name="mcp-install")
-        # Not by the task itself: one that is cancelled before its first step never runs.
+        # A callback, not the task itself: a task cancelled before its first step never runs.
         install.task.add_done_callback(lambda _: self._running.pop(server.id, None))
 
     def progress(self, server_id: McpServerId) -> tuple[InstallProgress, datetime] | None:
-        """How far the installation under way is, and when it began."""
+        """Progress and start of the installation in progress."""
         install = self._running.get(server_id)
         return None if install is None else (install.progress, install.since)
 
     def failure(self, server_id: McpServerId) -> FailedInstall | None:
-        """How the newest installation failed, if it did in this process."""
+        """Failure of the newest installation in this process."""
         return self._failed.get(server_id)
 
     async def wait(self, server_id: McpServerId) -> None:
-        """Until no installation of the server is under way."""
+        """Wait until no installation of the server is in progress."""
         install = self._running.get(server_id)
         if install is not None and install.task is not None:
             await asyncio.wait([install.task])
 
     async def discard(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """Stop the installation under way, if any, and remove what was installed."""
+        """Stop the installation in progress, if any, and remove the installed files."""
         await self.stop(server_id)
         self._failed.pop(server_id, None)
         await self._installer.uninstall(organization_id, server_id)
 
     async def recover(self) -> None:
-        """At start: remove what interrupted installations left, and what no server counts as its own."""
+        """At startup: remove remains of interrupted installations, and installations without a
+        server."""
         for found in await self._installer.tidy():
             server = await self._servers.get(found.organization_id, found.server_id)
             if server is None or server.installation is None or server.installation.location != found.location:
@@ -112,11 +114,11 @@ class ServerInstalls:
                 await self._installer.remove(found.location)
 
     async def close(self) -> None:
-        """Stop every installation; each leaves nothing."""
+        """Stop every installation; no files remain."""
         await asyncio.gather(*(self.stop(server_id) for server_id in list(self._running)))
 
     async def stop(self, server_id: McpServerId) -> None:
-        """Stop the installation under way, if any, and wait for its end."""
+        """Stop the installation in progress, if any, and wait for its end."""
         install = self._running.get(server_id)
         if install is not None and install.task is not None:
             install.task.cancel()
@@ -141,7 +143,7 @@ class ServerInstalls:
             raise
         except Exception:
             logger.exception("MCP installation failed unexpectedly", extra={"server_id": server.id})
-            unexpected = McpInstallFailure(McpInstallFailureKind.FAILED, "The installation failed by a fault of ours.")
+            unexpected = McpInstallFailure(McpInstallFailureKind.FAILED, "The installation failed: internal error.")
             await self._report(principal, server, unexpected, started)
 
     async def _record(

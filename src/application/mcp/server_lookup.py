@@ -1,4 +1,4 @@
-"""Finding a registered server by its id or slug."""
+"""Lookup of a registered server by id or slug."""
 
 from application.mcp.ports import McpServerStore
 from domain.errors import not_found
@@ -7,7 +7,7 @@ from domain.mcp.server import McpServer
 
 
 async def existing_server(servers: McpServerStore, organization_id: OrganizationId, id_or_slug: str) -> McpServer:
-    """The server. Raises NOT_FOUND `mcp_server_not_found`."""
+    """Raises: NOT_FOUND `mcp_server_not_found`."""
     server = await servers.get(organization_id, id_or_slug)
     if server is None:
         raise not_found("MCP server", id_or_slug)

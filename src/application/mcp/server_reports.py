@@ -1,4 +1,4 @@
-"""What other processes report of the servers they are connected to, and one status made of it and what this one knows."""
+"""Reports of other processes about their connections, and the combined status of a server."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import McpServer
 
 REPORT_EXPIRES = timedelta(seconds=30)
-"""How long after its last sign of life a process counts as there."""
+"""A process is considered alive for this time after its last report."""
 
 _FIRST = (
     ServerState.CONNECTED,
@@ -25,7 +25,8 @@ _FIRST = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerReport:
-    """How one version of a server stands in one process; `name` is what people call that process (machine and number)."""
+    """State of one version of a server in one process; `name` is the displayed name of the process
+    (machine and number)."""
 
     organization_id: OrganizationId
     server_id: McpServerId
@@ -36,38 +37,42 @@ class ServerReport:
 
 
 class ServerReports(Protocol):
-    """What the processes on one database report."""
+    """Reports of the processes on one database."""
 
     async def publish(self, process: str, reports: tuple[ServerReport, ...], gone: tuple[McpServerId, ...]) -> None:
-        """Store what `process` knows now in place of what it said of the same servers before; it has nothing to say any
-        more of those that are `gone`. Of a server that is not stored, nothing is."""
+        """Replace the reports of `process` about these servers, and remove those about `gone` ones.
+        Unknown servers are ignored."""
         ...
 
     async def alive(self, process: str) -> None:
-        """The process is there, and so is all that it reported. Reports that expired are dropped."""
+        """Renew the reports of the process. Expired reports are dropped."""
         ...
 
     async def withdraw(self, process: str) -> None:
-        """The process ends, and its connections with it."""
+        """Remove the reports of the process, which ends."""
         ...
 
     async def of(self, server: McpServer) -> tuple[ServerReport, ...]:
-        """What holds at the moment of this version of the server, by process."""
+        """The current reports about this version of the server, by process."""
         ...
 
 
 class OtherReports(Protocol):
-    """What the other processes on the database report."""
+    """Reports of the other processes on the database."""
 
     async def of(self, server: McpServer) -> tuple[ServerReport, ...]:
-        """What holds at the moment of this version of the server, by process."""
+        """The current reports about this version of the server, by process."""
         ...
 
 
 def together(own: ServerStatus, reports: Iterable[ServerReport]) -> ServerStatus:
-    """The status of a server over all processes: connected where any is; else what is wrong anywhere, what needs a person
-    first; else connecting. Of several processes in the state shown, the one that came to it last stands for them.
-    `processes` says who reports what, and an error that others have is shown too."""
+    """The status of a server over all processes.
+
+    - Connected if any process is connected; else the worst state, those that need a person first;
+      else connecting.
+    - Of several processes in that state, the most recent represents it.
+    - `processes` lists the reports. An error of another process is shown too.
+    """
     told = tuple(reports)
     if not told:
         return own

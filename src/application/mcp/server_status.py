@@ -1,4 +1,4 @@
-"""A server's status in full: whether it is installed, being installed, and how its connections stand."""
+"""The full status of a server: installation and connections."""
 
 from dataclasses import replace
 
@@ -9,10 +9,8 @@ from domain.mcp.server import McpServer
 
 
 class ServerStatuses:
-    """An installation under way comes first, then the switch, then a missing installation, then the connections.
-
-    `reports` are those of the other processes on the same database; None where this one has it alone.
-    """
+    """Precedence: installation in progress, disabled, missing installation, connections. `reports`
+    are those of other processes on the database; None if there is only one process."""
 
     def __init__(
         self,
@@ -28,7 +26,7 @@ class ServerStatuses:
         self._reports = reports
 
     async def everywhere(self, server: McpServer) -> ServerStatus:
-        """The status over all processes. One that is connected elsewhere need not be installed here."""
+        """The status over all processes. A server connected elsewhere need not be installed here."""
         own = self.of(server)
         if self._reports is None or own.state in (ServerState.INSTALLING, ServerState.DISABLED):
             return own
@@ -38,7 +36,7 @@ class ServerStatuses:
         return together(own, reports)
 
     def of(self, server: McpServer) -> ServerStatus:
-        """The status in this process. Nothing is connected or started by asking."""
+        """The status in this process, without connecting or starting the server."""
         installation = server.installation
         status = self._connections.status(server)
         under_way = self._installs.progress(server.id)

@@ -1,4 +1,4 @@
-"""UninstallMcpServer: remove what was installed of a server, or stop installing it."""
+"""UninstallMcpServer: remove a server's installation, or stop it in progress."""
 
 from dataclasses import dataclass, replace
 
@@ -23,9 +23,14 @@ class UninstallMcpServerCommand:
 
 
 class UninstallMcpServer:
-    """Admins uninstall servers; the registration stays. An installation under way is stopped. The files go at once, so
-    that a call in flight may fail. One that is not installed stays as it is, without an audit entry; else audited
-    `mcp_server.uninstalled`."""
+    """Rules:
+    - Admins uninstall servers; the registration remains. An installation in progress is stopped.
+    - The files are removed at once, so a call in progress may fail.
+    - A server without installation does not change and is not audited; otherwise audited
+      `mcp_server.uninstalled`.
+
+    Raises: FORBIDDEN, NOT_FOUND, PRECONDITION `version_conflict` (a concurrent change).
+    """
 
     def __init__(
         self,
@@ -45,13 +50,11 @@ class UninstallMcpServer:
         self._ids = ids
 
     async def execute(self, command: UninstallMcpServerCommand) -> ServerStatus:
-        """The status afterwards. Raises FORBIDDEN, NOT_FOUND, PRECONDITION `version_conflict` if it is changed at the
-        same time."""
         principal = command.principal
         principal.require(Role.ADMIN)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         await self._installs.stop(server.id)
-        # What was being installed may have been recorded just before it was stopped.
+        # The installation may have been recorded just before it was stopped.
         server = await existing_server(self._servers, principal.organization_id, server.id)
         if server.installation is not None:
             server = await self._forgotten(principal, server)

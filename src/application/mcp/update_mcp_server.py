@@ -20,10 +20,9 @@ from domain.secrets.secret import SecretValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateMcpServerCommand:
-    """`server` is an id or a slug; `expected_version` what the client last read, None if it does not care.
-
-    `changes` are fields of `McpServerConfig`. `env` and `headers` hold the entries to set; None takes one away, entries not named stay as they are.
-    """
+    """`server` is an id or a slug; `expected_version` is the version last read, None for any.
+    `changes` are fields of `McpServerConfig`. `env` and `headers` are entries to set, None to
+    remove one; other entries stay."""
 
     principal: Principal
     server: str
@@ -34,11 +33,16 @@ class UpdateMcpServerCommand:
 
 
 class UpdateMcpServer:
-    """Admins change servers. The result as a whole must be valid; open connections of the former version are closed
-    once their calls are done. New arguments and a new URL hold no secret in clear. What an installed server is installed from cannot be changed.
+    """Rules:
+    - Admins change servers. The result must be valid.
+    - Connections of the previous version close once their calls end.
+    - New arguments and a new URL must not contain a literal secret.
+    - The source of an installed server cannot be changed.
+    - A change without effect creates no version and no audit entry; others are audited
+      `mcp_server.updated` with the names of the changed fields.
 
-    A change of nothing makes no version and no audit entry; every other one is audited `mcp_server.updated` with the
-    names of the fields changed, without any value.
+    Raises: FORBIDDEN, NOT_FOUND, INVALID `mcp_server_invalid`, PRECONDITION `version_conflict`,
+    CONFLICT `mcp_server_slug_taken`, `mcp_server_installed`.
     """
 
     def __init__(
@@ -57,8 +61,6 @@ class UpdateMcpServer:
         self._ids = ids
 
     async def execute(self, command: UpdateMcpServerCommand) -> McpServer:
-        """The server as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `mcp_server_invalid`, PRECONDITION
-        `version_conflict`, CONFLICT `mcp_server_slug_taken`, `mcp_server_installed`."""
         principal = command.principal
         principal.require(Role.ADMIN)
         server = await existing_server(self._servers, principal.organization_id, command.server)
@@ -107,7 +109,7 @@ def changed_config(
     env: Mapping[str, SecretValue | None],
     headers: Mapping[str, SecretValue | None],
 ) -> McpServerConfig:
-    """What a server would be with these changes. Raises INVALID `mcp_server_invalid`."""
+    """The configuration with these changes. Raises INVALID `mcp_server_invalid`."""
     merged = {"env": _merged(config.env, env), "headers": _merged(config.headers, headers)}
     return with_changes(config, {**changes, **merged})
 

@@ -1,4 +1,4 @@
-"""The port through which agents are called as tools: a call is a run of the agent, and its answer what became of that."""
+"""Port for calling agents as tools: a call starts a run of the agent and returns its answer."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,14 +11,19 @@ from domain.tools.result import ToolResult
 from domain.tools.tool import AgentBinding
 
 DEPTH_META = "dragoman/agent-depth"
-"""Key under which MCP servers are told in `_meta` how many agents deep a call is: one may lead back here."""
+"""Key in `_meta` of calls to MCP servers: the depth of nested agent calls, since a call may lead
+back to Dragoman."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCaller:
-    """For whom agents are called: `principal` makes the run, which belongs to the session. `depth` is how many agents have called
-    each other to get here, 0 for a client of its own. With the same `retry_key` a session means the same call.
-    Who does not `wait` is answered how the run stands once it is stored."""
+    """The caller of an agent.
+
+    - `principal` starts the run, which belongs to the session.
+    - `depth` is the number of nested agent calls; 0 for the session's own client.
+    - `retry_key` identifies repeated requests of one call within a session.
+    - Without `waits`, the call returns the state of the run once it is stored.
+    """
 
     principal: Principal
     gateway_session_id: GatewaySessionId
@@ -29,8 +34,6 @@ class AgentCaller:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCall:
-    """A call that passed `CheckToolCall`."""
-
     caller: AgentCaller
     agent: AgentBinding
     tool_call_id: ToolCallId
@@ -41,15 +44,15 @@ class AgentCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentReply:
-    """`result` is the answer as text. `run` says the same for programs: `{run_id, thread_id, status, output, error,
-    incomplete_reason, pending, usage}`; None if there was no run."""
+    """The answer of an agent: `result` as text, and `run` as JSON `{run_id, thread_id, status,
+    output, error, incomplete_reason, pending, usage}` (None if no run was started)."""
 
     result: ToolResult
     run: JsonObject | None = None
 
 
 def as_mcp_reply(reply: AgentReply) -> McpReply:
-    """The answer as a server gives one: the text, and the run as structured content."""
+    """The reply in the format of an MCP server: the text, and the run as structured content."""
     text, is_error = reply.result.text, reply.result.is_error
     raw = {"content": [{"type": "text", "text": text}], "structuredContent": reply.run, "isError": is_error}
     block = ContentBlock(kind=ContentKind.TEXT, text=text)
@@ -57,9 +60,7 @@ def as_mcp_reply(reply: AgentReply) -> McpReply:
 
 
 class AgentCalls(Protocol):
-    """Agents that can be called."""
-
     async def call(self, call: AgentCall) -> AgentReply:
-        """Start a run of the agent and wait for its answer; who cancels this cancels the run. Raises UNAVAILABLE
-        `storage_unavailable`."""
+        """Start a run of the agent and wait for its answer. Cancelling the wait cancels the run.
+        Raises: UNAVAILABLE `storage_unavailable`."""
         ...

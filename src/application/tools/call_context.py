@@ -1,4 +1,4 @@
-"""Circumstances of one tool call, handed on unchanged from the run or gateway session to whatever executes the call."""
+"""Context of one tool call, passed unchanged from the run or gateway session to the executor."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from domain.ids import ToolCallId
 from domain.mcp.elicitation import InputRound
 
 IDEMPOTENCY_META = "dragoman/idempotency-key"
-"""Key of a call's id in `_meta`, so that a server can recognize a repeated call."""
+"""Key of the call id in `_meta`; a server can use it to recognize a repeated call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

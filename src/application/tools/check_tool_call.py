@@ -1,4 +1,5 @@
-"""Decides about a call before anything is recorded as sent: which tool is meant, do the arguments fit, may it be called."""
+"""Checks a tool call before it is recorded: resolves the tool, validates the arguments, applies
+policy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,9 +25,12 @@ _NO_CALLS: Mapping[str, int] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedCall:
-    """The call that is meant: the tool's real name and its arguments as they are to be sent, whichever way it was called.
-    `answer` is there if the call is not executed: why it is refused, or what a search has found. `decision` is policy's
-    word; None where it was not asked (no such tool, unusable arguments, a search)."""
+    """The resolved call: the tool's real name, and the arguments to send.
+
+    - `answer`: the result of a call that is not executed (a refusal, or the result of a search).
+    - `decision`: the policy decision; None if policy was not evaluated (unknown tool, invalid
+      arguments, search).
+    """
 
     name: str
     params: JsonObject
@@ -36,16 +40,20 @@ class CheckedCall:
 
 
 class CheckToolCall:
-    """Rules: a name outside the toolset is answered, not executed; arguments that are not a JSON object or do not
-    fit the tool's schema are answered with what is wrong, and never executed as `{}`; what policy forbids is answered with its
-    reason; arguments that ask for more results than policy allows are lowered; where tools are searched for, a call of
-    `call_tool` is a call of the MCP tool it names, and is checked like one that names it directly."""
+    """Rules:
+    - A call of an unknown tool is answered, not executed.
+    - Arguments that are not a JSON object or do not match the schema are answered with the
+      violations.
+    - A call that policy forbids is answered with the reason.
+    - Arguments that request more results than policy allows are lowered.
+    - With tool search, `call_tool` is checked as a direct call of the MCP tool that it names.
+    """
 
     def __init__(self, *, schemas: SchemaValidator) -> None:
         self._schemas = schemas
 
     def check(self, use: ToolUse, toolset: Toolset, calls_so_far: Mapping[str, int] = _NO_CALLS) -> CheckedCall:
-        """What is to become of the call. `calls_so_far` counts the calls of each tool that this run has made."""
+        """Check a call. `calls_so_far` counts this run's calls by tool."""
         if not toolset.is_searched or use.name not in _META:
             return self._checked(use.name, use.params, toolset, use.malformed, calls_so_far)
         answer = self._refusal(_META[use.name], use.params, use.malformed)
@@ -54,14 +62,14 @@ class CheckToolCall:
         if answer is not None:
             return CheckedCall(name=use.name, params=use.params, answer=answer)
         name, arguments = str(use.params["name"]), use.params.get("arguments", {})
-        # Other tools are called by their own name, under which clients know them.
+        # Other tools are called by their own names, which clients know.
         named = toolset.find(name) or toolset.find_denied(name)
         if named is not None and named.type is not ToolType.MCP_TOOL:
             return CheckedCall(name=name, params=_object(arguments), answer=failure_text.unknown_tool(name))
         return self._checked(name, _object(arguments), toolset, None, calls_so_far)
 
     def recheck(self, name: str, params: JsonObject, toolset: Toolset) -> CheckedCall:
-        """The same for a call that was recorded before and is counted already: is it still to be made, and how?"""
+        """Check a call again that was recorded, and counted, before."""
         return self._checked(name, params, toolset, None, _NO_CALLS)
 
     def _checked(
@@ -101,7 +109,7 @@ class CheckToolCall:
         return failure_text.invalid_arguments(violations) if violations else None
 
     def _policy_violations(self, policy: ToolPolicy, params: JsonObject) -> tuple[str, ...]:
-        """How the arguments fail the schemas of all layers. A schema that cannot be used lets nothing through."""
+        """Violations of the schemas of all layers. An unusable schema rejects every call."""
         found: list[str] = []
         for constraint in policy.constraints:
             try:
@@ -112,7 +120,7 @@ class CheckToolCall:
 
 
 def gone_tool(toolset: Toolset, name: str) -> ToolResult:
-    """The answer to a call of a tool that is not in the toolset: it is forbidden, or there is none."""
+    """The answer to a call of a tool outside the toolset: denied by policy, or unknown."""
     decision = _denial(toolset, name)
     return failure_text.unknown_tool(name) if decision is None else failure_text.blocked_by_policy(decision)
 
@@ -122,7 +130,7 @@ def _denial(toolset: Toolset, name: str) -> Decision | None:
 
 
 def _absent(name: str, params: JsonObject, toolset: Toolset) -> CheckedCall:
-    """A tool that is forbidden, which the model may know of from before, or none at all."""
+    """A tool outside the toolset: denied (the model may know it from before), or unknown."""
     return CheckedCall(
         name=name,
         params=params,

@@ -1,10 +1,11 @@
-"""Executes one call of an MCP tool: binding, server, call, output schema; every failure becomes a value for the model."""
+"""Executes one call of an MCP tool. Every failure becomes a value for the model."""
 
 import asyncio
 import logging
 import time
 
 from application.mcp.caller_relay import CallerRelay
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
     ConnectionScope,
@@ -17,7 +18,6 @@ from application.mcp.ports import (
     McpReply,
     McpServerStore,
 )
-from application.mcp.server_catalogs import ServerCatalogs
 from application.policy.ports import SchemaValidator
 from application.tools import failure_text
 from application.tools.call_context import ToolCallContext
@@ -42,11 +42,13 @@ _SLOW_MS = 1_000
 class ExecuteMcpTool:
     """Rules:
     - The server comes from the tool's binding, never from the model.
-    - A tool in quarantine, or with another definition than the run was given, is not called.
+    - A tool in quarantine, or with a definition that differs from the run's, is not called.
     - The smallest timeout applies.
-    - The model reads a server's own words about a failure, and a fixed sentence with a reference about all other failures.
-    - Structured content is checked against the tool's output schema, as the server's mode says.
-    - A server gets the input that it asks for only where its policy allows, at most ten times per call.
+    - The model reads the server's own error text; for other failures, a fixed sentence with a
+      reference.
+    - Structured content is validated against the output schema, in the validation mode of the
+      server.
+    - A server receives requested input only if its policy allows it, at most ten times per call.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class ExecuteMcpTool:
         *,
         servers: McpServerStore,
         catalogs: McpCatalogStore,
-        server_catalogs: ServerCatalogs,
+        catalog_updater: CatalogUpdater,
         connections: McpConnections,
         schemas: SchemaValidator,
         switch: McpSwitch,
@@ -62,7 +64,7 @@ class ExecuteMcpTool:
     ) -> None:
         self._servers = servers
         self._catalogs = catalogs
-        self._server_catalogs = server_catalogs
+        self._catalog_updater = catalog_updater
         self._connections = connections
         self._schemas = schemas
         self._switch = switch
@@ -82,7 +84,9 @@ class ExecuteMcpTool:
         except McpFailure as failure:
             result = await self._failed(tool, binding, context, failure, timeout_s)
             about = {"failure": failure.kind.value, "rpc_code": failure.rpc_code, "stderr": failure.stderr[-500:]}
-            if failure.kind is not McpFailureKind.SERVER_ERROR:  # a server's own words are results, which no log holds
+            if (
+                failure.kind is not McpFailureKind.SERVER_ERROR
+            ):  # the error text of a server is a result, and results are not logged
                 about["detail"] = failure.detail
         except InputAwaited:
             logger.debug("MCP tool asks for input", extra=_ids(tool, context))
@@ -104,7 +108,8 @@ class ExecuteMcpTool:
         return result
 
     def _level(self, context: ToolCallContext, result: ToolResult, seconds: float) -> int:
-        """One line for a call that failed, or was slow; the request's own line says the latter of calls through the gateway."""
+        """Failed calls and slow calls are logged. Slow calls of the gateway are not: the request
+        log has them."""
         if result.is_error:
             return logging.WARNING
         is_slow = seconds >= self._slow_s and context.scope.gateway_session_id is None
@@ -113,7 +118,7 @@ class ExecuteMcpTool:
     async def _call(
         self, tool: Tool, binding: McpBinding, arguments: JsonObject, context: ToolCallContext, timeout_s: float
     ) -> ToolResult:
-        """Send the call, and again with answers while its server asks for input."""
+        """Send the call, and send it again with answers while its server requests input."""
         given, known, left_s, now = context.input, None, timeout_s, asyncio.get_running_loop().time
         while True:
             server = await self._server(context.scope, binding)
@@ -130,7 +135,7 @@ class ExecuteMcpTool:
                 given, known = _without_state(failure, context.relay, given), given
                 left_s -= now() - began
                 continue
-            left_s -= now() - began  # waiting for answers is not the call's time
+            left_s -= now() - began  # the wait for answers does not count towards the timeout
             asked = reply.input_required
             if asked is None:
                 return self._result(context, binding, server, reply)
@@ -161,9 +166,9 @@ class ExecuteMcpTool:
         return ToolResult.succeeded(text, images)
 
     async def _refusal(self, tool: Tool, binding: McpBinding, scope: ConnectionScope) -> ToolResult | None:
-        """Why the tool is not called: it is gone, in quarantine, or another than the run was given."""
+        """The reason not to call the tool: removed, in quarantine, or changed since the run began."""
         if binding.definition is None or binding.inline is not None:
-            return None  # what a workflow run's own server lists is approved with it; connections hold it to that
+            return None  # approved with the workflow run; the connection checks the definition
         catalog = await self._catalogs.load(scope.organization_id, binding.server_id)
         stored = None if catalog is None else pinned_tool(catalog, binding.tool_name)
         if stored is None:
@@ -181,22 +186,22 @@ class ExecuteMcpTool:
             return failure_text.mcp_failure(failure, timeout_s=timeout_s, reference=context.tool_call_id)
         server = await self._servers.get(context.scope.organization_id, binding.server_id)
         if server is not None:
-            # The server did not announce the change, so the catalog does not know it either.
+            # The server did not report the change, so the stored catalog is outdated.
             try:
-                await self._server_catalogs.relist(server, context.scope, timeout_s=timeout_s)
+                await self._catalog_updater.relist(server, context.scope, timeout_s=timeout_s)
             except McpFailure:
-                logger.warning("changed MCP tools could not be listed", extra={"server_id": server.id})
+                logger.warning("listing changed MCP tools failed", extra={"server_id": server.id})
         return failure_text.changed_tool(tool.name)
 
     def _asked(
         self, server: McpServer, asked: McpInputRequired, before: InputRound | None, known: InputRound | None
     ) -> InputRound | ToolResult:
-        """The next round of a server that only wants to be called again, or the result that says why nobody answers.
-        Raises InputAwaited for questions that somebody has to answer."""
+        """The next round for a server that only wants a repetition, or the result if the input is
+        not available. Raises: InputAwaited for questions to a person."""
         awaited = InputRound(
             number=1 if before is None else before.number + 1,
             questions=asked.questions,
-            # A call that is made anew is asked everything anew.
+            # A call that starts from the beginning is asked all its questions again.
             answers=before.answers if before is not None and asked.ended else _known_answers(known, asked),
             request_state=asked.request_state,
         )
@@ -214,7 +219,7 @@ class ExecuteMcpTool:
 
     async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer | None:
         if not await self._switch.is_on(scope.organization_id):
-            raise McpFailure(McpFailureKind.DISABLED, "MCP is switched off.")
+            raise McpFailure(McpFailureKind.DISABLED, "MCP is disabled.")
         server = binding.inline or await self._servers.get(scope.organization_id, binding.server_id)
         if server is not None and not server.config.enabled:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server was disabled.")
@@ -236,7 +241,7 @@ class ExecuteMcpTool:
         if violations and mode is OutputValidation.WARN:
             logger.warning(
                 "MCP result does not fit the output schema",
-                # Their words quote the result, which no log holds.
+                # Violations quote the result, and results are not logged.
                 extra={"server_id": server.id, "tool": binding.tool_name, "violations": len(violations)},
             )
             return ()
@@ -244,8 +249,8 @@ class ExecuteMcpTool:
 
 
 def _without_state(failure: McpFailure, relay: CallerRelay | None, given: InputRound | None) -> InputRound:
-    """The round that sends a call from the beginning, if its server refused the `request_state` that it gave (many forget it
-    when they restart) and has not executed the call. Else raises the failure, or CapabilitiesMissing."""
+    """A round that restarts the call after the server rejected its `request_state` (many lose it in
+    a restart). Raises: the failure in all other cases, or CapabilitiesMissing."""
     if relay is not None and failure.required is not None and (missing := relay.lacks(failure.required)):
         raise CapabilitiesMissing(missing) from failure
     if relay is not None or failure.rpc_code != _INVALID_PARAMS or given is None or given.request_state is None:
@@ -254,8 +259,8 @@ def _without_state(failure: McpFailure, relay: CallerRelay | None, given: InputR
 
 
 async def _relayed(relay: CallerRelay, asked: McpInputRequired, before: InputRound | None) -> InputRound | ToolResult:
-    """Ask the caller, for a round with the answers. A form may come back without any; the protocol has no answer for other
-    refusals."""
+    """Pass the server's requests to the caller; returns a round with the answers. Only refused
+    forms have an answer in the protocol."""
     number = 1 if before is None else before.number + 1
     unknown = tuple(method for method in asked.unsupported if method not in list(ClientRequestKind))
     if number > MAX_ROUNDS:
@@ -271,7 +276,6 @@ async def _relayed(relay: CallerRelay, asked: McpInputRequired, before: InputRou
 
 
 def _ids(tool: Tool, context: ToolCallContext) -> dict[str, object]:
-    """The ids of a call in the log."""
     scope = context.scope
     return {
         "organization_id": scope.organization_id,

@@ -1,4 +1,5 @@
-"""Executes one checked tool call, of a native or MCP tool or of an agent, within its deadline; the outcome is always a value."""
+"""Executes one checked tool call (native tool, MCP tool, agent) within its deadline. The outcome is
+always a value."""
 
 import asyncio
 import logging
@@ -24,11 +25,12 @@ logger = logging.getLogger(__name__)
 
 class ExecuteTool:
     """Rules:
-    - MCP tools go to `ExecuteMcpTool`, agents that may be called to `agents`, components of workflows to `components`, native
-      tools by kind.
-    - A timeout, a failure or an internal error is text for the model.
-    - Text is cleaned of control characters, and cut at 64 KiB or at policy's limit, with a notice.
-    - A result with more entries than policy allows is cut too.
+    - MCP tools go to `ExecuteMcpTool`, agents to `agents`, workflow components to `components`,
+      native tools to the tool of their kind.
+    - A timeout, a failure or an internal error becomes text for the model.
+    - Control characters are removed; text is truncated at 64 KiB or at policy's limit, with a
+      notice.
+    - A result with more entries than policy allows is truncated.
     """
 
     def __init__(
@@ -45,8 +47,8 @@ class ExecuteTool:
         self._components = components
 
     async def execute(self, tool: Tool, arguments: JsonObject, context: ToolCallContext) -> ToolResult:
-        """The outcome of a call that passed `CheckToolCall`. Raises InputAwaited, CapabilitiesMissing, and UNAVAILABLE
-        `storage_unavailable`: that is no outcome of the call."""
+        """Execute a call that passed `CheckToolCall`. Raises: InputAwaited, CapabilitiesMissing,
+        UNAVAILABLE `storage_unavailable`."""
         if tool.type is ToolType.MCP_TOOL and tool.component is None:
             result = await self._execute_mcp_tool.execute(tool, arguments, context)
         elif tool.type is ToolType.AGENT:
@@ -78,7 +80,7 @@ class ExecuteTool:
 
     async def _run_native(self, tool: Tool, arguments: JsonObject, context: ToolCallContext) -> ToolResult:
         scope = context.scope
-        assert scope.thread_id is not None  # runs and gateway sessions have one
+        assert scope.thread_id is not None  # runs and gateway sessions have a thread
         native_context = NativeToolContext(
             organization_id=scope.organization_id,
             thread_id=scope.thread_id,
@@ -127,7 +129,6 @@ class ExecuteTool:
 
 
 def progress_data(progress: McpProgress) -> JsonObject:
-    """The fields of a `tool.progress` event."""
     data: JsonObject = {"progress": progress.progress}
     if progress.total is not None:
         data["total"] = progress.total

@@ -1,12 +1,11 @@
-"""ExplainAgent: what becomes of each tool of an agent as it is, or as somebody is about to save it."""
+"""ExplainAgent: the policy outcome of each tool of an agent, saved or draft."""
 
 import asyncio
 from dataclasses import dataclass
 
 from application.identity.ports import OrganizationStore
-from application.tools.known_tools import KnownTools
 from application.tools.policy_words import idle_words, replaced_words
-from application.tools.review_tool_policies import KnownNames
+from application.tools.review_tool_policies import ToolNameIndex
 from application.tools.tool_standing import (
     ToolStanding,
     overruled_sentences,
@@ -15,6 +14,7 @@ from application.tools.tool_standing import (
     standing_sentence,
 )
 from application.tools.toolset import Toolset
+from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import AgentConfig, AgentSettings
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -28,8 +28,8 @@ from domain.tools.tool import Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainAgentCommand:
-    """`settings` need not be saved, nor be valid: of them the tools, servers, agents, allowlist and policies count, and of
-    these the ones that exist."""
+    """`settings` may be unsaved and invalid. Only tools, servers, agents, allowlist and policies
+    are used, as far as they exist."""
 
     principal: Principal
     settings: AgentSettings
@@ -37,7 +37,8 @@ class ExplainAgentCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedTool:
-    """`sentence` says how the tool stands and who decides; `restrictions` what else holds, a sentence each."""
+    """`sentence` names the outcome and its source; `restrictions` are further limits, one sentence
+    each."""
 
     tool: Tool
     standing: ToolStanding
@@ -48,7 +49,7 @@ class ExplainedTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyWarning:
-    """Something written that has no effect: in the rule `pattern`, or in the allowlist (None)."""
+    """A rule `pattern`, or an allowlist entry (None), without effect."""
 
     pattern: str | None
     message: str
@@ -56,7 +57,8 @@ class PolicyWarning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedAgent:
-    """Tools in the order models see them; `unavailable` are servers whose tools are not known, with the reason."""
+    """Tools in the order of the model's list; `unavailable` are servers with unknown tools, and the
+    reasons."""
 
     tools: tuple[ExplainedTool, ...]
     warnings: tuple[PolicyWarning, ...]
@@ -64,34 +66,40 @@ class ExplainedAgent:
 
 
 class ExplainAgent:
-    """Rules: needs the role viewer; decided as calls are, with the organization's policies as they are now; nothing is saved
-    and no server is asked. Warned about is what has no effect: a rule or an entry of the allowlist that fits no tool, a rule
-    that more specific ones leave nothing to, words of a rule that the organization has said already, or stricter, words about
-    tools that are denied, and words that a more specific rule does not repeat."""
+    """Rules:
+    - Requires `viewer`.
+    - Evaluates policy as calls do, with the current policies of the organization. Nothing is saved,
+      and no server is contacted.
+    - Warns about rules and entries without effect: no matching tool; overridden by more specific
+      rules; already decided as strictly by the organization; about denied tools; fields that a more
+      specific rule does not repeat.
 
-    def __init__(self, *, known_tools: KnownTools, organizations: OrganizationStore) -> None:
-        self._known_tools = known_tools
+    Raises: FORBIDDEN.
+    """
+
+    def __init__(self, *, unrestricted_toolsets: UnrestrictedToolsets, organizations: OrganizationStore) -> None:
+        self._unrestricted_toolsets = unrestricted_toolsets
         self._organizations = organizations
 
     async def execute(self, command: ExplainAgentCommand) -> ExplainedAgent:
-        """Raises FORBIDDEN."""
         command.principal.require(Role.VIEWER)
         organization_id, settings = command.principal.organization_id, command.settings
-        known = await self._known_tools.of_agent(organization_id, _listing(settings))
+        known = await self._unrestricted_toolsets.of_agent(organization_id, _listing(settings))
         organization = await self._organizations.get(organization_id)
-        # Made here and not by the catalog, which keeps toolsets for runs: each keystroke would take the place of one.
+        # Layers built here, not by the toolset builder: drafts would displace the cached toolsets
+        # of runs.
         layers = PolicyLayers(
             organization=NO_POLICIES if organization is None else organization.tool_policies,
             agent=settings.tool_policies,
             organization_allowlist=None if organization is None else organization.tool_allowlist,
             agent_allowlist=settings.tool_allowlist,
         )
-        # In a thread, since agents may have ten thousand tools, and somebody is typing.
+        # In a thread: an agent may have ten thousand tools, and the editor waits.
         return await asyncio.to_thread(_explain, settings, known, layers)
 
 
 def _explain(settings: AgentSettings, known: Toolset, layers: PolicyLayers) -> ExplainedAgent:
-    names = KnownNames(known)
+    names = ToolNameIndex(known)
     return ExplainedAgent(
         tools=tuple(_explained(tool, layers) for tool in known.tools),
         warnings=(
@@ -105,7 +113,7 @@ def _explain(settings: AgentSettings, known: Toolset, layers: PolicyLayers) -> E
 
 
 def _listing(settings: AgentSettings) -> AgentConfig:
-    """An agent that lists the same."""
+    """An agent configuration with the same lists."""
     named = set(settings.tools)
     return AgentConfig(
         name="draft",
@@ -130,10 +138,10 @@ def _explained(tool: Tool, layers: PolicyLayers) -> ExplainedTool:
 
 
 def _policy_warnings(
-    layers: PolicyLayers, policies: ToolPolicies, known: Toolset, names: KnownNames
+    layers: PolicyLayers, policies: ToolPolicies, known: Toolset, names: ToolNameIndex
 ) -> list[PolicyWarning]:
     said = []
-    nowhere = set()  # rules that hold for no tool: nothing more is to be said of them
+    nowhere = set()  # rules without a tool: further warnings about them are left out
     for statement in idle_statements(layers, policies, [tool.name for tool in known.tools]):
         if statement.reason is IdleReason.MORE_SPECIFIC:
             nowhere.add(statement.pattern)
@@ -148,14 +156,14 @@ def _policy_warnings(
     return said
 
 
-def _idle_words(statement: IdleStatement, names: KnownNames) -> str | None:
+def _idle_words(statement: IdleStatement, names: ToolNameIndex) -> str | None:
     if statement.reason is IdleReason.NO_TOOL:
         hint = names.hint_if_missing(statement.pattern)
         return None if hint is None else _sentence(f"Fits no tool of this agent{hint}")
     return _sentence(idle_words(statement, PolicyLayer.AGENT))
 
 
-def _allowlist_warnings(settings: AgentSettings, names: KnownNames) -> list[PolicyWarning]:
+def _allowlist_warnings(settings: AgentSettings, names: ToolNameIndex) -> list[PolicyWarning]:
     return [
         PolicyWarning(
             pattern=None, message=_sentence(f"The entry {entry} of the allowlist fits no tool of this agent{hint}")

@@ -1,4 +1,5 @@
-"""ExplainTool: why an agent's tool is allowed, asked for, blocked or hidden, layer by layer."""
+"""ExplainTool: why a tool of an agent is allowed, requires approval, is blocked or hidden, by
+layer."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -6,8 +7,6 @@ from difflib import get_close_matches
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
-from application.tools.known_tools import KnownTools
-from application.tools.tool_catalog import ToolCatalog
 from application.tools.tool_standing import (
     ToolStanding,
     overruled_sentences,
@@ -15,6 +14,8 @@ from application.tools.tool_standing import (
     standing_of,
     standing_sentence,
 )
+from application.tools.toolset_builder import ToolsetBuilder
+from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
@@ -28,7 +29,7 @@ from domain.tools.tool import Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainToolCommand:
-    """`name` is model-facing, `agent` an id or a name."""
+    """`name` is the model-facing name; `agent` is an id or a name."""
 
     principal: Principal
     name: str
@@ -37,8 +38,8 @@ class ExplainToolCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerExplanation:
-    """What one layer says of the tool: whether its allowlist has it (None: it has no allowlist), and its rules that hold:
-    none, one, or several whose globs tie."""
+    """The decision of one layer. `in_allowlist` is None without an allowlist. `rules` has several
+    entries if globs tie."""
 
     layer: PolicyLayer
     in_allowlist: bool | None
@@ -47,8 +48,9 @@ class LayerExplanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolExplanation:
-    """`reasons` are sentences; `policy` is what holds in the end, with the source of each of its fields; `decided_by` is
-    where the standing comes from; `repeatable` whether a call may be sent again when its outcome is lost."""
+    """`reasons` are sentences; `policy` is the effective policy with the source of each field;
+    `decided_by` is the source of the outcome; `repeatable` allows sending a call again whose
+    outcome is unknown."""
 
     tool: Tool
     agent: Agent
@@ -61,19 +63,29 @@ class ToolExplanation:
 
 
 class ExplainTool:
-    """Rules: needs the role viewer; explains by the same decision as calls are made by; a tool that the organization has and
-    the agent does not list is hidden; no server is asked."""
+    """Rules:
+    - Requires `viewer`.
+    - Evaluates policy as calls do.
+    - A tool of the organization that the agent does not list is hidden.
+    - No server is contacted.
+
+    Raises: NOT_FOUND `agent_not_found`, `tool_not_found` (with the nearest name).
+    """
 
     def __init__(
-        self, *, catalog: ToolCatalog, known_tools: KnownTools, agents: AgentStore, organizations: OrganizationStore
+        self,
+        *,
+        catalog: ToolsetBuilder,
+        unrestricted_toolsets: UnrestrictedToolsets,
+        agents: AgentStore,
+        organizations: OrganizationStore,
     ) -> None:
         self._catalog = catalog
-        self._known_tools = known_tools
+        self._unrestricted_toolsets = unrestricted_toolsets
         self._agents = agents
         self._organizations = organizations
 
     async def execute(self, command: ExplainToolCommand) -> ToolExplanation:
-        """Raises NOT_FOUND `agent_not_found`, `tool_not_found` with the nearest name."""
         command.principal.require(Role.VIEWER)
         organization_id = command.principal.organization_id
         agent = await existing_agent(self._agents, organization_id, command.agent)
@@ -110,12 +122,11 @@ class ExplainTool:
         )
 
     async def _tool(self, organization_id: OrganizationId, agent: Agent, name: str) -> tuple[Tool, bool]:
-        """The tool, and whether the agent lists it."""
-        own = await self._known_tools.of_agent(organization_id, agent.config)
+        own = await self._unrestricted_toolsets.of_agent(organization_id, agent.config)
         tool = own.find(name)
         if tool is not None:
             return tool, True
-        everything = await self._known_tools.of_organization(organization_id)
+        everything = await self._unrestricted_toolsets.of_organization(organization_id)
         tool = everything.find(name)
         if tool is not None:
             return tool, False

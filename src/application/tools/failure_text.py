@@ -1,4 +1,4 @@
-"""The one map from failures of tools to what the model reads: the server's own words, or a fixed sentence of ours."""
+"""Maps failures of tools to text for the model: the server's own text, or a fixed sentence."""
 
 import math
 
@@ -25,76 +25,75 @@ _OURS = {
     ),
     McpFailureKind.INVALID_REPLY: "The MCP server sent an invalid reply.",
     McpFailureKind.NEEDS_AUTH: (
-        "The MCP server needs authorization, which an administrator has to give. Go on without its tools."
+        "The MCP server needs authorization, which an administrator has to give. Continue without its tools."
     ),
     McpFailureKind.DISABLED: "MCP disabled.",
     McpFailureKind.NOT_INSTALLED: "MCP server not installed.",
     McpFailureKind.DEFINITION_CHANGED: "The definition of the tool has changed; nothing was sent.",
 }
 _CHANGED = (
-    "The tool {name} was not called: its definition has changed since {since}. It cannot be used in this run any more; go "
-    "on without it."
+    "The tool {name} was not called: its definition has changed since {since}. It cannot be used in this run any more; continue "
+    "without it."
 )
 
 
 MALFORMED = "tool_arguments_malformed"
 NEVER_MADE = frozenset({"tool_not_found", "tool_arguments_invalid", MALFORMED, "tool_arguments_cut"})
-"""Codes of failures that were answered before anything was called."""
+"""Codes of failures found before anything was called."""
 
 
 def unknown_tool(name: str) -> ToolResult:
-    """The model called a tool the run does not have. One line, whatever the name holds."""
+    """The model called a tool outside the toolset. The text has one line for any name."""
     shown = " ".join(cleaned(name).split())[:_NAME_LIMIT]
     return ToolResult.failed("tool_not_found", UNKNOWN_TOOL.format(name=shown))
 
 
 def invalid_arguments(violations: tuple[str, ...]) -> ToolResult:
-    """The arguments do not fit the tool's schema; nothing was called."""
+    """The arguments do not match the tool's schema; nothing was called."""
     listed = "\n".join(f"- {violation}" for violation in violations)
     text = f"The arguments do not fit the tool's schema, so it was not called:\n{listed}"
     return ToolResult.failed("tool_arguments_invalid", cut(cleaned(text), FAILURE_LIMIT_BYTES))
 
 
 def malformed_arguments(raw: str) -> ToolResult:
-    """The arguments are not a JSON object at all; nothing was called."""
+    """The arguments are not a JSON object; nothing was called."""
     text = f"The arguments are not a JSON object, so the tool was not called. They began: {raw[:200]!r}"
     return ToolResult.failed(MALFORMED, cut(cleaned(text), FAILURE_LIMIT_BYTES))
 
 
 def cut_arguments() -> ToolResult:
-    """The reply reached the model's output limit inside the arguments; nothing was called."""
+    """The output limit of the model cut the arguments; nothing was called."""
     return ToolResult.failed("tool_arguments_cut", _CUT_ARGUMENTS)
 
 
 def unregistered_tool(name: str) -> ToolResult:
-    """The run lists the tool, but its server has been removed since."""
+    """The server of the tool was removed during the run."""
     return ToolResult.failed("mcp_tool_unknown", f"MCP tool execution failed: Unknown tool: {name}")
 
 
 def quarantined_tool(name: str) -> ToolResult:
-    """The definition of the tool is no longer the one that was approved; nothing was called."""
-    text = _CHANGED.format(name=name, since="it was approved, and an administrator has to approve it anew")
+    """The definition of the tool changed since its approval; nothing was called."""
+    text = _CHANGED.format(name=name, since="it was approved, and an administrator has to approve it again")
     return ToolResult.blocked("mcp_tool_quarantined", text)
 
 
 def changed_tool(name: str) -> ToolResult:
-    """The definition of the tool is no longer the one that the run was given; nothing was called."""
+    """The definition of the tool changed since the run began; nothing was called."""
     return ToolResult.blocked("mcp_tool_changed", _CHANGED.format(name=name, since="this run began"))
 
 
 def missing_binding() -> ToolResult:
-    """An MCP tool that says of no server where it lives."""
+    """The MCP tool has no binding to a server."""
     return ToolResult.failed("mcp_binding_missing", MISSING_BINDING)
 
 
 def server_said_error(message: str) -> ToolResult:
-    """The server answered with `isError`; `message` is its text."""
     said = cut(cleaned(message).strip(), FAILURE_LIMIT_BYTES) or "the server gave no reason"
     return ToolResult.failed("mcp_tool_error", f"MCP tool execution failed: {said}")
 
 
 def mcp_failure(failure: McpFailure, *, timeout_s: float, reference: str) -> ToolResult:
-    """A call that got no usable answer. `reference` is the id the operator's log line carries."""
+    """A call without a usable reply. `reference` is the id in the operator's log."""
     if failure.kind is McpFailureKind.SERVER_ERROR:
         message = f"MCP error {failure.rpc_code}: {failure.detail}"
         return ToolResult.failed(
@@ -119,21 +118,21 @@ def _seconds(seconds: float) -> str:
 
 
 def mcp_unexpected(reference: str) -> ToolResult:
-    """A fault of ours during an MCP call."""
+    """Internal error during an MCP call."""
     return ToolResult.failed(
         "mcp_unexpected", f"MCP tool execution failed unexpectedly: internal error (reference {reference})"
     )
 
 
 def output_schema_violated(violations: tuple[str, ...]) -> ToolResult:
-    """The server broke its own promise and the server's mode is `enforce`."""
+    """The result violates the output schema, and the server's mode is `enforce`."""
     listed = "; ".join(violations)
     text = f"MCP tool execution failed: the result does not fit the tool's output schema: {listed}"
     return ToolResult.failed("mcp_output_invalid", cut(cleaned(text), FAILURE_LIMIT_BYTES))
 
 
 def input_declined(question: str) -> ToolResult:
-    """The server asked for input, and its policy is that nobody is asked."""
+    """The server requested input, and its policy declines requests."""
     text = (
         "MCP tool execution failed: the server asked for input in the middle of the call, which was declined. "
         f"It asked: {question}"
@@ -142,7 +141,7 @@ def input_declined(question: str) -> ToolResult:
 
 
 def input_undeliverable(question: str, said: str) -> ToolResult:
-    """A server of an older generation asked for input and did not wait; the tool may not be called twice."""
+    """A legacy server requested input and did not wait; the tool must not be called twice."""
     text = (
         "MCP tool execution failed: the server asked for input in the middle of the call, and its version of the protocol "
         f"has no way to give it later. It asked: {cut(question, 500)}\nWithout it, it answered: {said or 'nothing'}"
@@ -151,63 +150,60 @@ def input_undeliverable(question: str, said: str) -> ToolResult:
 
 
 def input_unsupported(methods: tuple[str, ...]) -> ToolResult:
-    """The server asked for what no server is given: a model's answer, or the file system's roots."""
+    """The server requested input that runs do not provide (sampling, roots)."""
     text = f"MCP tool execution failed: the server asked for {', '.join(methods)} in the middle of the call, which was declined."
     return ToolResult.failed("mcp_input_declined", cut(cleaned(text), FAILURE_LIMIT_BYTES))
 
 
 def capabilities_missing(names: tuple[str, ...]) -> ToolResult:
-    """The server makes the call only for clients that can be asked for more than this one; it did nothing."""
+    """The server requires capabilities that the client lacks; nothing was executed."""
     text = f"MCP tool execution failed: the server needs a client with {', '.join(names)}. The call was not made."
     return ToolResult.failed("mcp_capability_missing", text)
 
 
 def asked_too_often(rounds: int) -> ToolResult:
-    """The server asked again and again."""
     text = f"MCP tool execution failed: the server asked for input more than {rounds} times during one call."
     return ToolResult.failed("mcp_input_endless", text)
 
 
 def input_lost() -> ToolResult:
-    """What the server was to be sent with the answers cannot be decrypted any more; nothing was sent."""
+    """The stored state for the server cannot be decrypted; nothing was sent."""
     text = "MCP tool execution failed: the answers to the server's questions can no longer be read. Call it again."
     return ToolResult.failed("mcp_input_lost", text)
 
 
 def native_failure(code: str, message: str) -> ToolResult:
-    """An expected failure of a native tool, in its own words."""
+    """Expected failure of a native tool, in its own text."""
     return ToolResult.failed(code, cut(cleaned(message), FAILURE_LIMIT_BYTES * 4) or "The tool failed.")
 
 
 def native_timeout(timeout_s: float) -> ToolResult:
-    """A native tool that took too long and was stopped."""
     return ToolResult.failed("tool_timeout", f"The tool timed out after {timeout_s:g} seconds and was stopped.")
 
 
 def abandoned(timeout_s: float) -> ToolResult:
-    """A tool that did not even stop when its time was up."""
+    """A tool that did not stop at its timeout."""
     text = f"The tool timed out after {timeout_s:g} seconds and was abandoned; it may have taken effect."
     return ToolResult.failed("tool_timeout", text)
 
 
 def native_unexpected(reference: str) -> ToolResult:
-    """A fault of ours in a native tool."""
+    """Internal error in a native tool."""
     return ToolResult.failed("tool_unexpected", f"The tool failed unexpectedly: internal error (reference {reference})")
 
 
 def blocked_by_policy(decision: Decision) -> ToolResult:
-    """A call that policy forbids; it was not executed."""
     return ToolResult.blocked(decision.reason.value, cut(cleaned(decision.sentence), FAILURE_LIMIT_BYTES))
 
 
 def halted(name: str) -> ToolResult:
-    """A call beside one that ended the run; it was not executed."""
+    """A call beside the one that ended the run; it was not executed."""
     text = f"This call was not executed: the run was ended by policy because of a call of {name}."
     return ToolResult.blocked("run_halted", cut(cleaned(text), FAILURE_LIMIT_BYTES))
 
 
 def limit_reached(limit: str) -> ToolResult:
-    """A call that a limit of the run forbids; it was not executed."""
+    """A limit of the run forbids the call; it was not executed."""
     return ToolResult.blocked(
         "limit_reached",
         f"This call was not executed: the run has reached its limit {limit}. Answer with what you have.",

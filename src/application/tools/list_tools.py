@@ -1,4 +1,4 @@
-"""Lists the tools a key can see: native ones and those of the organization's MCP servers, with where they stand."""
+"""ListTools: lists native tools and the tools of the organization's MCP servers, with their health."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from application.mcp.ports import McpCatalogStore, McpConnections, McpServerStor
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
 from application.tools.server_tools import bound_tool
-from application.tools.tool_catalog import ToolCatalog
+from application.tools.toolset_builder import ToolsetBuilder
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import OrganizationId
@@ -22,9 +22,13 @@ _AVAILABLE = frozenset({ServerState.DISCONNECTED, ServerState.CONNECTING, Server
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolListing:
-    """A tool and where it stands. `health` is `available` for native tools, `quarantined` for MCP tools that await approval,
-    else the state of its server's connection in this process; `available` whether a call would be tried now; `as_of` is when
-    the server's tools were last listed, `age_s` how long ago that is."""
+    """A tool and its health.
+
+    - `health`: `available` for native tools, `quarantined` for MCP tools awaiting approval, else
+      the state of the server's connection in this process.
+    - `available`: whether a call would be tried now.
+    - `as_of`, `age_s`: time and age of the server's last listing.
+    """
 
     tool: Tool
     server: str | None
@@ -35,13 +39,16 @@ class ToolListing:
 
 
 class ListTools:
-    """Rules: needs the role viewer; tools come from the stored catalogs; no server is asked, not even one that was never
-    listed: that takes the role operator."""
+    """Rules:
+    - Requires `viewer`.
+    - Tools come from the stored catalogs. No server is contacted, listed before or not: that
+      requires `operator`.
+    """
 
     def __init__(
         self,
         *,
-        catalog: ToolCatalog,
+        catalog: ToolsetBuilder,
         agents: AgentStore,
         servers: McpServerStore,
         catalogs: McpCatalogStore,
@@ -56,8 +63,8 @@ class ListTools:
         self._clock = clock
 
     async def execute(self, principal: Principal, agent: str | None = None) -> tuple[ToolListing, ...]:
-        """All tools, or those of `agent` (id or name), in the order models see them: native kinds, then MCP tools by name. Raises
-        NOT_FOUND for an unknown agent."""
+        """All tools, or those of `agent` (id or name), in the order of the model's list: native
+        tools, then MCP tools by name. Raises NOT_FOUND for an unknown agent."""
         principal.require(Role.VIEWER)
         organization_id = principal.organization_id
         wanted = None if agent is None else await self._tools_of_agent(organization_id, agent)

@@ -1,4 +1,4 @@
-"""Clauses about policies that do less than they seem to: for warnings, without a capital letter and a full stop."""
+"""Clauses of warnings about policy rules without effect, without capital letter and full stop."""
 
 from application.tools.tool_standing import source_words
 from domain.policy.idle_rules import IdleReason, IdleStatement
@@ -7,7 +7,7 @@ from domain.policy.replaced_rules import ReplacedStatement
 
 
 def idle_words(statement: IdleStatement, layer: PolicyLayer) -> str:
-    """Why a rule of `layer`, or a part of it, has no effect."""
+    """Why a rule of `layer`, or some of its fields, has no effect."""
     by = " and ".join(map(source_words, statement.by))
     what = ", ".join(statement.fields)
     match statement.reason:
@@ -26,6 +26,6 @@ def idle_words(statement: IdleStatement, layer: PolicyLayer) -> str:
 
 
 def replaced_words(statement: ReplacedStatement) -> str:
-    """What of a rule another one drops, and what to do about it."""
+    """The fields of a rule that another one replaces, and the remedy."""
     what, by = ", ".join(statement.fields), " and ".join(statement.by)
     return f"{what} not in force for {statement.name}: {by} is more specific and takes its place; repeat there what is to hold"

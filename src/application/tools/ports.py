@@ -14,17 +14,15 @@ from domain.tools.tool import Tool
 class Box(Protocol):
     """Encrypts what must not be readable in storage."""
 
-    def encrypt(self, plain: bytes, /) -> bytes:
-        """The sealed form, which `decrypt` opens."""
-        ...
+    def encrypt(self, plain: bytes, /) -> bytes: ...
 
     def decrypt(self, sealed: bytes, /) -> bytes:
-        """The inverse of `encrypt`. Raises ServiceError `secret_undecryptable`."""
+        """Raises: ServiceError `secret_undecryptable`."""
         ...
 
 
 class InputAwaited(Exception):
-    """The call is not finished: its server asks for input, and it is to be sent again with the answers."""
+    """The server requests input; the call is sent again with the answers."""
 
     def __init__(self, awaited: InputRound) -> None:
         super().__init__("the tool's server asks for input")
@@ -32,7 +30,7 @@ class InputAwaited(Exception):
 
 
 class CapabilitiesMissing(Exception):
-    """The call was not made: its server needs capabilities that whoever made it, and can be asked, has not."""
+    """The call was not executed: its server requires capabilities that the caller lacks."""
 
     def __init__(self, capabilities: JsonObject) -> None:
         super().__init__("the tool's server needs capabilities of the client")
@@ -40,7 +38,7 @@ class CapabilitiesMissing(Exception):
 
 
 class NativeToolError(Exception):
-    """An expected failure of a native tool; `code` is stable, the message is written for the model."""
+    """Expected failure of a native tool; `code` is stable, `message` is text for the model."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -50,9 +48,12 @@ class NativeToolError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeToolContext:
-    """Where a native tool runs: in a run, or for a gateway session, which has no `run_id`. `timeout_s` is what is left for the call. `holds_canary` is asked, where it is given, about
-    texts that the tool is about to keep elsewhere than in its output: one that holds a canary token must not be kept, and
-    the run ends with the call."""
+    """Context of a native tool call, in a run or a gateway session (without `run_id`).
+
+    - `timeout_s`: the remaining time for the call.
+    - `holds_canary`: whether a text contains a canary token. Tools check texts that they store
+      outside their output; such a text must not be stored, and the run ends with the call.
+    """
 
     organization_id: OrganizationId
     thread_id: ThreadId
@@ -64,19 +65,18 @@ class NativeToolContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeToolOutput:
-    """A JSON value (strings reach the model as they are, everything else as indented JSON) and images."""
+    """A JSON value and images. The model reads strings as they are, and other values as indented
+    JSON."""
 
     value: JsonValue
     images: tuple[ImageContent, ...] = ()
 
 
 class NativeTool(Protocol):
-    """A tool that Dragoman itself brings."""
+    """A tool built into Dragoman."""
 
     @property
-    def tool(self) -> Tool:
-        """Its description for the model: name, type, parameters."""
-        ...
+    def tool(self) -> Tool: ...
 
     async def run(self, arguments: JsonObject, context: NativeToolContext) -> NativeToolOutput:
         """Execute with validated arguments. Raises NativeToolError. Cancellation stops the work."""

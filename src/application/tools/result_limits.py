@@ -1,8 +1,6 @@
-"""Policy's `max_results`: asks tools for no more than that, and cuts what they return all the same.
-
-An argument counts as a number of results by its name in the tool's schema; a result is counted when it is an array, or an
-object with exactly one array.
-"""
+"""Applies policy's `max_results` to arguments and results. An argument is a number of results if
+its name is in `COUNTING_ARGUMENTS`. A result is counted if it is an array, or an object with
+exactly one array."""
 
 import json
 from dataclasses import replace
@@ -15,8 +13,9 @@ COUNTING_ARGUMENTS = ("limit", "max_results", "count", "top_k")
 
 
 def clamped(params: JsonObject, schema: JsonObject, max_results: int) -> JsonObject:
-    """The arguments, with those that ask for more results lowered; negative numbers, which often mean "all", as well. An
-    argument whose schema has a greater `minimum` stays: the tool would refuse it, and its result is cut anyway."""
+    """Lower the arguments that request more results; also negative numbers, which often mean "all".
+    An argument whose schema has a greater `minimum` stays: the tool would reject the lowered value.
+    """
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return params
@@ -32,7 +31,7 @@ def clamped(params: JsonObject, schema: JsonObject, max_results: int) -> JsonObj
 
 
 def limited_value(value: JsonValue, max_results: int) -> tuple[JsonValue, str | None]:
-    """The value with at most that many results, and a notice if any are missing."""
+    """The value with at most `max_results` results, and a notice if some are left out."""
     if isinstance(value, list) and len(value) > max_results:
         return value[:max_results], _notice(max_results, len(value))
     if isinstance(value, dict):
@@ -44,7 +43,7 @@ def limited_value(value: JsonValue, max_results: int) -> tuple[JsonValue, str | 
 
 
 def limited_text(text: str, max_results: int) -> tuple[str, str | None]:
-    """The same for a text that is JSON; any other text stays as it is."""
+    """The same for JSON text; any other text stays unchanged."""
     if text.lstrip()[:1] not in ("[", "{"):
         return text, None
     try:
@@ -56,8 +55,8 @@ def limited_text(text: str, max_results: int) -> tuple[str, str | None]:
 
 
 def limited_reply(reply: McpReply, max_results: int) -> McpReply:
-    """The answer of an MCP server with at most that many results. Servers give results as JSON in one text, or a text for
-    each, and mostly as `structuredContent` besides."""
+    """The reply with at most `max_results` results. Servers send results as one JSON text or a text
+    each, and mostly as `structuredContent` too."""
     texts = [block for block in reply.content if block.kind is ContentKind.TEXT]
     structured, notice = limited_value(reply.structured, max_results)
     if len(texts) == 1:
@@ -68,7 +67,8 @@ def limited_reply(reply: McpReply, max_results: int) -> McpReply:
         return reply
     if len(texts) > max_results and len(texts) == _result_count(reply.structured):
         return _with_texts(reply, (*(block.text for block in texts[:max_results]), notice), structured)
-    # The text may hold all of them in a form of its own, so that it is told by what was counted.
+    # The text may have its own format with all results: replace it with the truncated structured
+    # content.
     return _with_texts(reply, (json.dumps(structured, indent=2, ensure_ascii=False), notice), structured)
 
 

@@ -1,4 +1,5 @@
-"""Turns what a tool returned into text for the model: strings as they are, objects as indented JSON, blocks by kind."""
+"""Converts results of tools to text for the model: strings unchanged, objects as indented JSON,
+blocks by kind."""
 
 import json
 
@@ -13,13 +14,12 @@ _CONTROL = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127))
 
 
 def value_text(value: JsonValue) -> str:
-    """A string as it is; anything else as JSON indented by two."""
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def reply_text(reply: McpReply) -> tuple[str, tuple[ImageContent, ...]]:
-    """Text and images of an MCP answer. Texts are joined by line breaks, other kinds (and images that could not be read)
-    described; `structuredContent` is used when there is no text."""
+    """Text and images of an MCP reply. Texts are joined by line breaks; other kinds and unreadable
+    images are described. `structuredContent` is used if there is no text."""
     if len(reply.content) == 1 and (only := reply.content[0]).kind is ContentKind.TEXT and only.text:
         return only.text, () if only.image is None else (only.image,)
     texts = [block.text for block in reply.content if block.kind is ContentKind.TEXT and block.text]
@@ -35,14 +35,15 @@ def reply_text(reply: McpReply) -> tuple[str, tuple[ImageContent, ...]]:
 
 
 def cleaned(text: str) -> str:
-    """Without control characters (line breaks, tabs and carriage returns stay) and with lone surrogates replaced."""
-    if text.isascii() and text.isprintable():  # decided in C, and true of most
+    """Remove control characters (except line breaks, tabs, carriage returns) and replace lone
+    surrogates."""
+    if text.isascii() and text.isprintable():  # fast path in C, true for most texts
         return text
     return text.translate(_CONTROL).encode("utf-8", "replace").decode("utf-8")
 
 
 def cut(text: str, limit_bytes: int) -> str:
-    """At most `limit_bytes` of UTF-8, with a notice that says how much is missing."""
+    """Truncate to `limit_bytes` of UTF-8, with a notice of the missing bytes."""
     if len(text) * _UTF8_BYTES <= limit_bytes:
         return text
     encoded = text.encode("utf-8", "replace")

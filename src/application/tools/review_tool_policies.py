@@ -1,13 +1,14 @@
-"""ReviewToolPolicies: what a saved policy names that is not there, with the nearest match, and what of it has no effect."""
+"""ReviewToolPolicies: warns about names in a saved policy that match no tool, and about rules
+without effect."""
 
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from application.tools.known_tools import KnownTools
 from application.tools.policy_words import idle_words, replaced_words
 from application.tools.toolset import Toolset
+from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import Agent
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
@@ -20,29 +21,31 @@ from domain.policy.selection import fitting, literal_prefix
 
 MAX_WARNINGS = 50
 MAX_COMPARED = 1_000
-"""Names that are looked through for the nearest."""
+"""Limit of names compared to find the nearest one."""
 MAX_NEAREST = 10
-"""Patterns that are told the nearest name: to look for it takes a while where there are many."""
+"""Limit of patterns with a nearest name: finding it is slow with many tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewToolPoliciesCommand:
-    """The agent or organization as it was saved."""
-
     principal: Principal
     saved: Agent | Organization
 
 
 class ReviewToolPolicies:
-    """An entry of `tool_policies` or `tool_allowlist` that fits no tool is kept, since the tool may come, and warned
-    about; not where tools of a server that it may mean are not known yet. A rule that other rules of the same layer leave
-    without effect, wholly or in a part or for some tools, is warned about. No server is asked."""
+    """Rules:
+    - An entry of `tool_policies` or `tool_allowlist` without a matching tool stays, since the tool
+      may be added later; it is warned about unless it may match tools of an unlisted server.
+    - A rule that other rules of its layer leave without effect, entirely or partly, is warned
+      about.
+    - No server is contacted.
+    """
 
-    def __init__(self, *, known_tools: KnownTools) -> None:
-        self._known_tools = known_tools
+    def __init__(self, *, unrestricted_toolsets: UnrestrictedToolsets) -> None:
+        self._unrestricted_toolsets = unrestricted_toolsets
 
     async def execute(self, command: ReviewToolPoliciesCommand) -> tuple[str, ...]:
-        """One sentence for each entry, at most fifty. Another organization's tools are not looked at."""
+        """One sentence per entry, at most fifty; none for another organization."""
         principal, saved = command.principal, command.saved
         principal.require(Role.ADMIN)
         of = saved.organization_id if isinstance(saved, Agent) else saved.id
@@ -57,18 +60,18 @@ class ReviewToolPolicies:
         if not named:
             return ()
         if isinstance(saved, Agent):
-            known = await self._known_tools.of_agent(saved.organization_id, saved.config)
+            known = await self._unrestricted_toolsets.of_agent(saved.organization_id, saved.config)
         else:
-            known = await self._known_tools.of_organization(saved.id)
+            known = await self._unrestricted_toolsets.of_organization(saved.id)
         layer = PolicyLayer.AGENT if isinstance(saved, Agent) else PolicyLayer.ORGANIZATION
-        # In a thread, since there may be a thousand rules and ten thousand tools.
+        # In a thread: there may be a thousand rules and ten thousand tools.
         return await asyncio.to_thread(_warnings, named, whose, policies, layer, known)
 
 
 def _warnings(
     named: list[tuple[str, str]], whose: str, policies: ToolPolicies, layer: PolicyLayer, known: Toolset
 ) -> tuple[str, ...]:
-    names = KnownNames(known)
+    names = ToolNameIndex(known)
     missing = [
         f"{field}.{pattern}: no tool {whose} has that name{hint}"
         for field, pattern in named
@@ -77,8 +80,10 @@ def _warnings(
     return (*missing, *_without_effect(policies, layer, known, names))[:MAX_WARNINGS]
 
 
-def _without_effect(policies: ToolPolicies, layer: PolicyLayer, known: Toolset, names: "KnownNames") -> Iterator[str]:
-    """What the layer's rules do to each other; other layers may change tomorrow."""
+def _without_effect(
+    policies: ToolPolicies, layer: PolicyLayer, known: Toolset, names: "ToolNameIndex"
+) -> Iterator[str]:
+    """Effects of the layer's rules on each other; other layers may change later."""
     alone = PolicyLayers(agent=policies) if layer is PolicyLayer.AGENT else PolicyLayers(organization=policies)
     tools = [tool.name for tool in known.tools]
     nowhere = set()
@@ -93,8 +98,8 @@ def _without_effect(policies: ToolPolicies, layer: PolicyLayer, known: Toolset, 
             yield f"tool_policies.{replaced.pattern}: {replaced_words(replaced)}"
 
 
-class KnownNames:
-    """The names of a toolset, to hold names and globs against."""
+class ToolNameIndex:
+    """Tool names of a toolset, matched against names and globs."""
 
     def __init__(self, known: Toolset) -> None:
         self._names = sorted(tool.name for tool in known.tools)
@@ -102,8 +107,8 @@ class KnownNames:
         self._looked_for = 0
 
     def hint_if_missing(self, pattern: str) -> str | None:
-        """None if a tool has that name, or may have it once its server is listed; else the nearest name, `; did you mean …?`,
-        empty where none is near."""
+        """None if a tool matches, or may match once its server is listed; else `; did you mean …?`,
+        or empty without a near name."""
         if self.may_grow(pattern) or next(fitting(pattern, self._names), None) is not None:
             return None
         self._looked_for += 1
@@ -111,6 +116,6 @@ class KnownNames:
         return f"; did you mean {near[0]!r}?" if near else ""
 
     def may_grow(self, pattern: str) -> bool:
-        """Whether the pattern may fit tools of a server that is not listed yet."""
+        """Whether the pattern may match tools of an unlisted server."""
         literal = literal_prefix(pattern)
         return any(literal.startswith(prefix) or prefix.startswith(literal) for prefix in self._unknown)

@@ -1,4 +1,5 @@
-"""What runs see of one MCP server: its tools under their names, and as much of its instructions as it is trusted with."""
+"""Builds the overview of one MCP server for runs: tools under model-facing names, and instructions
+of trusted servers."""
 
 from collections.abc import Iterable
 
@@ -10,30 +11,29 @@ from domain.tools.names import model_facing_name
 from domain.tools.tool import McpBinding, Tool
 
 INSTRUCTIONS_LIMIT_BYTES = 2048
-"""How much of a trusted server's own instructions reaches the system prompt (row A13)."""
+"""Limit of a trusted server's instructions in the system prompt (row A13)."""
 
 
 def overview_of(server: McpServer, catalog: McpCatalog) -> ServerOverview:
-    """What runs see of a server that has listed `catalog`."""
     instructions = catalog.instructions if server.config.trusted else None
     return ServerOverview(
         slug=server.config.slug,
         tools=tuple(sorted((bound_tool(server, tool) for tool in catalog.usable), key=lambda tool: tool.name)),
         instructions=None if instructions is None else _capped(instructions),
         awaiting_approval=len(catalog.quarantined),
-        settled=catalog.server_version == server.version and not comes_and_goes(server),
+        settled=catalog.server_version == server.version and not hides_lost_tools(server),
     )
 
 
-def comes_and_goes(server: McpServer) -> bool:
-    """Its tools are left out while its connection is lost."""
+def hides_lost_tools(server: McpServer) -> bool:
+    """Whether the tools are left out while the connection is lost."""
     return (server.config.on_connection_loss, server.config.isolation) == (ConnectionLoss.UNREGISTER, Isolation.SHARED)
 
 
 def inline_overview(
     server: McpServer, definitions: Iterable[McpToolDefinition], instructions: str | None
 ) -> ServerOverview:
-    """A server that is nobody's but a workflow run's, as runs of its agents know it."""
+    """Overview of a server that belongs to one workflow run."""
     tools = (bound_tool(server, definition, is_inline=True) for definition in definitions)
     return ServerOverview(
         slug=server.config.slug,
@@ -43,8 +43,8 @@ def inline_overview(
 
 
 def bound_tool(server: McpServer, definition: McpToolDefinition, *, is_inline: bool = False) -> Tool:
-    """A server's tool as runs know it; of one that is not registered the server goes along. Its hints count only if the
-    server is trusted (MCP server/tools, annotations)."""
+    """The server's tool for runs, with the server itself if it is not registered. Hints of tools
+    apply only if the server is trusted (MCP server/tools, annotations)."""
     return Tool(
         name=model_facing_name(server.config.slug, definition.name),
         type=ToolType.MCP_TOOL,

@@ -1,4 +1,5 @@
-"""The tools that a run with very many MCP tools has in their place: `search_tools` finds them, `call_tool` calls one."""
+"""Meta tools that replace a large number of MCP tools: `search_tools` finds tools, `call_tool`
+calls one."""
 
 import json
 
@@ -13,7 +14,7 @@ from domain.tools.tool_index import ToolIndex
 DEFAULT_LIMIT = 5
 MAX_LIMIT = 20
 SHOWN_BYTES = 48 * 1024
-"""How much of what was found is shown in full; further tools are named only."""
+"""Limit of results shown in full; for further tools only the names are shown."""
 
 _SEARCH: JsonObject = {
     "type": "object",
@@ -44,7 +45,7 @@ _CALL: JsonObject = {
     "required": ["name"],
     "additionalProperties": False,
 }
-# Their type says where they lead: to MCP tools. They have no binding, and nothing is ever routed to them.
+# Meta tools have the type of MCP tools but no binding; calls are resolved before routing.
 META_TOOLS = (
     Tool(
         name=SEARCH_TOOLS,
@@ -62,7 +63,7 @@ META_TOOLS = (
 
 
 def found_tools(index: ToolIndex, params: JsonObject) -> ToolResult:
-    """What `search_tools` answers to arguments that fit its schema: JSON of the tools, best first."""
+    """The result of `search_tools` for valid arguments: JSON of the tools, best first."""
     query, limit = params["query"], params.get("limit", DEFAULT_LIMIT)
     assert isinstance(query, str)
     assert isinstance(limit, int | float)

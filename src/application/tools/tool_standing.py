@@ -1,4 +1,4 @@
-"""How a tool stands with an agent, arguments aside, and the sentences that say so."""
+"""The policy outcome of a tool for an agent, apart from arguments, and sentences that describe it."""
 
 from enum import StrEnum
 
@@ -8,7 +8,8 @@ from domain.policy.selection import Selected
 
 
 class ToolStanding(StrEnum):
-    """What becomes of calls of a tool, their arguments aside. `hidden`: they are answered as if there were no such tool."""
+    """The policy outcome of a tool. Calls of a `hidden` tool are answered as calls of an unknown
+    tool."""
 
     ALLOWED = "allowed"
     ASKED_FOR = "asked_for"
@@ -24,7 +25,7 @@ _STANDINGS = {
 
 
 def standing_of(policy: ToolPolicy, *, is_listed: bool) -> tuple[ToolStanding, Source]:
-    """The standing and who decides it. What the agent does not list is hidden."""
+    """The outcome and its source. A tool that the agent does not list is hidden."""
     if not is_listed:
         return ToolStanding.HIDDEN, Source(layer=PolicyLayer.AGENT)
     if policy.hidden_by is not None:
@@ -33,7 +34,7 @@ def standing_of(policy: ToolPolicy, *, is_listed: bool) -> tuple[ToolStanding, S
 
 
 def standing_sentence(standing: ToolStanding, by: Source, *, is_listed: bool) -> str:
-    """Why, with the layer that decides and its rule."""
+    """The outcome, its layer and its rule."""
     if not is_listed:
         return "Hidden: the agent lists neither the tool nor its MCP server."
     if standing is ToolStanding.HIDDEN:
@@ -49,8 +50,7 @@ def standing_sentence(standing: ToolStanding, by: Source, *, is_listed: bool) ->
 def overruled_sentences(
     said: tuple[tuple[PolicyLayer, Selected], ...], policy: ToolPolicy, standing: ToolStanding
 ) -> tuple[str, ...]:
-    """Where a denial wins over more exact rules of its layer, a sentence that says so: somebody wonders why their rule does
-    nothing."""
+    """Sentences about denials that win over more exact rules of their layer."""
     if standing is not ToolStanding.BLOCKED:
         return ()
     denying = policy.sources["decision"]
@@ -70,7 +70,7 @@ def overruled_sentences(
 
 
 def source_words(source: Source) -> str:
-    """`by the organization's rule mcp__git__*`"""
+    """For example: `by the organization's rule mcp__git__*`."""
     if source.layer is PolicyLayer.BUILT_IN:
         return "by default"
     rule = "" if source.pattern is None else f"'s rule {source.pattern}"
@@ -78,7 +78,7 @@ def source_words(source: Source) -> str:
 
 
 def restrictions(policy: ToolPolicy, standing: ToolStanding) -> tuple[str, ...]:
-    """What else holds, a sentence each. Of a hidden tool nothing does."""
+    """Further limits, one sentence each; none for a hidden tool."""
     if standing is ToolStanding.HIDDEN:
         return ()
     said: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""The tools of one run: what the model is shown, in a deterministic order, and where each name leads."""
+"""Toolset: the tools of one run, in a deterministic order."""
 
 import json
 from dataclasses import dataclass, field
@@ -13,9 +13,12 @@ from domain.tools.tool_index import ToolIndex
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOverview:
-    """One MCP server as the system prompt describes it. `unavailable` says why its tools are missing, if they are;
-    `awaiting_approval` how many of them are because they stand in quarantine. `settled`: only what is stored changes it; else it is
-    to be looked at each time."""
+    """One MCP server in the system prompt.
+
+    - `unavailable`: why its tools are missing; None if they are available.
+    - `awaiting_approval`: number of tools in quarantine.
+    - `settled`: only stored changes affect it; otherwise it is computed each time.
+    """
 
     slug: str
     tools: tuple[Tool, ...]
@@ -27,13 +30,15 @@ class ServerOverview:
 
 @dataclass(frozen=True, kw_only=True)
 class Toolset:
-    """Native tools in the order of their kinds, then MCP tools by name: the same agent always yields the same bytes,
-    so that
-    providers' prompt caches hit. `problems` are tools left out, one sentence each. With more than `search_threshold` MCP
-    tools the model is not shown them, but what to search for and call them with.
+    """Native tools in the order of their kinds, then MCP tools by name.
 
-    `denied` are tools that policy forbids: the model is not shown them, and a call is told so. Tools that no allowlist
-    has are not here at all. `policies` hold for calls of all others."""
+    - The same agent yields the same bytes, so that prompt caches of providers hit.
+    - `problems`: tools left out, one sentence each.
+    - With more than `search_threshold` MCP tools the model is shown the meta tools instead.
+    - `denied`: tools that policy forbids; the model is not shown them, and calls are refused with
+      the reason.
+    - Tools outside an allowlist are left out. `policies` apply to calls of all other tools.
+    """
 
     tools: tuple[Tool, ...]
     servers: tuple[ServerOverview, ...] = ()
@@ -43,15 +48,14 @@ class Toolset:
     policies: PolicyLayers = field(default_factory=PolicyLayers, compare=False)
 
     def find(self, name: str) -> Tool | None:
-        """The tool of that model-facing name."""
         return self._by_name.get(name)
 
     def find_denied(self, name: str) -> Tool | None:
-        """The tool of that name, if it is there but forbidden."""
         return self._denied_by_name.get(name)
 
     def policy_of(self, name: str) -> ToolPolicy:
-        """What policy says of the tool; looked up once for each tool there is (models call others by any name)."""
+        """The effective policy of the tool; cached for existing names only (models call arbitrary
+        names)."""
         known = self._policies.get(name)
         if known is None:
             known = self.policies.resolve(name)
@@ -61,29 +65,29 @@ class Toolset:
 
     @cached_property
     def is_searched(self) -> bool:
-        """Whether MCP tools are searched for instead of shown."""
+        """Whether the model is shown the meta tools instead of the MCP tools."""
         return self.search_threshold is not None and len(self._mcp_tools) > self.search_threshold
 
     @cached_property
     def is_settled(self) -> bool:
-        """Whether it stays as it is until something is stored: all servers are there, and none comes and goes."""
+        """Whether only stored changes affect the toolset: all servers are available, and none hides
+        lost tools."""
         return all(server.settled for server in self.servers)
 
     @cached_property
     def shown(self) -> tuple[Tool, ...]:
-        """The tools that the model is shown."""
+        """Tools shown to the model."""
         if not self.is_searched:
             return self.tools
         return (*(tool for tool in self.tools if tool.type is not ToolType.MCP_TOOL), *META_TOOLS)
 
     @cached_property
     def index(self) -> ToolIndex:
-        """The MCP tools, to be searched."""
         return ToolIndex(self._mcp_tools)
 
     @cached_property
     def definition_bytes(self) -> int:
-        """About how many bytes the definitions take in a request."""
+        """Approximate size of the definitions in a request."""
         return sum(len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters)) for tool in self.shown)
 
     @cached_property

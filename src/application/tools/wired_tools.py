@@ -1,4 +1,4 @@
-"""What the tool nodes of a workflow run bring to the agents they are wired to: the one seam between tools and workflows."""
+"""Port for the tools of a workflow run's tool nodes, the one seam between tools and workflows."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,7 +13,8 @@ from domain.tools.wired import WiredNodes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WiredServer:
-    """A registered MCP server, by its slug; `tools` are the names, as the server has them, that are wired: None for all."""
+    """A registered MCP server, by slug. `tools` are the server's names of the wired tools; None for
+    all."""
 
     slug: str
     tools: frozenset[str] | None = None
@@ -21,8 +22,8 @@ class WiredServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wired:
-    """Components as tools, registered servers, and servers of the workflow run's own with their tools; `missing` are nodes that
-    are not registered (any more)."""
+    """Tools of the wired nodes: components, registered servers, and servers of the workflow run.
+    `missing` are nodes that are not registered."""
 
     components: tuple[Tool, ...] = ()
     servers: tuple[WiredServer, ...] = ()
@@ -31,17 +32,13 @@ class Wired:
 
 
 class WiredTools(Protocol):
-    """The tools of nodes of workflow runs."""
-
     async def of(self, organization_id: OrganizationId, nodes: WiredNodes) -> Wired:
-        """What exactly these nodes bring; nothing for none. Of nodes that are all registered it is the same object every
-        time, for as long as it is kept."""
+        """The tools of exactly these nodes. If all are registered, returns the identical object
+        while it is cached."""
         ...
 
 
 class ComponentTools(Protocol):
-    """Calls of components."""
-
     async def call(
         self, binding: ComponentBinding, arguments: JsonObject, context: NativeToolContext
     ) -> NativeToolOutput:

@@ -8,8 +8,8 @@ from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.ports import InputAwaited
-from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
+from application.tools.toolset_builder import ToolsetBuilder
 from application.workflows.node_execution import NodeContext, NodeFailed, Succeeded
 from application.workflows.ports import Expressions
 from application.workflows.workflow_audit import StepCall, step_call_entry
@@ -38,7 +38,7 @@ class McpStep:
     def __init__(
         self,
         *,
-        catalog: ToolCatalog,
+        catalog: ToolsetBuilder,
         check: CheckToolCall,
         execute: ExecuteMcpTool,
         expressions: Expressions,

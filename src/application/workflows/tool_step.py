@@ -3,9 +3,9 @@
 import logging
 from datetime import datetime
 
+from application.mcp.catalog_reader import DEFAULT_DEADLINE_S, CatalogReader
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpServerStore
-from application.mcp.warm_catalogs import DEFAULT_DEADLINE_S, WarmCatalogs
 from application.system.ports import Clock
 from application.tools.ports import Box
 from application.workflows.http_request import default_values
@@ -39,7 +39,7 @@ class ToolStep:
         *,
         inputs: BoundInputs,
         servers: McpServerStore,
-        catalogs: WarmCatalogs,
+        catalogs: CatalogReader,
         connections: McpConnections,
         switch: McpSwitch,
         box: Box,

@@ -1,10 +1,10 @@
-"""Kinds of tool and what each is capable of: executed here, or displayed and settled by the client."""
+"""Kinds of tools, and where their calls are settled."""
 
 from enum import StrEnum
 
 
 class ToolType(StrEnum):
-    """The closed list of tool kinds; values are part of the public contract."""
+    """The tool kinds. Values are part of the public contract."""
 
     CODE_EXECUTION = "code_execution"
     WEBSITE_CONTENT = "website_content"
@@ -17,7 +17,7 @@ class ToolType(StrEnum):
 
 
 class ToolCapability(StrEnum):
-    """Where a call is settled."""
+    """Where a call is settled: `displayable` by the client, `executable` by Dragoman."""
 
     DISPLAYABLE = "displayable"
     EXECUTABLE = "executable"
@@ -28,5 +28,4 @@ NATIVE_TYPES = tuple(kind for kind in ToolType if kind not in (ToolType.MCP_TOOL
 
 
 def capability_of(tool_type: ToolType) -> ToolCapability:
-    """Displayable kinds are rendered and settled by the client; all others run here."""
     return ToolCapability.DISPLAYABLE if tool_type in DISPLAYABLE_TYPES else ToolCapability.EXECUTABLE

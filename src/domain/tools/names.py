@@ -1,7 +1,6 @@
-"""Names of tools as models see them: `mcp__<server>__<tool>` and `agent__<agent>`, at most 64 characters of `[A-Za-z0-9_-]`.
-
-Model providers cap tool names at 64 characters; MCP allows 1–128 of `[A-Za-z0-9_.-]` (MCP 2025-11-25, server/tools).
-"""
+"""Model-facing tool names: `mcp__<server>__<tool>` and `agent__<agent>`, at most 64 characters of
+`[A-Za-z0-9_-]`. Model providers limit tool names to 64 characters; MCP allows 1–128 of
+`[A-Za-z0-9_.-]` (MCP 2025-11-25, server/tools)."""
 
 import hashlib
 import re
@@ -14,21 +13,19 @@ _ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def is_legal_mcp_name(name: str) -> bool:
-    """Whether a server's own tool name may be registered at all."""
+    """Whether the server's tool name is valid."""
     return _LEGAL_MCP_NAME.fullmatch(name) is not None
 
 
 def model_facing_name(server_slug: str, tool_name: str) -> str:
-    """The name under which a model calls `tool_name` of `server_slug`.
-
-    Deterministic. Where a character is replaced or the name is cut, eight hex digits of the original's SHA-256 make
-    distinct tools keep distinct names; the registry maps the name back.
-    """
+    """The model-facing name of `tool_name` of `server_slug`. Deterministic. A shortened or replaced
+    name ends in eight hex digits of the original's SHA-256, so that different tools have different
+    names. The toolset maps the name back."""
     return _fitting(f"mcp__{server_slug}__{tool_name}")
 
 
 def agent_tool_name(agent_name: str) -> str:
-    """The name under which an agent is called as a tool; made to fit as those of MCP tools are."""
+    """The model-facing name of an agent, fitted like those of MCP tools."""
     return _fitting(f"{AGENT_PREFIX}{agent_name}")
 
 

@@ -1,4 +1,4 @@
-"""The outcome of a tool call, as a value: success, failure and refusal all reach the model as text."""
+"""The outcome of a tool call, as a value. Success, failure and refusal all reach the model as text."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,7 +13,8 @@ OUTCOME_UNKNOWN = (
 
 
 class ToolOutcome(StrEnum):
-    """How a call ended. `unknown`: it may have run, its answer was lost, and it must not be sent again."""
+    """How a call ended. `unknown`: it may have been executed, the reply is lost, and it must not be
+    sent again."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -23,10 +24,11 @@ class ToolOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What the model is told about one call.
+    """The text of one call for the model.
 
-    `text` is complete as shown to the model and never empty for a failure. `error_code` is stable and machine-readable
-    (`tool_timeout`, `mcp_error`, …), present exactly when the call did not succeed.
+    - `text` is the complete text, never empty for a failure.
+    - `error_code` is stable (`tool_timeout`, `mcp_error`, …), and present exactly when the call did
+      not succeed.
     """
 
     outcome: ToolOutcome
@@ -42,12 +44,11 @@ class ToolResult:
 
     @classmethod
     def succeeded(cls, text: str, images: tuple[ImageContent, ...] = ()) -> "ToolResult":
-        """The tool answered."""
         return cls(outcome=ToolOutcome.SUCCEEDED, text=text, images=images)
 
     @classmethod
     def failed(cls, error_code: str, text: str) -> "ToolResult":
-        """The tool failed or could not be reached; `text` tells the model why."""
+        """The tool failed or was unreachable."""
         return cls(outcome=ToolOutcome.FAILED, text=text, error_code=error_code)
 
     @classmethod
@@ -57,21 +58,19 @@ class ToolResult:
 
     @classmethod
     def unknown(cls, text: str) -> "ToolResult":
-        """The call may have taken effect, but its answer is lost."""
+        """The call may have taken effect, but the reply is lost."""
         return cls(outcome=ToolOutcome.UNKNOWN, text=text, error_code="outcome_unknown")
 
     @property
     def is_error(self) -> bool:
-        """Whether the model should read the text as a failure."""
         return self.outcome is not ToolOutcome.SUCCEEDED
 
     def as_content(self, tool_id: ToolCallId, tool_name: str) -> ToolResultContent:
-        """The entry for the tool message."""
         return ToolResultContent(
             tool_id=tool_id, tool_name=tool_name, result=self.text, is_error=self.is_error, images=self.images
         )
 
 
 def outcome_unknown() -> ToolResult:
-    """A call that was recorded before a crash and must not be sent again."""
+    """A call recorded before a crash that must not be sent again."""
     return ToolResult.unknown(OUTCOME_UNKNOWN)

@@ -1,4 +1,4 @@
-"""A tool as a run knows it: what the model is shown, and where a call goes."""
+"""A tool of a run: its description for the model, and the target of its calls."""
 
 from dataclasses import dataclass, field
 
@@ -12,9 +12,12 @@ from domain.tools.capabilities import ToolCapability, ToolType, capability_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpBinding:
-    """Where an MCP tool lives: the server, and the name the server itself gives the tool. `definition` is what the run was
-    given: a tool that is no longer just that is not called. `asks` is what the server may ask clients of the gateway for;
-    `inline` the server itself where it is nobody's but a workflow run's, and not registered."""
+    """The server of an MCP tool, and the server's own name of the tool.
+
+    - `definition`: the definition at the start of the run; a changed tool is not called.
+    - `asks`: requests that the server may send to clients of the gateway.
+    - `inline`: the server itself if it belongs to a workflow run and is not registered.
+    """
 
     server_id: McpServerId
     server_slug: str
@@ -28,8 +31,8 @@ class McpBinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentBinding:
-    """Which tool node of a workflow run executes the calls. `sealed` is what they take, values of bound inputs and of
-    credentials among it, encrypted."""
+    """The tool node of a workflow run that executes the calls. `sealed` is its encrypted
+    configuration, with bound inputs and credentials."""
 
     workflow_run_id: WorkflowRunId
     node_id: str
@@ -38,7 +41,7 @@ class ComponentBinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentBinding:
-    """Which agent a call starts a run of, and for how many seconds its answer is waited for at most."""
+    """The agent that a call starts, and the longest wait for its answer in seconds."""
 
     agent_id: AgentId
     name: str
@@ -47,11 +50,9 @@ class AgentBinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One tool of a run.
-
-    `name` is model-facing; `parameters` a JSON Schema of the arguments object. `repeatable` says that a call whose
-    outcome is unknown may be sent again (read-only or idempotent, said by someone trusted).
-    """
+    """One tool of a run. `name` is model-facing; `parameters` is the JSON Schema of the arguments.
+    A call of a `repeatable` tool with an unknown outcome may be sent again (read-only or
+    idempotent, as a trusted source declares)."""
 
     name: str
     type: ToolType
@@ -64,10 +65,8 @@ class Tool:
 
     @property
     def capability(self) -> ToolCapability:
-        """Displayable or executable, by type."""
         return capability_of(self.type)
 
     @property
     def is_displayable(self) -> bool:
-        """Whether the client renders and settles calls of this tool."""
         return self.capability is ToolCapability.DISPLAYABLE

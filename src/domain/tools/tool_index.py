@@ -1,9 +1,7 @@
-"""Finds tools by what is said of them: Okapi BM25 over names and descriptions, the same answer every time.
-
-Tools are searched a few times in a run, if at all, so that no index of words is made: texts are prepared once, and a search
-looks through them (10,000 tools: some ten milliseconds). Source: Robertson and Zaragoza, The Probabilistic Relevance
-Framework: BM25 and Beyond (2009), with its usual constants.
-"""
+"""Full-text search over tools: Okapi BM25 over names and descriptions, deterministic. Runs search
+rarely, so there is no inverted index: a search scans the prepared texts (10,000 tools: about ten
+milliseconds). Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and
+Beyond (2009), with its usual constants."""
 
 import math
 import re
@@ -16,11 +14,12 @@ _K1 = 1.2
 _B = 0.75
 _NAME_WEIGHT = 3.0
 _BEGINNING_WEIGHT = 0.5
-"""What a word counts that only begins like the one asked for."""
+"""Weight of a word that only begins with the searched one."""
 _DESCRIBED = 1_000
-"""Characters of a description that count, so that no tool is found by everything."""
+"""Searched length of a description in characters, so that long descriptions do not match
+everything."""
 _MOST_MENTIONS = 3.0
-"""How often a word counts at most in a description, however often it stands there."""
+"""Limit of the occurrences of a word that count in a description."""
 _MAX_WORDS = 20
 _IN_NAMES = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[0-9]+")
 _SEPARATORS = str.maketrans(dict.fromkeys(string.punctuation + string.whitespace, " "))
@@ -59,11 +58,9 @@ _IGNORED = frozenset(
 
 
 class ToolIndex:
-    """Over the tools given."""
-
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._tools = tuple(tools)
-        # Words stand between single blanks at least, so that one can be looked for with its boundaries.
+        # Single spaces around each word, so that a word is found with its boundaries.
         self._names = [f" {' '.join(_IN_NAMES.findall(tool.name)).lower()} " for tool in tools]
         self._descriptions = [f" {tool.description[:_DESCRIBED].lower().translate(_SEPARATORS)} " for tool in tools]
         lengths = [
@@ -74,7 +71,7 @@ class ToolIndex:
         self._norms = [_K1 * (1 - _B + _B * length / mean) for length in lengths]
 
     def search(self, query: str, limit: int) -> tuple[Tool, ...]:
-        """The tools that fit best, best first, by name where they fit equally; none if nothing fits."""
+        """The best matches first, equal ones by name; empty without a match."""
         scores: dict[int, float] = {}
         for word in _words(query):
             found = self._occurrences(word)
@@ -97,13 +94,15 @@ class ToolIndex:
 
 
 def _count(text: str, word: str) -> float:
-    """How often the word stands in the text: whole, as a plural, or (for less) as the beginning of another."""
+    """Occurrences of the word: whole, as a plural, or (with less weight) as the beginning of
+    another."""
     whole = text.count(f" {word} ") + text.count(f" {word}s ")
     return whole + _BEGINNING_WEIGHT * (text.count(f" {word}") - whole)
 
 
 def _words(query: str) -> list[str]:
-    """The words of a query (or of a name in it, `listOpenIssues`) in lower case and without plural endings, each once."""
+    """The distinct words of a query (or of a name in it, `listOpenIssues`), in lower case,
+    singular."""
     split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", query).lower().translate(_SEPARATORS).split()
     singular = (
         word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word for word in split

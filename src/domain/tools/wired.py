@@ -1,4 +1,4 @@
-"""Which tools of a workflow run somebody sees: those of the tool nodes that are wired to an agent, and no others."""
+"""Tool nodes of a workflow run that are wired to an agent."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,19 +9,18 @@ from domain.json_value import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WiredNodes:
-    """Tool nodes of one workflow run, in the order of the edges. None of them is none of its tools, never all."""
+    """Tool nodes of one workflow run, in the order of the edges. An empty list means no tools,
+    never all."""
 
     workflow_run_id: WorkflowRunId
     node_ids: tuple[str, ...] = ()
 
     def to_json(self) -> JsonObject:
-        """As it is stored."""
         ids: list[JsonValue] = [*self.node_ids]
         return {"workflow_run_id": self.workflow_run_id, "node_ids": ids}
 
     @classmethod
     def from_json(cls, stored: JsonObject) -> "WiredNodes":
-        """From what `to_json` gave."""
         ids = stored["node_ids"]
         return cls(
             workflow_run_id=WorkflowRunId(str(stored["workflow_run_id"])),
@@ -31,8 +30,8 @@ class WiredNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool:
-    """A tool node of a workflow run that is ready. `sealed` is what its tools are and what calls of them take, values of
-    credentials among it, encrypted. It is there for as long as the run has not ended."""
+    """A ready tool node of a workflow run. `sealed` is the encrypted configuration of its tools,
+    with credentials. It exists until the run ends."""
 
     organization_id: OrganizationId
     workflow_run_id: WorkflowRunId

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from application.gateway.subscriptions.subscribers import Subscribers
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore, ServerStatus
-from application.mcp.server_catalogs import ServerCatalogs
+from application.mcp.catalog_updater import CatalogUpdater
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from domain.mcp.server import McpServer
@@ -126,7 +126,7 @@ def connections(
 
     async def relist(server: McpServer) -> None:
         scope = ConnectionScope(organization_id=server.organization_id)
-        await server_catalogs.relist(server, scope, timeout_s=REFRESH_TIMEOUT_S)
+        await catalog_updater.relist(server, scope, timeout_s=REFRESH_TIMEOUT_S)
 
     news = AnnouncedNews(subscribers.listed, announcements=announcements)
     owned = LazyMcpConnections(load)
@@ -140,7 +140,7 @@ def connections(
         clock=clock,
         contents=BoundedContents(owned),
     )
-    server_catalogs = ServerCatalogs(catalogs=catalogs, connections=supervised, clock=clock, ids=ids)
+    catalog_updater = CatalogUpdater(catalogs=catalogs, connections=supervised, clock=clock, ids=ids)
     return supervised
 
 

@@ -96,7 +96,7 @@ def row_feed(settings: Settings) -> RowFeed:
     return RowFeed(shared=settings.postgres_url is not None)
 
 
-def toolbox_rows(rows: RowFeed) -> RowStamp:
+def gateway_toolset_rows(rows: RowFeed) -> RowStamp:
     """Of what the tools of gateway sessions are made from."""
     return RowStamp("agent", "organization", "mcp_server", "mcp_server_state", feed=rows)
 

@@ -9,8 +9,8 @@ from application.agents.name_agents import NameAgents
 from application.agents.queries import GetAgent, ListAgents, ListAgentVersions
 from application.agents.update_agent import UpdateAgent
 from infrastructure.containers.models import Models
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.tools import Tools
 
 
@@ -21,16 +21,16 @@ class Agents(containers.DeclarativeContainer):
         AgentChecks,
         models=Models.routed_models,
         prices=Models.prices,
-        native_tools=Tools.tool_catalog,
+        native_tools=Tools.toolset_builder,
         servers=Storage.servers,
         agents=Storage.fresh_agents,
         policies=Tools.policy_checks,
     )
     create_agent: providers.Provider[CreateAgent] = providers.Singleton(
-        CreateAgent, agents=Storage.fresh_agents, checks=agent_checks, clock=Surroundings.clock, ids=Surroundings.ids
+        CreateAgent, agents=Storage.fresh_agents, checks=agent_checks, clock=Platform.clock, ids=Platform.ids
     )
     update_agent: providers.Provider[UpdateAgent] = providers.Singleton(
-        UpdateAgent, agents=Storage.fresh_agents, checks=agent_checks, clock=Surroundings.clock, ids=Surroundings.ids
+        UpdateAgent, agents=Storage.fresh_agents, checks=agent_checks, clock=Platform.clock, ids=Platform.ids
     )
     get_agent: providers.Provider[GetAgent] = providers.Singleton(GetAgent, agents=Storage.fresh_agents)
     list_agents: providers.Provider[ListAgents] = providers.Singleton(ListAgents, agents=Storage.agents)
@@ -39,5 +39,5 @@ class Agents(containers.DeclarativeContainer):
         ListAgentVersions, agents=Storage.agents
     )
     delete_agent: providers.Provider[DeleteAgent] = providers.Singleton(
-        DeleteAgent, agents=Storage.fresh_agents, clock=Surroundings.clock, ids=Surroundings.ids
+        DeleteAgent, agents=Storage.fresh_agents, clock=Platform.clock, ids=Platform.ids
     )

@@ -8,9 +8,9 @@ from application.approvals.ports import TimerStore
 from application.approvals.queries import ListApprovals
 from application.runs.decide_run_approval import DecideRunApproval
 from infrastructure.containers.gateway import Gateway
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.persistence.approvals.store import SqlTimerStore
 
 
@@ -22,7 +22,7 @@ class Approvals(containers.DeclarativeContainer):
         resume_run=Runs.resume_run,
         runs=Storage.runs,
         queue=Storage.run_queue,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
     )
     timers: providers.Provider[TimerStore] = providers.Singleton(SqlTimerStore, database=Storage.database)
     fire_timers: providers.Provider[FireTimers] = providers.Singleton(
@@ -31,8 +31,8 @@ class Approvals(containers.DeclarativeContainer):
         approvals=Storage.approvals,
         of_run=decide_run_approval,
         of_session=Gateway.decide_gateway_approval,
-        wakeups=Surroundings.wakeups,
-        clock=Surroundings.clock,
+        wakeups=Platform.wakeups,
+        clock=Platform.clock,
     )
     decide_approval: providers.Provider[DecideApproval] = providers.Singleton(
         DecideApproval,

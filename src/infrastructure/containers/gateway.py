@@ -41,7 +41,7 @@ from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.tools import Tools
 from infrastructure.persistence.gateway.approvals import SqlGatewayApprovals
 from infrastructure.persistence.gateway.clients import SqlGatewayClientStore
@@ -62,9 +62,9 @@ class Gateway(containers.DeclarativeContainer):
         agents=Storage.agents,
         runs=Storage.runs,
         organizations=Storage.organizations,
-        catalog=Tools.tool_catalog,
-        agent_tools=Tools.agent_tools,
-        rows=providers.Singleton(storage_assembly.toolbox_rows, Surroundings.row_feed),
+        catalog=Tools.toolset_builder,
+        agents_as_tools=Tools.agents_as_tools,
+        rows=providers.Singleton(storage_assembly.gateway_toolset_rows, Platform.row_feed),
     )
     gateway_approvals: providers.Provider[SqlGatewayApprovals] = providers.Singleton(
         SqlGatewayApprovals, database=Storage.database
@@ -72,24 +72,24 @@ class Gateway(containers.DeclarativeContainer):
     gateway_notes: providers.Provider[SqlGatewayNotes] = providers.Singleton(SqlGatewayNotes, database=Storage.database)
     gateway_access: providers.Provider[GatewayAccess] = providers.Singleton(
         storage_assembly.gateway_access,
-        Surroundings.row_feed,
+        Platform.row_feed,
         sessions=gateway_sessions,
         agents=Storage.agents,
         authenticate=Identity.authenticate,
         limits=Identity.key_limits,
-        clock=Surroundings.clock,
-        wakeups=Surroundings.wakeups,
+        clock=Platform.clock,
+        wakeups=Platform.wakeups,
     )
     gateway_clients: providers.Provider[GatewayClientStore] = providers.Singleton(
         SqlGatewayClientStore, database=Storage.database
     )
     client_handshakes: providers.Provider[ClientHandshakes] = providers.Singleton(
         storage_assembly.client_handshakes,
-        Surroundings.row_feed,
+        Platform.row_feed,
         clients=gateway_clients,
-        box=Surroundings.secret_box,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        box=Platform.secret_box,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     open_gateway_session: providers.Provider[OpenGatewaySession] = providers.Singleton(
         OpenGatewaySession,
@@ -97,9 +97,9 @@ class Gateway(containers.DeclarativeContainer):
         agents=Storage.agents,
         runs=Storage.runs,
         tool_nodes=providers.Singleton(ToolNodes, runs=Storage.workflow_runs),
-        address=Surroundings.public_address,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        address=Platform.public_address,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     list_gateway_sessions: providers.Provider[ListGatewaySessions] = providers.Singleton(
         ListGatewaySessions, sessions=gateway_sessions
@@ -110,63 +110,63 @@ class Gateway(containers.DeclarativeContainer):
         sessions=gateway_sessions,
         toolsets=gateway_toolsets,
         check=Tools.check_tool_call,
-        wakeups=Surroundings.wakeups,
-        clock=Surroundings.clock,
+        wakeups=Platform.wakeups,
+        clock=Platform.clock,
     )
     revoke_gateway_session: providers.Provider[RevokeGatewaySession] = providers.Singleton(
         RevokeGatewaySession,
         sessions=gateway_sessions,
         access=gateway_access,
         connections=McpServers.announced_connections,
-        wakeups=Surroundings.wakeups,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        wakeups=Platform.wakeups,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     settle_lost_calls: providers.Provider[SettleLostCalls] = providers.Singleton(
-        SettleLostCalls, calls=gateway_approvals, ledger=gateway_ledger, notes=gateway_notes, clock=Surroundings.clock
+        SettleLostCalls, calls=gateway_approvals, ledger=gateway_ledger, notes=gateway_notes, clock=Platform.clock
     )
     release_ended_sessions: providers.Provider[ReleaseEndedSessions] = providers.Singleton(
         ReleaseEndedSessions,
         access=gateway_access,
         sessions=gateway_sessions,
         connections=McpServers.connections,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
     )
     list_gateway_tools: providers.Provider[ListGatewayTools] = providers.Singleton(
         ListGatewayTools, toolsets=gateway_toolsets
     )
-    request_states: providers.Provider[RequestStates] = providers.Singleton(RequestStates, box=Surroundings.secret_box)
+    request_states: providers.Provider[RequestStates] = providers.Singleton(RequestStates, box=Platform.secret_box)
     answer_limits: providers.Provider[AnswerLimits] = providers.Object(AnswerLimits())
     ask_client: providers.Provider[AskClient] = providers.Singleton(
         AskClient,
         notes=gateway_notes,
-        wakeups=Surroundings.wakeups,
-        box=Surroundings.secret_box,
-        schemas=Surroundings.schemas,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        wakeups=Platform.wakeups,
+        box=Platform.secret_box,
+        schemas=Platform.schemas,
+        clock=Platform.clock,
+        ids=Platform.ids,
         limits=answer_limits,
     )
     pending_calls: providers.Provider[PendingCalls] = providers.Singleton(
         PendingCalls,
         notes=gateway_notes,
         states=request_states,
-        wakeups=Surroundings.wakeups,
-        box=Surroundings.secret_box,
-        schemas=Surroundings.schemas,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        wakeups=Platform.wakeups,
+        box=Platform.secret_box,
+        schemas=Platform.schemas,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     answer_gateway_question: providers.Provider[AnswerGatewayQuestion] = providers.Singleton(
         AnswerGatewayQuestion,
         notes=gateway_notes,
-        wakeups=Surroundings.wakeups,
-        box=Surroundings.secret_box,
-        schemas=Surroundings.schemas,
-        clock=Surroundings.clock,
+        wakeups=Platform.wakeups,
+        box=Platform.secret_box,
+        schemas=Platform.schemas,
+        clock=Platform.clock,
     )
     request_cancellations: providers.Provider[RequestCancellations] = providers.Singleton(
-        RequestCancellations, notes=gateway_notes, wakeups=Surroundings.wakeups, clock=Surroundings.clock
+        RequestCancellations, notes=gateway_notes, wakeups=Platform.wakeups, clock=Platform.clock
     )
     approval_waits: providers.Provider[ApprovalWaits] = providers.Object(ApprovalWaits())
     clear_gateway_call: providers.Provider[ClearGatewayCall] = providers.Singleton(
@@ -174,13 +174,13 @@ class Gateway(containers.DeclarativeContainer):
         asking=gateway_approvals,
         approvals=Storage.approvals,
         check=Tools.check_tool_call,
-        wakeups=Surroundings.wakeups,
+        wakeups=Platform.wakeups,
         states=request_states,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
         waits=approval_waits,
         notifying=providers.Singleton(
-            NotifyOfApproval, asking=ask_client, approvals=Storage.approvals, wakeups=Surroundings.wakeups
+            NotifyOfApproval, asking=ask_client, approvals=Storage.approvals, wakeups=Platform.wakeups
         ),
     )
     call_agent: providers.Provider[CallAgent] = providers.Singleton(
@@ -188,8 +188,8 @@ class Gateway(containers.DeclarativeContainer):
         start_run=Runs.start_run,
         cancel_run=Runs.cancel_run,
         runs=Storage.runs,
-        wakeups=Surroundings.wakeups,
-        clock=Surroundings.clock,
+        wakeups=Platform.wakeups,
+        clock=Platform.clock,
         hold_s=approval_waits.provided.last_s,
     )
     halt_gateway_session: providers.Provider[HaltGatewaySession] = providers.Singleton(
@@ -199,8 +199,8 @@ class Gateway(containers.DeclarativeContainer):
         SettleGatewayCall,
         ledger=gateway_ledger,
         halting=halt_gateway_session,
-        tracer=Surroundings.tracer,
-        clock=Surroundings.clock,
+        tracer=Platform.tracer,
+        clock=Platform.clock,
     )
     call_gateway_tool: providers.Provider[CallGatewayTool] = providers.Singleton(
         CallGatewayTool,
@@ -219,15 +219,15 @@ class Gateway(containers.DeclarativeContainer):
             asking=ask_client,
             pending=pending_calls,
             settling=settle_gateway_call,
-            tracer=Surroundings.tracer,
-            clock=Surroundings.clock,
+            tracer=Platform.tracer,
+            clock=Platform.clock,
         ),
         settling=settle_gateway_call,
         pending=pending_calls,
         states=request_states,
         ledger=gateway_ledger,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     gateway_tasks: providers.Provider[GatewayTasks] = providers.Singleton(
         GatewayTasks,
@@ -237,22 +237,22 @@ class Gateway(containers.DeclarativeContainer):
             asking=gateway_approvals,
             approvals=Storage.approvals,
             ledger=gateway_ledger,
-            wakeups=Surroundings.wakeups,
-            clock=Surroundings.clock,
+            wakeups=Platform.wakeups,
+            clock=Platform.clock,
         ),
         results=providers.Singleton(
             TaskResults,
             toolsets=gateway_toolsets,
             halting=halt_gateway_session,
-            clock=Surroundings.clock,
-            ids=Surroundings.ids,
+            clock=Platform.clock,
+            ids=Platform.ids,
         ),
         sessions=gateway_sessions,
         runs=Storage.runs,
         cancel_run=Runs.cancel_run,
-        wakeups=Surroundings.wakeups,
-        task_ids=providers.Singleton(TaskIds, box=Surroundings.secret_box),
-        clock=Surroundings.clock,
+        wakeups=Platform.wakeups,
+        task_ids=providers.Singleton(TaskIds, box=Platform.secret_box),
+        clock=Platform.clock,
     )
     content_sources: providers.Provider[ContentSources] = providers.Singleton(
         ContentSources,
@@ -272,8 +272,8 @@ class Gateway(containers.DeclarativeContainer):
         check=check_subscription,
         handshakes=client_handshakes,
         resources=McpServers.resource_watches,
-        wakeups=Surroundings.wakeups,
-        clock=Surroundings.clock,
+        wakeups=Platform.wakeups,
+        clock=Platform.clock,
     )
     list_gateway_contents: providers.Provider[ListGatewayContents] = providers.Singleton(
         ListGatewayContents, sources=content_sources
@@ -285,6 +285,6 @@ class Gateway(containers.DeclarativeContainer):
         check=Tools.check_tool_call,
         ledger=gateway_ledger,
         halting=halt_gateway_session,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )

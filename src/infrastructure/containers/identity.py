@@ -20,8 +20,8 @@ from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
 from application.identity.update_organization import UpdateOrganization
 from infrastructure.assembly import storage as storage_assembly
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.tools import Tools
 
 
@@ -35,31 +35,29 @@ class Identity(containers.DeclarativeContainer):
         UpdateOrganization,
         organizations=Storage.fresh_organizations,
         policies=Tools.policy_checks,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     create_organization: providers.Provider[CreateOrganization] = providers.Singleton(
         CreateOrganization,
         organizations=Storage.organizations,
         policies=Tools.policy_checks,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     create_organization_key: providers.Provider[CreateOrganizationKey] = providers.Singleton(
-        CreateOrganizationKey, organizations=Storage.organizations, clock=Surroundings.clock, ids=Surroundings.ids
+        CreateOrganizationKey, organizations=Storage.organizations, clock=Platform.clock, ids=Platform.ids
     )
     list_organizations: providers.Provider[ListOrganizations] = providers.Singleton(
         ListOrganizations, organizations=Storage.organizations
     )
-    token_cache: providers.Provider[TokenCache] = providers.Singleton(
-        storage_assembly.token_cache, Surroundings.row_feed
-    )
+    token_cache: providers.Provider[TokenCache] = providers.Singleton(storage_assembly.token_cache, Platform.row_feed)
     key_validity: providers.Provider[KeyValidity] = providers.Singleton(
-        KeyValidity, identities=Storage.identities, cache=token_cache, clock=Surroundings.clock
+        KeyValidity, identities=Storage.identities, cache=token_cache, clock=Platform.clock
     )
     key_uses: providers.Provider[KeyUses] = providers.Singleton(KeyUses, identities=Storage.identities)
     key_limits: providers.Provider[KeyLimits] = providers.Singleton(
-        KeyLimits, every=Surroundings.settings.provided.rate_limit_of_keys, clock=Surroundings.clock
+        KeyLimits, every=Platform.settings.provided.rate_limit_of_keys, clock=Platform.clock
     )
     authenticate: providers.Provider[Authenticate] = providers.Singleton(
         Authenticate,
@@ -67,23 +65,23 @@ class Identity(containers.DeclarativeContainer):
         cache=token_cache,
         limits=key_limits,
         uses=key_uses,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
     )
     bootstrap_identity: providers.Provider[BootstrapIdentity] = providers.Singleton(
         BootstrapIdentity,
         identities=Storage.identities,
-        first_key=Surroundings.home,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        first_key=Platform.home,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     create_api_key: providers.Provider[CreateApiKey] = providers.Singleton(
-        CreateApiKey, identities=Storage.identities, clock=Surroundings.clock, ids=Surroundings.ids
+        CreateApiKey, identities=Storage.identities, clock=Platform.clock, ids=Platform.ids
     )
     list_api_keys: providers.Provider[ListApiKeys] = providers.Singleton(
         ListApiKeys, identities=Storage.identities, uses=key_uses
     )
     revoke_api_key: providers.Provider[RevokeApiKey] = providers.Singleton(
-        RevokeApiKey, identities=Storage.identities, cache=token_cache, clock=Surroundings.clock, ids=Surroundings.ids
+        RevokeApiKey, identities=Storage.identities, cache=token_cache, clock=Platform.clock, ids=Platform.ids
     )
 
     list_audit_events: providers.Provider[ListAuditEvents] = providers.Singleton(
@@ -93,7 +91,7 @@ class Identity(containers.DeclarativeContainer):
         ExportAuditEvents, chain=Storage.audit_chain
     )
     seal_audit: providers.Provider[SealAudit] = providers.Singleton(
-        SealAudit, seals=Storage.audit_seals, keys=Storage.seal_keys, clock=Surroundings.clock
+        SealAudit, seals=Storage.audit_seals, keys=Storage.seal_keys, clock=Platform.clock
     )
     verify_audit_chain: providers.Provider[VerifyAuditChain] = providers.Singleton(
         VerifyAuditChain,
@@ -101,8 +99,8 @@ class Identity(containers.DeclarativeContainer):
         entries=Storage.audit_seals,
         sealing=seal_audit,
         keys=Storage.seal_keys,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
     )
     prune_audit: providers.Provider[PruneAudit] = providers.Singleton(
-        PruneAudit, seals=Storage.audit_seals, keys=Storage.seal_keys, clock=Surroundings.clock, ids=Surroundings.ids
+        PruneAudit, seals=Storage.audit_seals, keys=Storage.seal_keys, clock=Platform.clock, ids=Platform.ids
     )

@@ -24,16 +24,16 @@ from application.mcp.queries import (
 )
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
-from application.mcp.server_catalogs import ServerCatalogs
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
-from application.mcp.warm_catalogs import WarmCatalogs
+from application.mcp.catalog_reader import CatalogReader
 from infrastructure.assembly import mcp as mcp_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
+from infrastructure.containers.platform import Platform
 from infrastructure.mcp.connections.resource_watches import ResourceWatches
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.launches import InstalledLaunches
@@ -48,79 +48,79 @@ class McpServers(containers.DeclarativeContainer):
     """From a registered server to an open connection and its tools."""
 
     mcp_switch: providers.Provider[McpSwitch] = providers.Singleton(
-        McpSwitch, enabled=Surroundings.settings.provided.mcp_enabled, organizations=Storage.organizations
+        McpSwitch, enabled=Platform.settings.provided.mcp_enabled, organizations=Storage.organizations
     )
     install_directories: providers.Provider[InstallDirectories] = providers.Singleton(
-        InstallDirectories, Surroundings.home.provided.servers_path
+        InstallDirectories, Platform.home.provided.servers_path
     )
-    node_runtime: providers.Provider[NodeRuntime] = providers.Singleton(mcp_assembly.node_runtime, Surroundings.home)
+    node_runtime: providers.Provider[NodeRuntime] = providers.Singleton(mcp_assembly.node_runtime, Platform.home)
     server_launches: providers.Provider[InstalledLaunches] = providers.Singleton(
         InstalledLaunches, directories=install_directories, node=node_runtime
     )
     oauth: providers.Provider[LazyOAuth] = providers.Singleton(
         mcp_assembly.oauth,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
         servers=Storage.servers,
         secrets=Storage.secrets,
         store=Storage.oauth_store,
-        known_secrets=Surroundings.known_secrets,
-        egress=Surroundings.egress_policy,
-        proxies=Surroundings.proxies,
-        address=Surroundings.public_address,
-        rows=Surroundings.row_feed,
+        known_secrets=Platform.known_secrets,
+        egress=Platform.egress_policy,
+        proxies=Platform.proxies,
+        address=Platform.public_address,
+        rows=Platform.row_feed,
     )
     state_reporter: providers.Provider[StateReporter | None] = providers.Singleton(
         mcp_assembly.state_reporter,
-        Surroundings.settings,
+        Platform.settings,
         database=Storage.database,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     subscribers: providers.Provider[Subscribers] = providers.Singleton(
-        storage_assembly.subscribers, Surroundings.row_feed
+        storage_assembly.subscribers, Platform.row_feed
     )
     connections: providers.Provider[SupervisedConnections] = providers.Singleton(
         mcp_assembly.connections,
-        settings=Surroundings.settings,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        settings=Platform.settings,
+        clock=Platform.clock,
+        ids=Platform.ids,
         catalogs=Storage.catalogs,
         secrets=Storage.secrets,
-        known_secrets=Surroundings.known_secrets,
-        egress=Surroundings.egress_policy,
-        proxies=Surroundings.proxies,
+        known_secrets=Platform.known_secrets,
+        egress=Platform.egress_policy,
+        proxies=Platform.proxies,
         oauth=oauth,
         launches=server_launches,
         node=node_runtime,
         reporter=state_reporter,
-        states=Surroundings.server_states,
+        states=Platform.server_states,
         subscribers=subscribers,
-        announcements=Surroundings.wakeups,
+        announcements=Platform.wakeups,
     )
     resource_watches: providers.Provider[ResourceWatches] = providers.Singleton(ResourceWatches, connections)
     # For those who end what other processes may have open, too.
     announced_connections: providers.Provider[AnnouncedConnections] = providers.Singleton(
-        AnnouncedConnections, connections, announcements=Surroundings.wakeups
+        AnnouncedConnections, connections, announcements=Platform.wakeups
     )
-    server_catalogs: providers.Provider[ServerCatalogs] = providers.Singleton(
-        ServerCatalogs,
+    catalog_updater: providers.Provider[CatalogUpdater] = providers.Singleton(
+        CatalogUpdater,
         catalogs=Storage.catalogs,
         connections=connections,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
-    warm_catalogs: providers.Provider[WarmCatalogs] = providers.Singleton(
-        WarmCatalogs, catalogs=Storage.catalogs, server_catalogs=server_catalogs, clock=Surroundings.clock
+    catalog_reader: providers.Provider[CatalogReader] = providers.Singleton(
+        CatalogReader, catalogs=Storage.catalogs, catalog_updater=catalog_updater, clock=Platform.clock
     )
 
     mcp_installer: providers.Provider[McpInstaller] = providers.Singleton(
         mcp_assembly.mcp_installer,
-        home=Surroundings.home,
+        home=Platform.home,
         directories=install_directories,
         node=node_runtime,
         launches=server_launches,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     server_installs: providers.Provider[ServerInstalls] = providers.Singleton(
         ServerInstalls,
@@ -128,8 +128,8 @@ class McpServers(containers.DeclarativeContainer):
         servers=Storage.servers,
         connections=announced_connections,
         audit_log=Storage.audit_log,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     server_statuses: providers.Provider[ServerStatuses] = providers.Singleton(
         ServerStatuses,
@@ -151,29 +151,29 @@ class McpServers(containers.DeclarativeContainer):
         installs=server_installs,
         statuses=server_statuses,
         connections=announced_connections,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     register_mcp_server: providers.Provider[RegisterMcpServer] = providers.Singleton(
         RegisterMcpServer,
         servers=Storage.fresh_servers,
-        outbound=Surroundings.egress_policy,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        outbound=Platform.egress_policy,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     import_mcp_servers: providers.Provider[ImportMcpServers] = providers.Singleton(
         ImportMcpServers, register=register_mcp_server
     )
     preview_mcp_import: providers.Provider[PreviewMcpImport] = providers.Singleton(
-        PreviewMcpImport, servers=Storage.fresh_servers, outbound=Surroundings.egress_policy
+        PreviewMcpImport, servers=Storage.fresh_servers, outbound=Platform.egress_policy
     )
     update_mcp_server: providers.Provider[UpdateMcpServer] = providers.Singleton(
         UpdateMcpServer,
         servers=Storage.fresh_servers,
         connections=announced_connections,
-        outbound=Surroundings.egress_policy,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        outbound=Platform.egress_policy,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     get_mcp_server: providers.Provider[GetMcpServer] = providers.Singleton(GetMcpServer, servers=Storage.fresh_servers)
     list_mcp_servers: providers.Provider[ListMcpServers] = providers.Singleton(ListMcpServers, servers=Storage.servers)
@@ -182,28 +182,28 @@ class McpServers(containers.DeclarativeContainer):
         servers=Storage.fresh_servers,
         connections=announced_connections,
         installs=server_installs,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     check_mcp_server: providers.Provider[CheckMcpServer] = providers.Singleton(
         CheckMcpServer,
         servers=Storage.fresh_servers,
-        server_catalogs=server_catalogs,
+        catalog_updater=catalog_updater,
         switch=mcp_switch,
         connections=connections,
         audit_log=Storage.audit_log,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     refresh_mcp_server: providers.Provider[RefreshMcpServer] = providers.Singleton(
-        RefreshMcpServer, servers=Storage.fresh_servers, server_catalogs=server_catalogs, switch=mcp_switch
+        RefreshMcpServer, servers=Storage.fresh_servers, catalog_updater=catalog_updater, switch=mcp_switch
     )
     approve_definition: providers.Provider[ApproveDefinition] = providers.Singleton(
         ApproveDefinition,
         servers=Storage.fresh_servers,
         catalogs=Storage.fresh_catalogs,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     disconnect_mcp_server: providers.Provider[DisconnectMcpServer] = providers.Singleton(
         DisconnectMcpServer, servers=Storage.fresh_servers, connections=announced_connections, statuses=server_statuses
@@ -225,9 +225,9 @@ class McpServers(containers.DeclarativeContainer):
         authorizer=oauth,
         connections=announced_connections,
         audit_log=Storage.audit_log,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     describe_oauth_client: providers.Provider[DescribeOAuthClient] = providers.Singleton(
-        DescribeOAuthClient, address=Surroundings.public_address
+        DescribeOAuthClient, address=Platform.public_address
     )

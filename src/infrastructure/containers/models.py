@@ -9,8 +9,8 @@ from application.model_providers.update_model_provider import UpdateModelProvide
 from application.models.ports import FallbackModels
 from application.system.lazy import LazyClosable
 from infrastructure.assembly import models as models_assembly
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.organization_providers import OrganizationProviders
 from infrastructure.llm.providers import ProviderConfig
@@ -22,10 +22,10 @@ class Models(containers.DeclarativeContainer):
     """From `PROVIDER:NAME` to who answers."""
 
     lazy_providers: providers.Provider[LazyClosable[OpenProviders]] = providers.Singleton(
-        models_assembly.lazy_providers, Surroundings.egress_policy, Surroundings.proxies
+        models_assembly.lazy_providers, Platform.egress_policy, Platform.proxies
     )
     model_providers: providers.Provider[tuple[ProviderConfig, ...]] = providers.Singleton(
-        models_assembly.model_providers, Surroundings.settings
+        models_assembly.model_providers, Platform.settings
     )
     prices: providers.Provider[LazyPriceTable] = providers.Singleton(models_assembly.prices, model_providers)
     organization_providers: providers.Provider[OrganizationProviders] = providers.Singleton(
@@ -36,23 +36,23 @@ class Models(containers.DeclarativeContainer):
         organizations=Storage.organizations,
     )
     routed_models: providers.Provider[RoutedModels] = providers.Singleton(
-        models_assembly.routed_models, organization_providers, lazy_providers, Surroundings.home
+        models_assembly.routed_models, organization_providers, lazy_providers, Platform.home
     )
     models: providers.Provider[FallbackModels] = providers.Singleton(RetryingModels, routed_models)
 
     create_model_provider: providers.Provider[CreateModelProvider] = providers.Singleton(
         CreateModelProvider,
         providers=Storage.fresh_model_provider_store,
-        outbound=Surroundings.egress_policy,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        outbound=Platform.egress_policy,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     update_model_provider: providers.Provider[UpdateModelProvider] = providers.Singleton(
         UpdateModelProvider,
         providers=Storage.fresh_model_provider_store,
-        outbound=Surroundings.egress_policy,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        outbound=Platform.egress_policy,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     get_model_provider: providers.Provider[GetModelProvider] = providers.Singleton(
         GetModelProvider, providers=Storage.fresh_model_provider_store
@@ -63,6 +63,6 @@ class Models(containers.DeclarativeContainer):
     delete_model_provider: providers.Provider[DeleteModelProvider] = providers.Singleton(
         DeleteModelProvider,
         providers=Storage.fresh_model_provider_store,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )

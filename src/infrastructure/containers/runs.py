@@ -26,8 +26,8 @@ from domain.runs.lease import Lease
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
 from infrastructure.containers.models import Models
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.tools import Tools
 from infrastructure.containers.webhooks import Webhooks
 from infrastructure.persistence.runs.unfinished_runs import SqlUnfinishedRuns
@@ -39,28 +39,28 @@ class Runs(containers.DeclarativeContainer):
     active_runs: providers.Provider[ActiveRuns[Lease]] = providers.Singleton(
         ActiveRuns,
         leases=Storage.leases,
-        clock=Surroundings.clock,
-        worker_id=Surroundings.worker_id,
+        clock=Platform.clock,
+        worker_id=Platform.worker_id,
         settings=LeaseSettings(),
     )
     agent_loop: providers.Provider[AgentLoop] = providers.Singleton(
         AgentLoop,
         prepare_prompt=providers.Singleton(
-            PreparePrompt, catalog=Tools.tool_catalog, agents=Storage.agents, organizations=Storage.organizations
+            PreparePrompt, catalog=Tools.toolset_builder, agents=Storage.agents, organizations=Storage.organizations
         ),
         ask_model=providers.Singleton(
-            AskModel, models=Models.models, prices=Models.prices, tracer=Surroundings.tracer, clock=Surroundings.clock
+            AskModel, models=Models.models, prices=Models.prices, tracer=Platform.tracer, clock=Platform.clock
         ),
         record_reply=providers.Singleton(
-            RecordReply, check=Tools.check_tool_call, runs=Storage.runs, clock=Surroundings.clock
+            RecordReply, check=Tools.check_tool_call, runs=Storage.runs, clock=Platform.clock
         ),
-        decide_anew=providers.Singleton(DecideAnew, check=Tools.check_tool_call, clock=Surroundings.clock),
+        decide_anew=providers.Singleton(DecideAnew, check=Tools.check_tool_call, clock=Platform.clock),
         call_tools=providers.Singleton(
             CallTools,
             execute_tool=Tools.execute_tool,
-            box=Surroundings.secret_box,
-            tracer=Surroundings.tracer,
-            clock=Surroundings.clock,
+            box=Platform.secret_box,
+            tracer=Platform.tracer,
+            clock=Platform.clock,
             settings=CallToolsSettings(),
         ),
         budgets=providers.Singleton(
@@ -68,31 +68,31 @@ class Runs(containers.DeclarativeContainer):
             organizations=Storage.organizations,
             reservations=Storage.usage_store,
             prices=Models.prices,
-            clock=Surroundings.clock,
+            clock=Platform.clock,
         ),
         prices=Models.prices,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
     )
     trace_ended: providers.Provider[TraceEndedRun] = providers.Singleton(
-        TraceEndedRun, runs=Storage.runs, agents=Storage.agents, tracer=Surroundings.tracer
+        TraceEndedRun, runs=Storage.runs, agents=Storage.agents, tracer=Platform.tracer
     )
     execute_run: providers.Provider[ExecuteRun] = providers.Singleton(
         ExecuteRun,
         leases=Storage.leases,
         journal=Storage.journal,
         queue=Storage.run_queue,
-        wakeups=Surroundings.wakeups,
+        wakeups=Platform.wakeups,
         loop=agent_loop,
         active_runs=active_runs,
         connections=McpServers.connections,
-        tracer=Surroundings.tracer,
+        tracer=Platform.tracer,
         trace_ended=trace_ended,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
-        log_context=Surroundings.log_context,
+        clock=Platform.clock,
+        ids=Platform.ids,
+        log_context=Platform.log_context,
     )
     recover_runs: providers.Provider[RecoverRuns] = providers.Singleton(
-        RecoverRuns, leases=Storage.leases, queue=Storage.run_queue, clock=Surroundings.clock
+        RecoverRuns, leases=Storage.leases, queue=Storage.run_queue, clock=Platform.clock
     )
 
     start_run: providers.Provider[StartRun] = providers.Singleton(
@@ -106,8 +106,8 @@ class Runs(containers.DeclarativeContainer):
         queue=Storage.run_queue,
         connections=McpServers.announced_connections,
         trace_ended=trace_ended,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     resume_run: providers.Provider[ResumeRun] = providers.Singleton(
         ResumeRun,
@@ -118,13 +118,13 @@ class Runs(containers.DeclarativeContainer):
             CheckDecisions,
             approvals=Storage.approvals,
             agents=Storage.agents,
-            catalog=Tools.tool_catalog,
+            catalog=Tools.toolset_builder,
             check=Tools.check_tool_call,
         ),
         agents=Storage.agents,
-        schemas=Surroundings.schemas,
-        box=Surroundings.secret_box,
-        clock=Surroundings.clock,
+        schemas=Platform.schemas,
+        box=Platform.secret_box,
+        clock=Platform.clock,
     )
     stop_run: providers.Provider[StopRun] = providers.Singleton(
         StopRun,
@@ -132,7 +132,7 @@ class Runs(containers.DeclarativeContainer):
         queue=Storage.run_queue,
         connections=McpServers.announced_connections,
         trace_ended=trace_ended,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
     )
     cancel_run: providers.Provider[CancelRun] = providers.Singleton(CancelRun, runs=Storage.runs, stop_run=stop_run)
     unfinished_runs: providers.Provider[UnfinishedRuns] = providers.Singleton(
@@ -145,16 +145,16 @@ class Runs(containers.DeclarativeContainer):
         agents=Storage.agents,
         servers=Storage.servers,
         audit_log=Storage.audit_log,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     watch_run: providers.Provider[WatchRun] = providers.Singleton(
         WatchRun,
         runs=Storage.runs,
         keys=Identity.key_validity,
-        wakeups=Surroundings.wakeups,
-        clock=Surroundings.clock,
-        meter=Surroundings.meters,
+        wakeups=Platform.wakeups,
+        clock=Platform.clock,
+        meter=Platform.meters,
     )
     get_run: providers.Provider[GetRun] = providers.Singleton(GetRun, runs=Storage.runs)
     list_runs: providers.Provider[ListRuns] = providers.Singleton(ListRuns, runs=Storage.runs)

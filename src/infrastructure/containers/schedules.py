@@ -10,9 +10,9 @@ from application.schedules.queries import GetSchedule, ListSchedules
 from application.schedules.schedule_checks import ScheduleChecks
 from application.schedules.update_schedule import UpdateSchedule
 from infrastructure.containers.models import Models
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.webhooks import Webhooks
 from infrastructure.persistence.schedules.store import SqlScheduleStore
 from infrastructure.runtime.cron import CronsimTimes
@@ -23,7 +23,7 @@ class Schedules(containers.DeclarativeContainer):
 
     cron_times: providers.Provider[CronTimes] = providers.Singleton(CronsimTimes)
     schedules: providers.Provider[SqlScheduleStore] = providers.Singleton(
-        SqlScheduleStore, database=Storage.database, wakeups=Surroundings.wakeups, box=Surroundings.secret_box
+        SqlScheduleStore, database=Storage.database, wakeups=Platform.wakeups, box=Platform.secret_box
     )
     fire_schedules: providers.Provider[FireSchedules] = providers.Singleton(
         FireSchedules,
@@ -31,8 +31,8 @@ class Schedules(containers.DeclarativeContainer):
         schedules=schedules,
         start_run=Runs.start_run,
         times=cron_times,
-        wakeups=Surroundings.wakeups,
-        clock=Surroundings.clock,
+        wakeups=Platform.wakeups,
+        clock=Platform.clock,
     )
     schedule_checks: providers.Provider[ScheduleChecks] = providers.Singleton(
         ScheduleChecks,
@@ -49,19 +49,19 @@ class Schedules(containers.DeclarativeContainer):
         schedules=schedules,
         checks=schedule_checks,
         times=cron_times,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     update_schedule: providers.Provider[UpdateSchedule] = providers.Singleton(
         UpdateSchedule,
         schedules=schedules,
         checks=schedule_checks,
         times=cron_times,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     get_schedule: providers.Provider[GetSchedule] = providers.Singleton(GetSchedule, schedules=schedules)
     list_schedules: providers.Provider[ListSchedules] = providers.Singleton(ListSchedules, schedules=schedules)
     delete_schedule: providers.Provider[DeleteSchedule] = providers.Singleton(
-        DeleteSchedule, schedules=schedules, clock=Surroundings.clock, ids=Surroundings.ids
+        DeleteSchedule, schedules=schedules, clock=Platform.clock, ids=Platform.ids
     )

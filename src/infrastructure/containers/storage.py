@@ -17,7 +17,7 @@ from application.system.readiness import ProcessReadiness
 from application.threads.ports import ThreadStore
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.assembly.storage import ConsumedRunQueue
-from infrastructure.containers.surroundings import Surroundings
+from infrastructure.containers.platform import Platform
 from infrastructure.metrics.metered_leases import MeteredRunLeases
 from infrastructure.persistence.agents.model_provider_store import SqlModelProviderStore
 from infrastructure.persistence.agents.store import SqlAgentStore
@@ -52,16 +52,16 @@ class Storage(containers.DeclarativeContainer):
     """Rows, and who is told of them."""
 
     database: providers.Provider[Database] = providers.Singleton(
-        storage_assembly.database, Surroundings.settings, Surroundings.home
+        storage_assembly.database, Platform.settings, Platform.home
     )
     upgrade_schema: providers.Provider[bool] = providers.Callable(
-        storage_assembly.upgrade_schema, Surroundings.settings, Surroundings.home
+        storage_assembly.upgrade_schema, Platform.settings, Platform.home
     )
     database_inspection: providers.Provider[DatabaseInspection] = providers.Factory(
-        storage_assembly.inspection, Surroundings.settings, Surroundings.home
+        storage_assembly.inspection, Platform.settings, Platform.home
     )
     run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(
-        storage_assembly.run_queue, Surroundings.settings, database
+        storage_assembly.run_queue, Platform.settings, database
     )
     run_retry_deadline: providers.Provider[AbstractContextManager[None]] = providers.Factory(retrying_for, RUN_RETRY_S)
     database_readiness: providers.Provider[DatabaseReadiness] = providers.Singleton(
@@ -73,42 +73,42 @@ class Storage(containers.DeclarativeContainer):
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
     # `…_rows` are the stores, `…_reads` their two views: cached, and `fresh_…` for use cases that change or show rows.
     agent_rows: providers.Provider[AgentStore] = providers.Singleton(
-        SqlAgentStore, database=database, box=Surroundings.secret_box
+        SqlAgentStore, database=database, box=Platform.secret_box
     )
     agent_reads: providers.Provider[ReadThrough[AgentStore]] = providers.Singleton(
-        ReadThrough, agent_rows, cached.AGENTS, feed=Surroundings.row_feed
+        ReadThrough, agent_rows, cached.AGENTS, feed=Platform.row_feed
     )
     agents: providers.Provider[AgentStore] = agent_reads.provided.cached
     fresh_agents: providers.Provider[AgentStore] = agent_reads.provided.fresh
     server_rows: providers.Provider[McpServerStore] = providers.Singleton(
-        SqlMcpServerStore, database=database, box=Surroundings.secret_box
+        SqlMcpServerStore, database=database, box=Platform.secret_box
     )
     server_reads: providers.Provider[ReadThrough[McpServerStore]] = providers.Singleton(
-        ReadThrough, server_rows, cached.MCP_SERVERS, feed=Surroundings.row_feed
+        ReadThrough, server_rows, cached.MCP_SERVERS, feed=Platform.row_feed
     )
     servers: providers.Provider[McpServerStore] = server_reads.provided.cached
     fresh_servers: providers.Provider[McpServerStore] = server_reads.provided.fresh
     secret_rows: providers.Provider[SecretStore] = providers.Singleton(
-        SqlSecretStore, database=database, box=Surroundings.secret_box
+        SqlSecretStore, database=database, box=Platform.secret_box
     )
     secret_reads: providers.Provider[ReadThrough[SecretStore]] = providers.Singleton(
-        ReadThrough, secret_rows, cached.SECRETS, feed=Surroundings.row_feed
+        ReadThrough, secret_rows, cached.SECRETS, feed=Platform.row_feed
     )
     secrets: providers.Provider[SecretStore] = secret_reads.provided.cached
     model_provider_rows: providers.Provider[ModelProviderStore] = providers.Singleton(
-        SqlModelProviderStore, database=database, box=Surroundings.secret_box
+        SqlModelProviderStore, database=database, box=Platform.secret_box
     )
     model_provider_reads: providers.Provider[ReadThrough[ModelProviderStore]] = providers.Singleton(
-        ReadThrough, model_provider_rows, cached.MODEL_PROVIDERS, feed=Surroundings.row_feed
+        ReadThrough, model_provider_rows, cached.MODEL_PROVIDERS, feed=Platform.row_feed
     )
     model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.cached
     fresh_model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.fresh
     oauth_store: providers.Provider[SqlOAuthStore] = providers.Singleton(
-        SqlOAuthStore, database=database, box=Surroundings.secret_box
+        SqlOAuthStore, database=database, box=Platform.secret_box
     )
     catalog_rows: providers.Provider[McpCatalogStore] = providers.Singleton(SqlMcpCatalogStore, database=database)
     catalog_reads: providers.Provider[ReadThrough[McpCatalogStore]] = providers.Singleton(
-        ReadThrough, catalog_rows, cached.MCP_CATALOGS, feed=Surroundings.row_feed
+        ReadThrough, catalog_rows, cached.MCP_CATALOGS, feed=Platform.row_feed
     )
     catalogs: providers.Provider[McpCatalogStore] = catalog_reads.provided.cached
     fresh_catalogs: providers.Provider[McpCatalogStore] = catalog_reads.provided.fresh
@@ -116,7 +116,7 @@ class Storage(containers.DeclarativeContainer):
         SqlOrganizationStore, database=database
     )
     organization_reads: providers.Provider[ReadThrough[OrganizationStore]] = providers.Singleton(
-        ReadThrough, organization_rows, cached.ORGANIZATIONS, feed=Surroundings.row_feed
+        ReadThrough, organization_rows, cached.ORGANIZATIONS, feed=Platform.row_feed
     )
     organizations: providers.Provider[OrganizationStore] = organization_reads.provided.cached
     fresh_organizations: providers.Provider[OrganizationStore] = organization_reads.provided.fresh
@@ -127,21 +127,21 @@ class Storage(containers.DeclarativeContainer):
     audit_seals: providers.Provider[AuditSeals] = providers.Singleton(SqlAuditSeals, database=database)
     audit_chain: providers.Provider[AuditChain] = providers.Singleton(SqlAuditChain, database=database)
     seal_keys: providers.Provider[SealKeys] = providers.Singleton(
-        SqlSealKeys, database=database, box=Surroundings.secret_box
+        SqlSealKeys, database=database, box=Platform.secret_box
     )
     usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
     approvals: providers.Provider[ApprovalStore] = providers.Singleton(SqlApprovalStore, database=database)
     runs: providers.Provider[SqlRunStore] = providers.Singleton(
-        storage_assembly.run_store, Surroundings.settings, database, Surroundings.wakeups, Surroundings.secret_box
+        storage_assembly.run_store, Platform.settings, database, Platform.wakeups, Platform.secret_box
     )
     leases: providers.Provider[RunLeases] = providers.Singleton(
         MeteredRunLeases,
-        providers.Singleton(SqlRunLeases, database=database, wakeups=Surroundings.wakeups, box=Surroundings.secret_box),
-        instruments=Surroundings.instruments,
+        providers.Singleton(SqlRunLeases, database=database, wakeups=Platform.wakeups, box=Platform.secret_box),
+        instruments=Platform.instruments,
     )
     journal: providers.Provider[RunJournal] = providers.Singleton(
-        SqlRunJournal, database=database, wakeups=Surroundings.wakeups
+        SqlRunJournal, database=database, wakeups=Platform.wakeups
     )
     workflow_runs: providers.Provider[SqlWorkflowRunStore] = providers.Singleton(
-        SqlWorkflowRunStore, database=database, wakeups=Surroundings.wakeups
+        SqlWorkflowRunStore, database=database, wakeups=Platform.wakeups
     )

@@ -13,8 +13,8 @@ from application.threads.create_thread import CreateThread
 from application.threads.delete_thread import DeleteThread
 from application.threads.queries import GetThread, ListMessages, ListThreads
 from application.threads.release_thread import ReleaseThread
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.extraction.process_extractor import ProcessTextExtractor
 from infrastructure.persistence.sources.search import SqlSourceSearch
 
@@ -23,19 +23,19 @@ class Threads(containers.DeclarativeContainer):
     """What a run reads and adds to."""
 
     create_thread: providers.Provider[CreateThread] = providers.Singleton(
-        CreateThread, threads=Storage.threads, clock=Surroundings.clock, ids=Surroundings.ids
+        CreateThread, threads=Storage.threads, clock=Platform.clock, ids=Platform.ids
     )
     get_thread: providers.Provider[GetThread] = providers.Singleton(GetThread, threads=Storage.threads)
     list_threads: providers.Provider[ListThreads] = providers.Singleton(ListThreads, threads=Storage.threads)
     list_messages: providers.Provider[ListMessages] = providers.Singleton(ListMessages, threads=Storage.threads)
     append_message: providers.Provider[AppendMessage] = providers.Singleton(
-        AppendMessage, threads=Storage.threads, clock=Surroundings.clock, ids=Surroundings.ids
+        AppendMessage, threads=Storage.threads, clock=Platform.clock, ids=Platform.ids
     )
     delete_thread: providers.Provider[DeleteThread] = providers.Singleton(
-        DeleteThread, threads=Storage.threads, clock=Surroundings.clock, ids=Surroundings.ids
+        DeleteThread, threads=Storage.threads, clock=Platform.clock, ids=Platform.ids
     )
     release_thread: providers.Provider[ReleaseThread] = providers.Singleton(
-        ReleaseThread, threads=Storage.threads, queue=Storage.run_queue, clock=Surroundings.clock, ids=Surroundings.ids
+        ReleaseThread, threads=Storage.threads, queue=Storage.run_queue, clock=Platform.clock, ids=Platform.ids
     )
 
     text_extractor: providers.Provider[ProcessTextExtractor] = providers.Singleton(ProcessTextExtractor)
@@ -44,14 +44,14 @@ class Threads(containers.DeclarativeContainer):
         intake=Storage.source_intake,
         sources=Storage.sources,
         extractor=text_extractor,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
     )
     source_search: providers.Provider[SourceSearch] = providers.Singleton(SqlSourceSearch, database=Storage.database)
     search_sources: providers.Provider[SearchSources] = providers.Singleton(
         SearchSources, sources=Storage.sources, search=source_search
     )
     add_source: providers.Provider[AddSource] = providers.Singleton(
-        AddSource, store=store_source, clock=Surroundings.clock, ids=Surroundings.ids
+        AddSource, store=store_source, clock=Platform.clock, ids=Platform.ids
     )
     list_sources: providers.Provider[ListSources] = providers.Singleton(
         ListSources, sources=Storage.sources, threads=Storage.threads
@@ -59,5 +59,5 @@ class Threads(containers.DeclarativeContainer):
     get_source: providers.Provider[GetSource] = providers.Singleton(GetSource, sources=Storage.sources)
     read_source: providers.Provider[ReadSource] = providers.Singleton(ReadSource, sources=Storage.sources)
     delete_source: providers.Provider[DeleteSource] = providers.Singleton(
-        DeleteSource, sources=Storage.sources, clock=Surroundings.clock, ids=Surroundings.ids
+        DeleteSource, sources=Storage.sources, clock=Platform.clock, ids=Platform.ids
     )

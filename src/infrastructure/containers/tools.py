@@ -5,17 +5,17 @@ from collections.abc import Mapping
 from dependency_injector import containers, providers
 
 from application.policy.policy_checks import PolicyChecks
-from application.tools.agent_tools import AgentTools
+from application.tools.agents_as_tools import AgentsAsTools
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
 from application.tools.explain_agent import ExplainAgent
 from application.tools.explain_tool import ExplainTool
-from application.tools.known_tools import KnownTools
 from application.tools.list_tools import ListTools
 from application.tools.ports import NativeTool
 from application.tools.review_tool_policies import ReviewToolPolicies
-from application.tools.tool_catalog import ToolCatalog
+from application.tools.toolset_builder import ToolsetBuilder
+from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from application.tools.wired_tools import ComponentTools, WiredTools
 from application.workflows.http_request import HttpRequests
 from application.workflows.ports import WorkflowToolStore
@@ -25,8 +25,8 @@ from infrastructure.assembly import native_tools as native_tools_assembly
 from infrastructure.assembly import workflows as workflows_assembly
 from infrastructure.assembly.workflows import LazyExpressions, LazyHttpCaller
 from infrastructure.containers.mcp_servers import McpServers
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.threads import Threads
 from infrastructure.native_tools.internet_search import InternetSearchTool
 from infrastructure.native_tools.lazy_code_execution import LazyCodeExecution
@@ -39,13 +39,13 @@ class Tools(containers.DeclarativeContainer):
     """What an agent may call, and what calling does."""
 
     code_execution: providers.Provider[LazyCodeExecution] = providers.Singleton(
-        native_tools_assembly.code_execution, Storage.sources, Threads.store_source, Surroundings.clock
+        native_tools_assembly.code_execution, Storage.sources, Threads.store_source, Platform.clock
     )
     website_content: providers.Provider[WebsiteContentTool] = providers.Singleton(
-        native_tools_assembly.website_content, Surroundings.egress_policy, Surroundings.proxies, Threads.text_extractor
+        native_tools_assembly.website_content, Platform.egress_policy, Platform.proxies, Threads.text_extractor
     )
     internet_search: providers.Provider[InternetSearchTool] = providers.Singleton(
-        native_tools_assembly.internet_search, Surroundings.settings, Surroundings.proxies
+        native_tools_assembly.internet_search, Platform.settings, Platform.proxies
     )
     native_tools: providers.Provider[Mapping[ToolType, NativeTool]] = providers.Singleton(
         native_tools_assembly.native_tools,
@@ -57,7 +57,7 @@ class Tools(containers.DeclarativeContainer):
     # Tools of workflow runs, which their agents see in the place of their own.
     expressions: providers.Provider[LazyExpressions] = providers.Singleton(workflows_assembly.expressions)
     workflow_http: providers.Provider[LazyHttpCaller] = providers.Singleton(
-        workflows_assembly.http_caller, Surroundings.egress_policy, Surroundings.proxies
+        workflows_assembly.http_caller, Platform.egress_policy, Platform.proxies
     )
     workflow_requests: providers.Provider[HttpRequests] = providers.Singleton(
         HttpRequests, caller=workflow_http, expressions=expressions
@@ -66,65 +66,63 @@ class Tools(containers.DeclarativeContainer):
         SqlWorkflowToolStore, database=Storage.database
     )
     wired_tools: providers.Provider[WiredTools] = providers.Singleton(
-        StoredWiredTools, tools=workflow_tools, box=Surroundings.secret_box
+        StoredWiredTools, tools=workflow_tools, box=Platform.secret_box
     )
     component_tools: providers.Provider[ComponentTools] = providers.Singleton(
-        CallComponent, requests=workflow_requests, box=Surroundings.secret_box
+        CallComponent, requests=workflow_requests, box=Platform.secret_box
     )
-    tool_catalog: providers.Provider[ToolCatalog] = providers.Singleton(
-        ToolCatalog,
+    toolset_builder: providers.Provider[ToolsetBuilder] = providers.Singleton(
+        ToolsetBuilder,
         native_tools=native_tools,
         displayable_tools=providers.Singleton(native_tools_assembly.displayable_tools),
         servers=Storage.servers,
-        catalogs=McpServers.warm_catalogs,
+        catalogs=McpServers.catalog_reader,
         connections=McpServers.connections,
         switch=McpServers.mcp_switch,
         organizations=Storage.organizations,
-        search_threshold=Surroundings.settings.provided.tool_search_threshold,
+        search_threshold=Platform.settings.provided.tool_search_threshold,
         wired_tools=wired_tools,
     )
-    check_tool_call: providers.Provider[CheckToolCall] = providers.Singleton(
-        CheckToolCall, schemas=Surroundings.schemas
-    )
+    check_tool_call: providers.Provider[CheckToolCall] = providers.Singleton(CheckToolCall, schemas=Platform.schemas)
     execute_mcp_tool: providers.Provider[ExecuteMcpTool] = providers.Singleton(
         ExecuteMcpTool,
         servers=Storage.servers,
         catalogs=Storage.catalogs,
-        server_catalogs=McpServers.server_catalogs,
+        catalog_updater=McpServers.catalog_updater,
         connections=McpServers.connections,
-        schemas=Surroundings.schemas,
+        schemas=Platform.schemas,
         switch=McpServers.mcp_switch,
-        slow_ms=Surroundings.settings.provided.log_slow_ms,
+        slow_ms=Platform.settings.provided.log_slow_ms,
     )
     execute_tool: providers.Provider[ExecuteTool] = providers.Singleton(
         ExecuteTool, native_tools=native_tools, execute_mcp_tool=execute_mcp_tool, components=component_tools
     )
     list_tools: providers.Provider[ListTools] = providers.Singleton(
         ListTools,
-        catalog=tool_catalog,
+        catalog=toolset_builder,
         agents=Storage.agents,
         servers=Storage.servers,
         catalogs=Storage.catalogs,
         connections=McpServers.connections,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
     )
-    agent_tools: providers.Provider[AgentTools] = providers.Singleton(
-        AgentTools, agents=Storage.agents, organizations=Storage.organizations
+    agents_as_tools: providers.Provider[AgentsAsTools] = providers.Singleton(
+        AgentsAsTools, agents=Storage.agents, organizations=Storage.organizations
     )
-    known_tools: providers.Provider[KnownTools] = providers.Singleton(
-        KnownTools, catalog=tool_catalog, servers=Storage.servers, agent_tools=agent_tools
+    unrestricted_toolsets: providers.Provider[UnrestrictedToolsets] = providers.Singleton(
+        UnrestrictedToolsets, catalog=toolset_builder, servers=Storage.servers, agents_as_tools=agents_as_tools
     )
     explain_tool: providers.Provider[ExplainTool] = providers.Singleton(
         ExplainTool,
-        catalog=tool_catalog,
-        known_tools=known_tools,
+        catalog=toolset_builder,
+        unrestricted_toolsets=unrestricted_toolsets,
         agents=Storage.agents,
         organizations=Storage.organizations,
     )
     explain_agent: providers.Provider[ExplainAgent] = providers.Singleton(
-        ExplainAgent, known_tools=known_tools, organizations=Storage.organizations
+        ExplainAgent, unrestricted_toolsets=unrestricted_toolsets, organizations=Storage.organizations
     )
-    policy_checks: providers.Provider[PolicyChecks] = providers.Singleton(PolicyChecks, schemas=Surroundings.schemas)
+    policy_checks: providers.Provider[PolicyChecks] = providers.Singleton(PolicyChecks, schemas=Platform.schemas)
     review_tool_policies: providers.Provider[ReviewToolPolicies] = providers.Singleton(
-        ReviewToolPolicies, known_tools=known_tools
+        ReviewToolPolicies, unrestricted_toolsets=unrestricted_toolsets
     )

@@ -15,9 +15,9 @@ from application.usage.queries import GetUsage
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.metrics.page import PrometheusPage
 from infrastructure.persistence.retention.store import SqlRetentionStore
 from infrastructure.persistence.runs.backlog import SqlBacklogReader
@@ -31,35 +31,35 @@ class Upkeep(containers.DeclarativeContainer):
         SetSecret,
         secrets=Storage.secrets,
         forget_server=McpServers.announced_connections.provided.forget,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     list_secrets: providers.Provider[ListSecrets] = providers.Singleton(ListSecrets, secrets=Storage.secrets)
     delete_secret: providers.Provider[DeleteSecret] = providers.Singleton(
-        DeleteSecret, secrets=Storage.secrets, clock=Surroundings.clock, ids=Surroundings.ids
+        DeleteSecret, secrets=Storage.secrets, clock=Platform.clock, ids=Platform.ids
     )
     secret_vault: providers.Provider[SecretVault] = providers.Singleton(
-        SqlSecretVault, database=Storage.database, box=Surroundings.secret_box
+        SqlSecretVault, database=Storage.database, box=Platform.secret_box
     )
     rotate_secret_key: providers.Provider[RotateSecretKey] = providers.Singleton(
         RotateSecretKey,
         vault=secret_vault,
-        key_ring=providers.Singleton(storage_assembly.key_ring, Surroundings.settings, Surroundings.secret_box),
+        key_ring=providers.Singleton(storage_assembly.key_ring, Platform.settings, Platform.secret_box),
         audit_log=Storage.audit_log,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     get_usage: providers.Provider[GetUsage] = providers.Singleton(GetUsage, reports=Storage.usage_store)
     backlog: providers.Provider[BacklogReader] = providers.Singleton(SqlBacklogReader, database=Storage.database)
     metrics_page: providers.Provider[PrometheusPage] = providers.Singleton(
         PrometheusPage,
-        instruments=Surroundings.instruments,
+        instruments=Platform.instruments,
         backlog=backlog,
         active_runs=Runs.active_runs,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
     )
     retention: providers.Provider[RetentionStore] = providers.Singleton(SqlRetentionStore, database=Storage.database)
-    sweep_lock: providers.Provider[SweepLock] = providers.Singleton(storage_assembly.sweep_lock, Surroundings.settings)
+    sweep_lock: providers.Provider[SweepLock] = providers.Singleton(storage_assembly.sweep_lock, Platform.settings)
     retention_sweep: providers.Provider[RetentionSweep] = providers.Singleton(
         RetentionSweep,
         organizations=Storage.organizations,
@@ -69,9 +69,9 @@ class Upkeep(containers.DeclarativeContainer):
             retention=retention,
             prune_audit=Identity.prune_audit,
             audit_log=Storage.audit_log,
-            clock=Surroundings.clock,
-            ids=Surroundings.ids,
+            clock=Platform.clock,
+            ids=Platform.ids,
         ),
         lock=sweep_lock,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
     )

@@ -10,8 +10,8 @@ from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
 from application.webhooks.signing_secrets import SigningSecrets
 from application.webhooks.webhook_check import WebhookCheck
 from infrastructure.assembly import webhooks as webhooks_assembly
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.persistence.webhooks.keys import SqlWebhookKeyStore
 from infrastructure.persistence.webhooks.store import SqlWebhookDeliveryStore
 
@@ -20,34 +20,34 @@ class Webhooks(containers.DeclarativeContainer):
     """Who is told of a run's end."""
 
     webhook_deliveries: providers.Provider[WebhookDeliveryStore] = providers.Singleton(
-        SqlWebhookDeliveryStore, database=Storage.database, wakeups=Surroundings.wakeups, box=Surroundings.secret_box
+        SqlWebhookDeliveryStore, database=Storage.database, wakeups=Platform.wakeups, box=Platform.secret_box
     )
     webhook_keys: providers.Provider[WebhookKeyStore] = providers.Singleton(
-        SqlWebhookKeyStore, database=Storage.database, box=Surroundings.secret_box
+        SqlWebhookKeyStore, database=Storage.database, box=Platform.secret_box
     )
     webhook_sender: providers.Provider[WebhookSender] = providers.Singleton(
-        webhooks_assembly.webhook_sender, Surroundings.egress_policy, Surroundings.proxies, Surroundings.clock
+        webhooks_assembly.webhook_sender, Platform.egress_policy, Platform.proxies, Platform.clock
     )
     webhook_check: providers.Provider[WebhookCheck] = providers.Singleton(
-        WebhookCheck, outbound=Surroundings.egress_policy, secrets=Storage.secrets
+        WebhookCheck, outbound=Platform.egress_policy, secrets=Storage.secrets
     )
     signing_secrets: providers.Provider[SigningSecrets] = providers.Singleton(
-        SigningSecrets, secrets=Storage.secrets, keys=webhook_keys, clock=Surroundings.clock, ids=Surroundings.ids
+        SigningSecrets, secrets=Storage.secrets, keys=webhook_keys, clock=Platform.clock, ids=Platform.ids
     )
     deliver_webhooks: providers.Provider[DeliverWebhooks] = providers.Singleton(
         DeliverWebhooks,
         deliveries=webhook_deliveries,
         secrets=signing_secrets,
         sender=webhook_sender,
-        wakeups=Surroundings.wakeups,
-        clock=Surroundings.clock,
+        wakeups=Platform.wakeups,
+        clock=Platform.clock,
     )
     create_webhook_key: providers.Provider[CreateWebhookKey] = providers.Singleton(
-        CreateWebhookKey, keys=webhook_keys, secrets=signing_secrets, clock=Surroundings.clock, ids=Surroundings.ids
+        CreateWebhookKey, keys=webhook_keys, secrets=signing_secrets, clock=Platform.clock, ids=Platform.ids
     )
     list_webhook_deliveries: providers.Provider[ListWebhookDeliveries] = providers.Singleton(
         ListWebhookDeliveries, runs=Storage.runs, deliveries=webhook_deliveries
     )
     retry_webhook_delivery: providers.Provider[RetryWebhookDelivery] = providers.Singleton(
-        RetryWebhookDelivery, deliveries=webhook_deliveries, clock=Surroundings.clock, ids=Surroundings.ids
+        RetryWebhookDelivery, deliveries=webhook_deliveries, clock=Platform.clock, ids=Platform.ids
     )

@@ -25,9 +25,9 @@ from application.workflows.workflow_drivers import WorkflowDrivers
 from infrastructure.assembly import workflows as workflows_assembly
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.surroundings import Surroundings
 from infrastructure.containers.tools import Tools
 from infrastructure.persistence.workflows.store import SqlWorkflowStore
 
@@ -39,20 +39,20 @@ class Workflows(containers.DeclarativeContainer):
     workflow_checks: providers.Provider[WorkflowChecks] = providers.Singleton(
         WorkflowChecks,
         expressions=Tools.expressions,
-        schemas=Surroundings.schemas,
+        schemas=Platform.schemas,
         agents=Storage.agents,
         servers=Storage.servers,
         secrets=Storage.secrets,
-        outbound=Surroundings.egress_policy,
+        outbound=Platform.egress_policy,
     )
     create_workflow: providers.Provider[CreateWorkflow] = providers.Singleton(
-        CreateWorkflow, workflows=workflows, checks=workflow_checks, clock=Surroundings.clock, ids=Surroundings.ids
+        CreateWorkflow, workflows=workflows, checks=workflow_checks, clock=Platform.clock, ids=Platform.ids
     )
     validate_workflow: providers.Provider[ValidateWorkflow] = providers.Singleton(
         ValidateWorkflow, checks=workflow_checks
     )
     update_workflow: providers.Provider[UpdateWorkflow] = providers.Singleton(
-        UpdateWorkflow, workflows=workflows, checks=workflow_checks, clock=Surroundings.clock, ids=Surroundings.ids
+        UpdateWorkflow, workflows=workflows, checks=workflow_checks, clock=Platform.clock, ids=Platform.ids
     )
     get_workflow: providers.Provider[GetWorkflow] = providers.Singleton(GetWorkflow, workflows=workflows)
     list_workflows: providers.Provider[ListWorkflows] = providers.Singleton(ListWorkflows, workflows=workflows)
@@ -60,7 +60,7 @@ class Workflows(containers.DeclarativeContainer):
         ListWorkflowVersions, workflows=workflows
     )
     delete_workflow: providers.Provider[DeleteWorkflow] = providers.Singleton(
-        DeleteWorkflow, workflows=workflows, clock=Surroundings.clock, ids=Surroundings.ids
+        DeleteWorkflow, workflows=workflows, clock=Platform.clock, ids=Platform.ids
     )
     workflow_inputs: providers.Provider[BoundInputs] = providers.Singleton(
         BoundInputs, secrets=Storage.secrets, expressions=Tools.expressions
@@ -69,26 +69,26 @@ class Workflows(containers.DeclarativeContainer):
         ToolStep,
         inputs=workflow_inputs,
         servers=Storage.servers,
-        catalogs=McpServers.warm_catalogs,
+        catalogs=McpServers.catalog_reader,
         connections=McpServers.announced_connections,
         switch=McpServers.mcp_switch,
-        box=Surroundings.secret_box,
-        clock=Surroundings.clock,
+        box=Platform.secret_box,
+        clock=Platform.clock,
     )
     agent_step: providers.Provider[AgentStep] = providers.Singleton(
         AgentStep,
         start_run=Runs.start_run,
         runs=Storage.runs,
         stop_run=Runs.stop_run,
-        wakeups=Surroundings.wakeups,
+        wakeups=Platform.wakeups,
         expressions=Tools.expressions,
-        clock=Surroundings.clock,
+        clock=Platform.clock,
     )
     active_workflow_runs: providers.Provider[ActiveRuns[WorkflowLease]] = providers.Singleton(
         ActiveRuns,
         leases=Storage.workflow_runs,
-        clock=Surroundings.clock,
-        worker_id=Surroundings.worker_id,
+        clock=Platform.clock,
+        worker_id=Platform.worker_id,
         settings=LeaseSettings(),
     )
     advance_workflow: providers.Provider[AdvanceWorkflow] = providers.Singleton(
@@ -97,61 +97,61 @@ class Workflows(containers.DeclarativeContainer):
         journal=Storage.workflow_runs,
         executors=providers.Singleton(
             workflows_assembly.executors,
-            providers.Singleton(LocalSteps, expressions=Tools.expressions, clock=Surroundings.clock),
+            providers.Singleton(LocalSteps, expressions=Tools.expressions, clock=Platform.clock),
             providers.Singleton(HttpStep, requests=Tools.workflow_requests, inputs=workflow_inputs),
             providers.Singleton(
                 McpStep,
-                catalog=Tools.tool_catalog,
+                catalog=Tools.toolset_builder,
                 check=Tools.check_tool_call,
                 execute=Tools.execute_mcp_tool,
                 expressions=Tools.expressions,
-                clock=Surroundings.clock,
+                clock=Platform.clock,
             ),
         ),
         agents=agent_step,
         tools=tool_step,
-        wakeups=Surroundings.wakeups,
+        wakeups=Platform.wakeups,
         active_runs=active_workflow_runs,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
-        tracer=Surroundings.tracer,
+        clock=Platform.clock,
+        ids=Platform.ids,
+        tracer=Platform.tracer,
     )
     recover_workflow_runs: providers.Provider[RecoverRuns] = providers.Singleton(
-        RecoverRuns, leases=Storage.workflow_runs, queue=Storage.run_queue, clock=Surroundings.clock
+        RecoverRuns, leases=Storage.workflow_runs, queue=Storage.run_queue, clock=Platform.clock
     )
     workflow_drivers: providers.Provider[WorkflowDrivers] = providers.Singleton(
         WorkflowDrivers,
         advance=advance_workflow.provided.execute,
         recover=recover_workflow_runs,
-        wakeups=Surroundings.wakeups,
+        wakeups=Platform.wakeups,
     )
     start_workflow_run: providers.Provider[StartWorkflowRun] = providers.Singleton(
         StartWorkflowRun,
         workflows=workflows,
         runs=Storage.workflow_runs,
         secrets=Storage.secrets,
-        schemas=Surroundings.schemas,
+        schemas=Platform.schemas,
         queue=Storage.run_queue,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     resume_workflow_run: providers.Provider[ResumeWorkflowRun] = providers.Singleton(
         ResumeWorkflowRun,
         runs=Storage.workflow_runs,
         resume_run=Runs.resume_run,
-        schemas=Surroundings.schemas,
+        schemas=Platform.schemas,
         queue=Storage.run_queue,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
+        clock=Platform.clock,
+        ids=Platform.ids,
     )
     stop_workflow_run: providers.Provider[StopWorkflowRun] = providers.Singleton(
         StopWorkflowRun,
         runs=Storage.workflow_runs,
         queue=Storage.run_queue,
         tools=tool_step,
-        clock=Surroundings.clock,
-        ids=Surroundings.ids,
-        tracer=Surroundings.tracer,
+        clock=Platform.clock,
+        ids=Platform.ids,
+        tracer=Platform.tracer,
     )
     get_workflow_run: providers.Provider[GetWorkflowRun] = providers.Singleton(
         GetWorkflowRun, runs=Storage.workflow_runs
@@ -160,5 +160,5 @@ class Workflows(containers.DeclarativeContainer):
         ListWorkflowRuns, runs=Storage.workflow_runs
     )
     watch_workflow_run: providers.Provider[WatchWorkflowRun] = providers.Singleton(
-        WatchWorkflowRun, runs=Storage.workflow_runs, keys=Identity.key_validity, wakeups=Surroundings.wakeups
+        WatchWorkflowRun, runs=Storage.workflow_runs, keys=Identity.key_validity, wakeups=Platform.wakeups
     )

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from application.mcp.catalog_reader import CatalogReader
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, ServerState
-from application.mcp.server_catalogs import ServerCatalogs
-from application.mcp.warm_catalogs import WarmCatalogs
-from application.tools.tool_catalog import ToolCatalog
+from application.tools.toolset_builder import ToolsetBuilder
 from domain.ids import McpServerId
 from domain.mcp.backoff import Backoff
 from domain.mcp.catalog import McpCatalog
@@ -335,15 +335,15 @@ async def test_a_hanging_a_crashing_and_an_unreachable_server_hold_up_the_first_
     state.organizations[ORG] = an_organization()
     stored = InMemoryMcpCatalogStore(state)
     async with supervision() as house:
-        warm = WarmCatalogs(
+        warm = CatalogReader(
             catalogs=stored,
-            server_catalogs=ServerCatalogs(
+            catalog_updater=CatalogUpdater(
                 catalogs=stored, connections=house.connections, clock=clock, ids=SequentialIds()
             ),
             clock=clock,
             deadline_s=deadline_s,
         )
-        tools = ToolCatalog(
+        tools = ToolsetBuilder(
             native_tools={},
             displayable_tools={},
             servers=InMemoryMcpServerStore(state),

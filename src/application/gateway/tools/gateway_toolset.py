@@ -12,8 +12,8 @@ from application.mcp.ports import ConnectionScope
 from application.policy.canary_guard import CanaryGuard
 from application.runs.ports import RunReader
 from application.system.lru import LruCache
-from application.tools.agent_tools import AgentTools
-from application.tools.tool_catalog import ToolCatalog
+from application.tools.agents_as_tools import AgentsAsTools
+from application.tools.toolset_builder import ToolsetBuilder
 from application.tools.toolset import Toolset
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError
@@ -119,15 +119,15 @@ class GatewayToolsets:
         agents: AgentStore,
         runs: RunReader,
         organizations: OrganizationStore,
-        catalog: ToolCatalog,
-        agent_tools: AgentTools,
+        catalog: ToolsetBuilder,
+        agents_as_tools: AgentsAsTools,
         rows: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._agents = agents
         self._runs = runs
         self._organizations = organizations
         self._catalog = catalog
-        self._agent_tools = agent_tools
+        self._agents_as_tools = agents_as_tools
         self._narrowings: LruCache[GatewaySessionId, tuple[Allowlist, WiredNodes | None]] = LruCache(_CAPACITY)
         self._kept: LruCache[GatewaySessionId, GatewayToolset] = LruCache(_CAPACITY)
         self._rows = rows
@@ -157,7 +157,7 @@ class GatewayToolsets:
         if not agent.config.enabled:
             raise _closed("agent_disabled", f"The agent {agent.config.name!r} is disabled.")
         # Runs do not call agents, and neither do sessions of runs.
-        agents = () if session.ends_with_another else await self._agent_tools.of(session.organization_id, agent.config)
+        agents = () if session.ends_with_another else await self._agents_as_tools.of(session.organization_id, agent.config)
         allowlist, wired = await self._narrowing(session)
         if wired is not None:
             # The session has none of the agent's own tools.

@@ -8,8 +8,8 @@ from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope
 from application.runs.execution.compose_request import servers_overview, system_prompt
 from application.runs.execution.run_session import RunSession
-from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
+from application.tools.toolset_builder import ToolsetBuilder
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class PreparePrompt:
     - A disabled agent has no prompt.
     """
 
-    def __init__(self, *, catalog: ToolCatalog, agents: AgentStore, organizations: OrganizationStore) -> None:
+    def __init__(self, *, catalog: ToolsetBuilder, agents: AgentStore, organizations: OrganizationStore) -> None:
         self._catalog = catalog
         self._agents = agents
         self._organizations = organizations

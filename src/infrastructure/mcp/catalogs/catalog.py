@@ -37,11 +37,8 @@ class ToolListing:
 
 
 async def read_listing(list_page: ListPage) -> ToolListing:
-    """Read all pages; `list_page` takes the cursor.
-
-    Raises: the errors of `list_page`; McpFailure INVALID_REPLY for invalid pages or a list without
-    an end.
-    """
+    """Read all pages; `list_page` takes the cursor. Raises: the errors of `list_page`; McpFailure
+    INVALID_REPLY for invalid pages or a list without an end."""
     tools: dict[str, McpToolDefinition] = {}
     skipped: list[SkippedTool] = []
     header_maps: dict[str, HeaderMap] = {}

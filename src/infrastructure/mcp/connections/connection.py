@@ -1,8 +1,6 @@
 """One live connection to a server. One task connects, serves and closes it, because the SDK's
-scopes must not cross tasks.
-
-Above: the connection pool (`pool.py`), with calls from any task. Below: the session on a transport.
-"""
+scopes must not cross tasks. Above: the connection pool (`pool.py`), with calls from any task.
+Below: the session on a transport."""
 
 import asyncio
 import contextlib

@@ -10,10 +10,7 @@ from domain.mcp.server import Isolation, McpServer
 
 class ConnectionKey(NamedTuple):
     """Uses with equal keys share a connection. `scope_id` is the id of the thread, run or gateway
-    session; None if all share.
-
-    A tuple, because each call creates and looks up one.
-    """
+    session; None if all share. A tuple, because each call creates and looks up one."""
 
     organization_id: OrganizationId
     server_id: McpServerId

@@ -16,10 +16,8 @@ _KIB = 1024
 
 
 def read_reply(result: Mapping[str, Any]) -> McpReply:
-    """Parse a raw result. Raises McpFailure INVALID_REPLY.
-
-    An unreadable block is replaced by a description; the other blocks stay.
-    """
+    """Parse a raw result. Raises McpFailure INVALID_REPLY. An unreadable block is replaced by a
+    description; the other blocks stay."""
     match result.get("resultType", "complete"):
         case "complete":
             pass

@@ -1,9 +1,6 @@
 """Negotiates the generation of MCP: first modern, then the handshake of legacy versions (MCP
-2026-07-28, basic/versioning).
-
-Only evidence of the other generation decides: no answer over HTTP, or rejected credentials, ends
-the attempt.
-"""
+2026-07-28, basic/versioning). Only evidence of the other generation decides: no answer over HTTP,
+or rejected credentials, ends the attempt."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,11 +24,9 @@ Negotiate = Callable[[ClientSession], Awaitable[None]]
 
 
 async def negotiate_any(session: ClientSession) -> None:
-    """Negotiate the newest version that both sides support. The caller bounds the time.
-
-    Raises: MCPError (refusal by the server, or transport failure), RuntimeError (no common
-    version), ValidationError (the answer to the handshake is not MCP).
-    """
+    """Negotiate the newest version that both sides support. The caller bounds the time. Raises:
+    MCPError (refusal by the server, or transport failure), RuntimeError (no common version),
+    ValidationError (the answer to the handshake is not MCP)."""
     if await _probe(session, LATEST_MODERN_VERSION):
         return
     try:

@@ -1,8 +1,6 @@
 """Pool of live connections to MCP servers: the `McpConnections` port over the official SDK's
-client.
-
-A connection opens at the first call and closes when idle, released, forgotten, or at shutdown.
-"""
+client. A connection opens at the first call and closes when idle, released, forgotten, or at
+shutdown."""
 
 import asyncio
 import logging
@@ -178,10 +176,8 @@ class SdkMcpConnections:
 
     async def release(self, scope: ConnectionScope) -> None:
         """End the connections of the scope's run or gateway session, or of its thread if it names
-        neither.
-
-        Returns at once: a server may take seconds to end, and the next run need not wait for it.
-        """
+        neither. Returns at once: a server may take seconds to end, and the next run need not wait
+        for it."""
         of_run = scope.run_id or scope.gateway_session_id
         isolation, scope_id = (Isolation.RUN, of_run) if of_run is not None else (Isolation.THREAD, scope.thread_id)
         if scope_id is None:
@@ -280,11 +276,8 @@ class SdkMcpConnections:
 
     async def _wait_to_open(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> None:
         """Wait until a connection may be opened, or another call has opened it; returns without
-        yielding then.
-
-        Raises: McpFailure NOT_CONNECTED during the cool-down after crashes, BUSY if the process
-        limit is still reached at `deadline`.
-        """
+        yielding then. Raises: McpFailure NOT_CONNECTED during the cool-down after crashes, BUSY if
+        the process limit is still reached at `deadline`."""
         cool_down_s = self._crashes.pause_left_s(key, self._clock.monotonic())
         if cool_down_s > 0:
             detail = "The server crashed too often and is in a cool-down."

@@ -27,10 +27,8 @@ class ProcessLimit:
 
     async def wait(self, organization_id: OrganizationId, is_needed: Callable[[], bool], deadline: float) -> None:
         """Wait until another process may start, or none `is_needed`; returns without yielding then.
-        Ends the connection idle for longest.
-
-        Raises: McpFailure BUSY at `deadline` (event loop time).
-        """
+        Ends the connection idle for longest. Raises: McpFailure BUSY at `deadline` (event loop
+        time)."""
         while is_needed() and len(started := self._started_by(organization_id)) >= self._max_processes:
             idle = [connection for connection in started if connection.is_idle]
             if idle:

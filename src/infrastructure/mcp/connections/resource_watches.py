@@ -1,7 +1,5 @@
-"""The `McpResourceNews` port: watches resources of servers, each once for all its watchers.
-
-Above: streams of the gateway. Below: `resource_following.py`, on the connections that calls use.
-"""
+"""The `McpResourceNews` port: watches resources of servers, each once for all its watchers. Above:
+streams of the gateway. Below: `resource_following.py`, on the connections that calls use."""
 
 import asyncio
 import logging
@@ -76,10 +74,7 @@ class FollowingConnections(Protocol):
 
     async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
         """Watch the wanted resources on the connection of `scope`, which stays open, until none is
-        wanted or the connection is over.
-
-        Raises: McpFailure.
-        """
+        wanted or the connection is over. Raises: McpFailure."""
         ...
 
 

@@ -1,8 +1,6 @@
-"""Requests on an open connection: tool calls and listings, with deadlines and cancellation.
-
-They bypass the SDK's session, which validates every result and lists tools for that.
-Below: `exchanges.py`; replies are parsed in `content.py` and `catalog.py`.
-"""
+"""Requests on an open connection: tool calls and listings, with deadlines and cancellation. They
+bypass the SDK's session, which validates every result and lists tools for that. Below:
+`exchanges.py`; replies are parsed in `content.py` and `catalog.py`."""
 
 import asyncio
 import contextlib
@@ -101,10 +99,8 @@ class ObservedDispatcher(JSONRPCDispatcher):
 
 
 class UnusableConnectionError(Exception):
-    """The call failed, and the connection is unusable.
-
-    `failure` is for the caller. If `not_executed`, the call may be sent again on a new connection.
-    """
+    """The call failed, and the connection is unusable. `failure` is for the caller. If
+    `not_executed`, the call may be sent again on a new connection."""
 
     def __init__(self, failure: McpFailure, *, not_executed: bool, needs_auth: bool) -> None:
         super().__init__(failure.detail)
@@ -217,10 +213,8 @@ class ServerSession:
     @staticmethod
     def _check_definition(call: McpCall, definitions: Mapping[str, McpToolDefinition]) -> None:
         """Reject a call whose tool definition differs from the server's. Unlisted tools pass; the
-        server rejects them itself.
-
-        A connection lists its tools once, and again after a reported change.
-        """
+        server rejects them itself. A connection lists its tools once, and again after a reported
+        change."""
         found = definitions.get(call.tool_name)
         if call.definition is not None and found is not None and found.digest != call.definition.digest:
             raise McpFailure(McpFailureKind.DEFINITION_CHANGED, "The server has changed the definition of the tool.")

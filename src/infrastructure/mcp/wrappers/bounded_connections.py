@@ -1,7 +1,5 @@
-"""Bulkheads: limit the concurrent calls of each server and of each organization.
-
-Further calls wait in a bounded queue, so that a slow server exhausts neither memory nor time.
-"""
+"""Bulkheads: limit the concurrent calls of each server and of each organization. Further calls wait
+in a bounded queue, so that a slow server exhausts neither memory nor time."""
 
 import asyncio
 from collections import deque
@@ -38,11 +36,8 @@ class Bulkheads:
         return len(self._bulkheads)
 
     async def acquire(self, key: Hashable, size: int, wait_s: float, busy: str) -> "Bulkhead":
-        """Acquire a place within `wait_s`; release it with `release`.
-
-        Raises: McpFailure BUSY with the text `busy` on timeout, or when too many calls wait
-        already.
-        """
+        """Acquire a place within `wait_s`; release it with `release`. Raises: McpFailure BUSY with
+        the text `busy` on timeout, or when too many calls wait already."""
         bulkhead = self.try_acquire(key, size)
         if bulkhead is not None:
             return bulkhead

@@ -119,5 +119,5 @@ class SqlMcpServerStore:
 
 def _translated(error: IntegrityError, refused: McpServer) -> Exception:
     if is_duplicate(error):
-        return conflict("mcp_server_slug_taken", f"There is an MCP server {refused.config.slug!r} already.")
+        return conflict("mcp_server_slug_taken", f"There is already an MCP server {refused.config.slug!r}.")
     return error

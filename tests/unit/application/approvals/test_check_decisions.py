@@ -9,7 +9,7 @@ from application.agents.ports import AgentStore
 from application.approvals.check_decisions import CheckDecisions, CheckedDecisions
 from application.approvals.ports import ApprovalStore
 from application.tools.check_tool_call import CheckToolCall
-from application.tools.tool_catalog import ToolCatalog
+from application.tools.toolset_builder import ToolsetBuilder
 from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.decision import CallDecision
 from domain.errors import ErrorKind, ServiceError
@@ -48,7 +48,7 @@ class Ports:
         self.approvals.of_run.return_value = (APPROVAL, OTHER)
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.agents.get.return_value = a_guarded_agent()
-        self.catalog: MockType = mocker.create_autospec(ToolCatalog, instance=True)
+        self.catalog: MockType = mocker.create_autospec(ToolsetBuilder, instance=True)
         self.catalog.toolset.return_value = a_toolset(rules=ASKS)
         self.run: Run = RUN
 

@@ -6,10 +6,10 @@ import pytest
 
 from application.gateway.tools.gateway_toolset import GatewayToolsets
 from application.mcp.mcp_switch import McpSwitch
-from application.mcp.server_catalogs import ServerCatalogs
-from application.mcp.warm_catalogs import WarmCatalogs
-from application.tools.agent_tools import AgentTools
-from application.tools.tool_catalog import ToolCatalog
+from application.mcp.catalog_updater import CatalogUpdater
+from application.mcp.catalog_reader import CatalogReader
+from application.tools.agents_as_tools import AgentsAsTools
+from application.tools.toolset_builder import ToolsetBuilder
 from domain.gateway.session import GatewaySession, ToolNames
 from domain.ids import GatewaySessionId, McpServerId, OrganizationId
 from domain.mcp.server import ConnectionLoss, Isolation, McpServerConfig, McpServerKind
@@ -79,13 +79,13 @@ class House:
             agents=agents,
             runs=InMemoryRunStore(state, InProcessWakeups()),
             organizations=organizations,
-            catalog=ToolCatalog(
+            catalog=ToolsetBuilder(
                 native_tools={},
                 displayable_tools={},
                 servers=InMemoryMcpServerStore(state),
-                catalogs=WarmCatalogs(
+                catalogs=CatalogReader(
                     catalogs=catalogs,
-                    server_catalogs=ServerCatalogs(
+                    catalog_updater=CatalogUpdater(
                         catalogs=catalogs, connections=connections, clock=clock, ids=SequentialIds()
                     ),
                     clock=clock,
@@ -94,7 +94,7 @@ class House:
                 switch=McpSwitch(enabled=True, organizations=organizations),
                 organizations=organizations,
             ),
-            agent_tools=AgentTools(agents=agents, organizations=organizations),
+            agents_as_tools=AgentsAsTools(agents=agents, organizations=organizations),
             rows=lambda: self.rows,
         )
         self.allow(None)

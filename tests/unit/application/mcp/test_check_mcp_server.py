@@ -8,10 +8,10 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.audit.ports import AuditLog
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand, McpCheckResult
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind, McpServerStore
-from application.mcp.server_catalogs import ServerCatalogs
 from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from domain.ids import McpServerId
@@ -47,7 +47,7 @@ class Ports:
         self.connections: MockType = mocker.create_autospec(McpConnections, instance=True)
         self.connections.discover.side_effect = self.answers
         self.connections.logs.return_value = "warming up"
-        self.server_catalogs: MockType = mocker.create_autospec(ServerCatalogs, instance=True)
+        self.catalog_updater: MockType = mocker.create_autospec(CatalogUpdater, instance=True)
         self.switch: MockType = mocker.create_autospec(McpSwitch, instance=True)
         self.switch.is_on.return_value = True
         self.deadline_s = 30.0
@@ -59,7 +59,7 @@ class Ports:
     async def check(self, subject: str | McpServerConfig = CONFIG, **command: Any) -> McpCheckResult:
         checking = CheckMcpServer(
             servers=self.servers,
-            server_catalogs=self.server_catalogs,
+            catalog_updater=self.catalog_updater,
             switch=self.switch,
             connections=self.connections,
             audit_log=self.audit_log,
@@ -89,7 +89,7 @@ class Ports:
 
     def assert_nothing_was_started(self) -> None:
         self.connections.discover.assert_not_awaited()
-        self.server_catalogs.keep.assert_not_awaited()
+        self.catalog_updater.store.assert_not_awaited()
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ async def test_testing_an_unsaved_server_stores_nothing_but_an_audit_entry(ports
     await ports.check()
 
     assert ports.state.servers == {SAVED.id: SAVED}
-    ports.server_catalogs.keep.assert_not_awaited()
+    ports.catalog_updater.store.assert_not_awaited()
     assert ports.audited == {"resource": "files", "server_id": None, "slug": "files", "ok": True}
 
 
@@ -136,7 +136,7 @@ async def test_what_a_saved_server_lists_is_kept_as_a_refresh_would(ports: Ports
     await ports.check("files")
 
     listed = a_catalog(SAVED.id, server_version=3)
-    ports.server_catalogs.keep.assert_awaited_once_with(SAVED, listed, principal=a_principal())
+    ports.catalog_updater.store.assert_awaited_once_with(SAVED, listed, principal=a_principal())
     ports.connections.forgive.assert_called_once_with(ORG, SAVED.id)
 
 
@@ -198,7 +198,7 @@ async def test_a_saved_server_that_fails_keeps_its_catalog_and_its_pauses(ports:
 
     await ports.check("files")
 
-    ports.server_catalogs.keep.assert_not_awaited()
+    ports.catalog_updater.store.assert_not_awaited()
     ports.connections.forgive.assert_not_called()
 
 
@@ -300,12 +300,12 @@ async def test_a_test_that_cannot_be_audited_keeps_no_catalog(ports: Ports, mock
     with refused("storage_unavailable"):
         await ports.check("files")
 
-    ports.server_catalogs.keep.assert_not_awaited()
+    ports.catalog_updater.store.assert_not_awaited()
     ports.connections.forget.assert_awaited_once_with(ORG, ports.probe.id)
 
 
 async def test_a_catalog_that_cannot_be_stored_is_not_reported_as_kept(ports: Ports) -> None:
-    ports.server_catalogs.keep.side_effect = storage_away()
+    ports.catalog_updater.store.side_effect = storage_away()
 
     with refused("storage_unavailable"):
         await ports.check("files")

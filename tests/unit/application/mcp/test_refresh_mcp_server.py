@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, McpServerStore
 from application.mcp.refresh_mcp_server import DEFAULT_DEADLINE_S, RefreshMcpServer, RefreshMcpServerCommand
-from application.mcp.server_catalogs import ServerCatalogs
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -29,16 +29,16 @@ class Ports:
     def __init__(self, mocker: MockerFixture) -> None:
         self.state = a_state_with_servers(a_server())
         self.servers: McpServerStore = InMemoryMcpServerStore(self.state)
-        self.server_catalogs: MockType = mocker.create_autospec(ServerCatalogs, instance=True)
-        self.server_catalogs.relist.return_value = a_catalog()
+        self.catalog_updater: MockType = mocker.create_autospec(CatalogUpdater, instance=True)
+        self.catalog_updater.relist.return_value = a_catalog()
         self.switch: MockType = mocker.create_autospec(McpSwitch, instance=True)
         self.switch.is_on.return_value = True
 
     async def refresh(
-        self, principal: Principal | None = None, *, server_catalogs: ServerCatalogs | None = None
+        self, principal: Principal | None = None, *, catalog_updater: CatalogUpdater | None = None
     ) -> McpCatalog:
         refreshing = RefreshMcpServer(
-            servers=self.servers, server_catalogs=server_catalogs or self.server_catalogs, switch=self.switch
+            servers=self.servers, catalog_updater=catalog_updater or self.catalog_updater, switch=self.switch
         )
         return await refreshing.execute(RefreshMcpServerCommand(principal=principal or a_principal(), server="files"))
 
@@ -56,7 +56,7 @@ async def test_operators_list_a_server_now_on_their_own_behalf(ports: Ports, rol
     assert await ports.refresh(principal) == a_catalog()
 
     scope = ConnectionScope(organization_id=ORG)
-    ports.server_catalogs.relist.assert_awaited_once_with(
+    ports.catalog_updater.relist.assert_awaited_once_with(
         a_server(), scope, timeout_s=DEFAULT_DEADLINE_S, principal=principal
     )
 
@@ -71,7 +71,7 @@ class Stored:
         self._ports = ports
         self.server = InMemoryMcpServer(tools={"echo": text_reply("hi")})
         self.connections = InMemoryMcpConnections({"files": self.server})
-        self.catalogs = ServerCatalogs(
+        self.catalogs = CatalogUpdater(
             catalogs=InMemoryMcpCatalogStore(ports.state),
             connections=self.connections,
             clock=FixedClock(),
@@ -79,7 +79,7 @@ class Stored:
         )
 
     async def refresh(self) -> dict[str, DefinitionState]:
-        catalog = await self._ports.refresh(server_catalogs=self.catalogs)
+        catalog = await self._ports.refresh(catalog_updater=self.catalogs)
         assert self.stored is not None
         assert self.stored.tools == catalog.tools
         return {tool.definition.name: tool.state for tool in pinned_tools(catalog)}
@@ -129,7 +129,7 @@ async def test_a_lower_role_lists_nothing(ports: Ports, role: Role) -> None:
     with refused("role_insufficient"):
         await ports.refresh(a_principal(role))
 
-    ports.server_catalogs.relist.assert_not_awaited()
+    ports.catalog_updater.relist.assert_not_awaited()
 
 
 @pytest.mark.requirement("C6")
@@ -137,7 +137,7 @@ async def test_a_server_of_another_organization_is_not_listed(ports: Ports) -> N
     with refused("mcp_server_not_found"):
         await ports.refresh(a_stranger())
 
-    ports.server_catalogs.relist.assert_not_awaited()
+    ports.catalog_updater.relist.assert_not_awaited()
 
 
 @pytest.mark.requirement("B14")
@@ -148,7 +148,7 @@ async def test_with_mcp_switched_off_no_server_is_listed(ports: Ports) -> None:
         await ports.refresh()
 
     ports.switch.is_on.assert_awaited_once_with(ORG)
-    ports.server_catalogs.relist.assert_not_awaited()
+    ports.catalog_updater.relist.assert_not_awaited()
 
 
 async def test_a_disabled_server_is_not_listed(ports: Ports) -> None:
@@ -158,7 +158,7 @@ async def test_a_disabled_server_is_not_listed(ports: Ports) -> None:
     with refused("mcp_server_disabled"):
         await ports.refresh()
 
-    ports.server_catalogs.relist.assert_not_awaited()
+    ports.catalog_updater.relist.assert_not_awaited()
 
 
 # --- failures ---
@@ -175,7 +175,7 @@ async def test_a_disabled_server_is_not_listed(ports: Ports) -> None:
 async def test_a_server_that_cannot_be_started_as_it_is_stored_is_a_conflict(
     ports: Ports, kind: McpFailureKind, code: str
 ) -> None:
-    ports.server_catalogs.relist.side_effect = McpFailure(kind, "It cannot be started.")
+    ports.catalog_updater.relist.side_effect = McpFailure(kind, "It cannot be started.")
 
     with pytest.raises(ServiceError) as raised:
         await ports.refresh()
@@ -188,7 +188,7 @@ async def test_a_server_that_cannot_be_started_as_it_is_stored_is_a_conflict(
     "kind", [kind for kind in McpFailureKind if kind not in (McpFailureKind.DISABLED, McpFailureKind.NOT_INSTALLED)]
 )
 async def test_a_server_that_does_not_answer_is_unavailable_with_the_reason(ports: Ports, kind: McpFailureKind) -> None:
-    ports.server_catalogs.relist.side_effect = McpFailure(kind, "No answer.", stderr="s3cret")
+    ports.catalog_updater.relist.side_effect = McpFailure(kind, "No answer.", stderr="s3cret")
 
     with pytest.raises(ServiceError) as raised:
         await ports.refresh()
@@ -207,7 +207,7 @@ async def test_a_server_that_cannot_be_read_is_not_listed(ports: Ports, mocker: 
     with refused("storage_unavailable"):
         await ports.refresh()
 
-    ports.server_catalogs.relist.assert_not_awaited()
+    ports.catalog_updater.relist.assert_not_awaited()
 
 
 async def test_a_switch_that_cannot_be_read_lists_nothing(ports: Ports) -> None:
@@ -216,11 +216,11 @@ async def test_a_switch_that_cannot_be_read_lists_nothing(ports: Ports) -> None:
     with refused("storage_unavailable"):
         await ports.refresh()
 
-    ports.server_catalogs.relist.assert_not_awaited()
+    ports.catalog_updater.relist.assert_not_awaited()
 
 
 async def test_a_catalog_that_cannot_be_stored_is_not_an_unavailable_server(ports: Ports) -> None:
-    ports.server_catalogs.relist.side_effect = storage_away()
+    ports.catalog_updater.relist.side_effect = storage_away()
 
     with refused("storage_unavailable"):
         await ports.refresh()

@@ -9,10 +9,10 @@ from itertools import pairwise
 from application.approvals.check_decisions import CheckDecisions
 from application.identity.key_validity import KeyValidity
 from application.identity.token_cache import TokenCache
+from application.mcp.catalog_reader import CatalogReader
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope
-from application.mcp.server_catalogs import ServerCatalogs
-from application.mcp.warm_catalogs import WarmCatalogs
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
 from application.runs.execution.agent_loop import AgentLoop
@@ -33,7 +33,7 @@ from application.runs.watch_run import WatchRun
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
-from application.tools.tool_catalog import DEFAULT_SEARCH_THRESHOLD, ToolCatalog
+from application.tools.toolset_builder import DEFAULT_SEARCH_THRESHOLD, ToolsetBuilder
 from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
 from domain.identity.api_key import Principal
@@ -179,19 +179,19 @@ class RunHarness(RunRecords):
         self.organizations = InMemoryOrganizationStore(self.state)
         self.usage = InMemoryUsageStore(self.state)
         self.connections = InMemoryMcpConnections(servers)
-        self.server_catalogs = ServerCatalogs(
+        self.catalog_updater = CatalogUpdater(
             catalogs=self.catalogs, connections=self.connections, clock=self.clock, ids=self.ids
         )
         self.state.organizations[ORG] = an_organization()
         switch = McpSwitch(enabled=mcp_enabled, organizations=self.organizations)
         native_tools = {tool.tool.type: tool for tool in native}
-        self.catalog = ToolCatalog(
+        self.catalog = ToolsetBuilder(
             native_tools=native_tools,
             displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
             servers=self.servers,
-            catalogs=WarmCatalogs(
+            catalogs=CatalogReader(
                 catalogs=self.catalogs,
-                server_catalogs=self.server_catalogs,
+                catalog_updater=self.catalog_updater,
                 clock=self.clock,
                 deadline_s=discovery_timeout_s,
             ),
@@ -205,7 +205,7 @@ class RunHarness(RunRecords):
             execute_mcp_tool=ExecuteMcpTool(
                 servers=self.servers,
                 catalogs=self.catalogs,
-                server_catalogs=self.server_catalogs,
+                catalog_updater=self.catalog_updater,
                 connections=self.connections,
                 schemas=self.schemas,
                 switch=switch,
@@ -279,7 +279,7 @@ class RunHarness(RunRecords):
             scripted = self.connections.servers[server.config.slug]
             if scripted.unreachable is None:
                 scope = ConnectionScope(organization_id=ORG)
-                await self.server_catalogs.relist(server, scope, timeout_s=1)
+                await self.catalog_updater.relist(server, scope, timeout_s=1)
         self.connections.discoveries.clear()
 
     # --- acting ---

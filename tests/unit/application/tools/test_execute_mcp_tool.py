@@ -7,6 +7,7 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.identity.ports import OrganizationStore
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
     ConnectionScope,
@@ -20,7 +21,6 @@ from application.mcp.ports import (
     McpReply,
     McpServerStore,
 )
-from application.mcp.server_catalogs import ServerCatalogs
 from application.tools.call_context import ToolCallContext
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from domain.errors import ErrorKind, ServiceError
@@ -53,13 +53,13 @@ class Setting:
         self.connections.call_tool.return_value = text_reply("the answer")
         self.catalogs: MockType = mocker.create_autospec(McpCatalogStore, instance=True)
         self.catalogs.load.return_value = a_catalog(tools=(ECHO,))
-        self.server_catalogs: MockType = mocker.create_autospec(ServerCatalogs, instance=True)
+        self.catalog_updater: MockType = mocker.create_autospec(CatalogUpdater, instance=True)
         self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)
         self.organizations.get.return_value = an_organization()
         self.use_case = ExecuteMcpTool(
             servers=self.servers,
             catalogs=self.catalogs,
-            server_catalogs=self.server_catalogs,
+            catalog_updater=self.catalog_updater,
             connections=self.connections,
             schemas=JsonSchemaValidator(),
             switch=McpSwitch(enabled=mcp_enabled, organizations=self.organizations),
@@ -155,10 +155,10 @@ async def test_a_change_that_only_the_call_finds_is_refused_and_listed(
     setting: Setting, listing: McpFailure | None
 ) -> None:
     setting.connections.call_tool.side_effect = McpFailure(McpFailureKind.DEFINITION_CHANGED, "changed")
-    setting.server_catalogs.relist.side_effect = listing
+    setting.catalog_updater.relist.side_effect = listing
     result = await setting.call(pinned_to_echo())
     assert (result.outcome, result.error_code) == (ToolOutcome.BLOCKED, "mcp_tool_changed")
-    assert setting.server_catalogs.relist.await_args.args == (a_server(), SCOPE)
+    assert setting.catalog_updater.relist.await_args.args == (a_server(), SCOPE)
 
 
 @pytest.mark.requirement("A4", "A5")

@@ -7,9 +7,9 @@ from pytest_mock import MockerFixture, MockType
 
 from application.identity.ports import OrganizationStore
 from application.tools.explain_agent import ExplainAgent, ExplainAgentCommand, ExplainedAgent, PolicyWarning
-from application.tools.known_tools import KnownTools
 from application.tools.tool_standing import ToolStanding
 from application.tools.toolset import ServerOverview, Toolset
+from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import AgentSettings
 from domain.identity.role import Role
 from domain.policy.layers import PolicyLayer, Source
@@ -28,13 +28,13 @@ class Ports:
     """An agent with two tools of one server, in an organization without policies."""
 
     def __init__(self, mocker: MockerFixture) -> None:
-        self.known_tools: MockType = mocker.create_autospec(KnownTools, instance=True)
-        self.known_tools.of_agent.return_value = Toolset(tools=(a_tool(ECHO), a_tool(READ)))
+        self.unrestricted_toolsets: MockType = mocker.create_autospec(UnrestrictedToolsets, instance=True)
+        self.unrestricted_toolsets.of_agent.return_value = Toolset(tools=(a_tool(ECHO), a_tool(READ)))
         self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)
         self.organizations.get.return_value = an_organization()
 
     async def explain(self, settings: AgentSettings = SETTINGS, *, role: Role = Role.VIEWER) -> ExplainedAgent:
-        explaining = ExplainAgent(known_tools=self.known_tools, organizations=self.organizations)
+        explaining = ExplainAgent(unrestricted_toolsets=self.unrestricted_toolsets, organizations=self.organizations)
         return await explaining.execute(ExplainAgentCommand(principal=a_principal(role), settings=settings))
 
 
@@ -120,7 +120,7 @@ async def test_a_server_whose_tools_are_not_known_is_named_with_the_reason_and_i
     ports: Ports,
 ) -> None:
     away = ServerOverview(slug="git", tools=(), unavailable="it was never listed")
-    ports.known_tools.of_agent.return_value = Toolset(tools=(a_tool(ECHO),), servers=(away,))
+    ports.unrestricted_toolsets.of_agent.return_value = Toolset(tools=(a_tool(ECHO),), servers=(away,))
 
     explained = await ports.explain(with_rules(mcp__git__push=ASK))
 
@@ -132,12 +132,12 @@ async def test_of_unsaved_settings_what_exists_counts(ports: Ports) -> None:
 
     await ports.explain(draft)
 
-    organization_id, config = ports.known_tools.of_agent.await_args.args
+    organization_id, config = ports.unrestricted_toolsets.of_agent.await_args.args
     assert organization_id == ORG
     assert (config.tools, config.mcp_servers, config.agents) == ((ToolType.CODE_EXECUTION,), ("files",), ("writer",))
 
 
-@pytest.mark.parametrize("failing", ["known_tools.of_agent", "organizations.get"])
+@pytest.mark.parametrize("failing", ["unrestricted_toolsets.of_agent", "organizations.get"])
 async def test_a_failure_of_a_port_reaches_the_caller(ports: Ports, failing: str) -> None:
     port, method = failing.split(".")
     getattr(getattr(ports, port), method).side_effect = storage_away()

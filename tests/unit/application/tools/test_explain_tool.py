@@ -8,10 +8,10 @@ from pytest_mock import MockerFixture, MockType
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand, ToolExplanation
-from application.tools.known_tools import KnownTools
-from application.tools.tool_catalog import ToolCatalog
 from application.tools.tool_standing import ToolStanding
 from application.tools.toolset import Toolset
+from application.tools.toolset_builder import ToolsetBuilder
+from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.errors import ServiceError
 from domain.identity.organization import Organization
 from domain.identity.role import Role
@@ -30,10 +30,10 @@ class Ports:
     """An agent that lists `mcp__files__echo`, in an organization that has `mcp__git__push` too."""
 
     def __init__(self, mocker: MockerFixture) -> None:
-        self.catalog: MockType = mocker.create_autospec(ToolCatalog, instance=True)
-        self.known_tools: MockType = mocker.create_autospec(KnownTools, instance=True)
-        self.known_tools.of_agent.return_value = Toolset(tools=(a_tool(ECHO, repeatable=True),))
-        self.known_tools.of_organization.return_value = Toolset(tools=(a_tool(ECHO), a_tool(PUSH)))
+        self.catalog: MockType = mocker.create_autospec(ToolsetBuilder, instance=True)
+        self.unrestricted_toolsets: MockType = mocker.create_autospec(UnrestrictedToolsets, instance=True)
+        self.unrestricted_toolsets.of_agent.return_value = Toolset(tools=(a_tool(ECHO, repeatable=True),))
+        self.unrestricted_toolsets.of_organization.return_value = Toolset(tools=(a_tool(ECHO), a_tool(PUSH)))
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)
         self.use(an_organization())
@@ -61,7 +61,7 @@ class Ports:
     async def explain(self, name: str = ECHO) -> ToolExplanation:
         explaining = ExplainTool(
             catalog=self.catalog,
-            known_tools=self.known_tools,
+            unrestricted_toolsets=self.unrestricted_toolsets,
             agents=self.agents,
             organizations=self.organizations,
         )
@@ -137,7 +137,7 @@ async def test_an_agent_that_the_organization_does_not_have_is_not_found(ports: 
         await ports.explain()
 
     ports.agents.get.assert_awaited_once_with(ORG, AGENT)
-    ports.known_tools.of_agent.assert_not_awaited()
+    ports.unrestricted_toolsets.of_agent.assert_not_awaited()
 
 
 @pytest.mark.requirement("C2")
@@ -149,7 +149,7 @@ async def test_no_server_is_asked_for_its_tools(ports: Ports) -> None:
 
 
 @pytest.mark.parametrize(
-    "failing", ["agents.get", "known_tools.of_agent", "catalog.listed_toolset", "organizations.get"]
+    "failing", ["agents.get", "unrestricted_toolsets.of_agent", "catalog.listed_toolset", "organizations.get"]
 )
 async def test_a_failure_of_a_port_reaches_the_caller(ports: Ports, failing: str) -> None:
     port, method = failing.split(".")

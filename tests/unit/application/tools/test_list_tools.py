@@ -8,7 +8,7 @@ import pytest
 from application.agents.ports import AgentStore
 from application.mcp.ports import ServerState, ServerStatus
 from application.tools.list_tools import ListTools, ToolListing
-from application.tools.tool_catalog import ToolCatalog
+from application.tools.toolset_builder import ToolsetBuilder
 from domain.mcp.server import McpServer
 from tests.builders import START, a_catalog, a_server
 from tests.doubles.mcp_connections import InMemoryMcpConnections
@@ -32,7 +32,7 @@ async def listing_of(
     connections.set_status(server, ServerStatus(state=state, since=START))
     clock.advance(age_s)
     use_case = ListTools(
-        catalog=Mock(spec=ToolCatalog, native_types=()),
+        catalog=Mock(spec=ToolsetBuilder, native_types=()),
         agents=Mock(spec=AgentStore),
         servers=InMemoryMcpServerStore(memory),
         catalogs=InMemoryMcpCatalogStore(memory),

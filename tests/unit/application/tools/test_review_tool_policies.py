@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
-from application.tools.known_tools import KnownTools
 from application.tools.review_tool_policies import MAX_WARNINGS, ReviewToolPolicies, ReviewToolPoliciesCommand
 from application.tools.toolset import ServerOverview, Toolset
+from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import Agent
 from domain.identity.organization import Organization
 from domain.identity.role import Role
@@ -22,15 +22,17 @@ KNOWN = Toolset(tools=(a_tool(ECHO),))
 
 
 @pytest.fixture
-def known_tools(mocker: MockerFixture) -> MockType:
-    known: MockType = mocker.create_autospec(KnownTools, instance=True)
+def unrestricted_toolsets(mocker: MockerFixture) -> MockType:
+    known: MockType = mocker.create_autospec(UnrestrictedToolsets, instance=True)
     known.of_agent.return_value = known.of_organization.return_value = KNOWN
     return known
 
 
-async def review(known_tools: MockType, saved: Agent | Organization, *, role: Role = Role.ADMIN) -> tuple[str, ...]:
+async def review(
+    unrestricted_toolsets: MockType, saved: Agent | Organization, *, role: Role = Role.ADMIN
+) -> tuple[str, ...]:
     command = ReviewToolPoliciesCommand(principal=a_principal(role), saved=saved)
-    return await ReviewToolPolicies(known_tools=known_tools).execute(command)
+    return await ReviewToolPolicies(unrestricted_toolsets=unrestricted_toolsets).execute(command)
 
 
 def an_agent_with(*rules: tuple[str, ToolRule], allowlist: tuple[str, ...] | None = None) -> Agent:
@@ -43,32 +45,34 @@ def an_organization_with(*rules: tuple[str, ToolRule]) -> Organization:
 
 
 @pytest.mark.requirement("C2")
-async def test_an_entry_that_fits_no_tool_is_warned_about_with_the_nearest_name(known_tools: MockType) -> None:
+async def test_an_entry_that_fits_no_tool_is_warned_about_with_the_nearest_name(
+    unrestricted_toolsets: MockType,
+) -> None:
     saved = an_agent_with(("mcp__files__ecco", ASK), (ECHO, ASK), allowlist=(ECHO, "xyz"))
 
-    assert await review(known_tools, saved) == (
+    assert await review(unrestricted_toolsets, saved) == (
         "tool_policies.mcp__files__ecco: no tool of this agent has that name; did you mean 'mcp__files__echo'?",
         "tool_allowlist.xyz: no tool of this agent has that name",
     )
 
 
 @pytest.mark.requirement("C2")
-async def test_entries_of_an_organization_are_compared_with_all_its_tools(known_tools: MockType) -> None:
-    assert await review(known_tools, an_organization_with((ECHO, ASK))) == ()
+async def test_entries_of_an_organization_are_compared_with_all_its_tools(unrestricted_toolsets: MockType) -> None:
+    assert await review(unrestricted_toolsets, an_organization_with((ECHO, ASK))) == ()
 
-    known_tools.of_organization.assert_awaited_once_with(ORG)
-    known_tools.of_agent.assert_not_awaited()
+    unrestricted_toolsets.of_organization.assert_awaited_once_with(ORG)
+    unrestricted_toolsets.of_agent.assert_not_awaited()
 
 
 @pytest.mark.requirement("C2")
 @pytest.mark.parametrize("pattern", ["mcp__git__push", "mcp__*"])
 async def test_an_entry_that_may_mean_a_tool_of_an_unlisted_server_is_not_warned_about(
-    known_tools: MockType, pattern: str
+    unrestricted_toolsets: MockType, pattern: str
 ) -> None:
     unlisted = ServerOverview(slug="git", tools=(), unavailable="it was never listed")
-    known_tools.of_agent.return_value = Toolset(tools=(), servers=(unlisted,))
+    unrestricted_toolsets.of_agent.return_value = Toolset(tools=(), servers=(unlisted,))
 
-    assert await review(known_tools, an_agent_with((pattern, ASK))) == ()
+    assert await review(unrestricted_toolsets, an_agent_with((pattern, ASK))) == ()
 
 
 @pytest.mark.requirement("C2")
@@ -84,56 +88,60 @@ async def test_an_entry_that_may_mean_a_tool_of_an_unlisted_server_is_not_warned
     ids=["wholly", "in a part"],
 )
 async def test_a_rule_without_effect_is_warned_about(
-    known_tools: MockType, rules: tuple[tuple[str, ToolRule], ...], words: str
+    unrestricted_toolsets: MockType, rules: tuple[tuple[str, ToolRule], ...], words: str
 ) -> None:
-    [warning] = await review(known_tools, an_agent_with(*rules))
+    [warning] = await review(unrestricted_toolsets, an_agent_with(*rules))
 
     assert words in warning
 
 
 @pytest.mark.requirement("C2")
-async def test_a_rule_that_another_replaces_for_some_tools_is_warned_about(known_tools: MockType) -> None:
-    known_tools.of_agent.return_value = Toolset(tools=(a_tool(ECHO), a_tool("mcp__files__read")))
+async def test_a_rule_that_another_replaces_for_some_tools_is_warned_about(unrestricted_toolsets: MockType) -> None:
+    unrestricted_toolsets.of_agent.return_value = Toolset(tools=(a_tool(ECHO), a_tool("mcp__files__read")))
 
-    [warning] = await review(known_tools, an_agent_with(("mcp__files__*", ToolRule(max_calls=3)), (ECHO, ASK)))
+    [warning] = await review(
+        unrestricted_toolsets, an_agent_with(("mcp__files__*", ToolRule(max_calls=3)), (ECHO, ASK))
+    )
 
     assert "max_calls not in force for mcp__files__echo" in warning
 
 
-async def test_no_more_than_fifty_warnings_are_given(known_tools: MockType) -> None:
+async def test_no_more_than_fifty_warnings_are_given(unrestricted_toolsets: MockType) -> None:
     saved = an_agent_with(*((f"nothing_{number}", ASK) for number in range(MAX_WARNINGS + 1)))
 
-    assert len(await review(known_tools, saved)) == MAX_WARNINGS
+    assert len(await review(unrestricted_toolsets, saved)) == MAX_WARNINGS
 
 
-async def test_without_policies_nothing_is_looked_up(known_tools: MockType) -> None:
-    assert await review(known_tools, an_agent()) == ()
+async def test_without_policies_nothing_is_looked_up(unrestricted_toolsets: MockType) -> None:
+    assert await review(unrestricted_toolsets, an_agent()) == ()
 
-    known_tools.of_agent.assert_not_awaited()
+    unrestricted_toolsets.of_agent.assert_not_awaited()
 
 
 @pytest.mark.requirement("C6")
-async def test_tools_of_another_organization_are_not_looked_at(known_tools: MockType) -> None:
+async def test_tools_of_another_organization_are_not_looked_at(unrestricted_toolsets: MockType) -> None:
     saved = replace(an_agent_with(("nothing", ASK)), organization_id=OTHER_ORG)
 
-    assert await review(known_tools, saved) == ()
+    assert await review(unrestricted_toolsets, saved) == ()
 
-    known_tools.of_agent.assert_not_awaited()
+    unrestricted_toolsets.of_agent.assert_not_awaited()
 
 
 @pytest.mark.requirement("C6")
-async def test_an_operator_reviews_nothing(known_tools: MockType) -> None:
+async def test_an_operator_reviews_nothing(unrestricted_toolsets: MockType) -> None:
     with refused("role_insufficient"):
-        await review(known_tools, an_agent_with(("nothing", ASK)), role=Role.OPERATOR)
+        await review(unrestricted_toolsets, an_agent_with(("nothing", ASK)), role=Role.OPERATOR)
 
-    known_tools.of_agent.assert_not_awaited()
+    unrestricted_toolsets.of_agent.assert_not_awaited()
 
 
 @pytest.mark.parametrize(
     "saved", [an_agent_with((ECHO, ASK)), an_organization_with((ECHO, ASK))], ids=["agent", "organization"]
 )
-async def test_tools_that_cannot_be_read_give_no_warnings(known_tools: MockType, saved: Agent | Organization) -> None:
-    known_tools.of_agent.side_effect = known_tools.of_organization.side_effect = storage_away()
+async def test_tools_that_cannot_be_read_give_no_warnings(
+    unrestricted_toolsets: MockType, saved: Agent | Organization
+) -> None:
+    unrestricted_toolsets.of_agent.side_effect = unrestricted_toolsets.of_organization.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await review(known_tools, saved)
+        await review(unrestricted_toolsets, saved)

@@ -14,7 +14,7 @@ from domain.mcp.catalog import McpToolDefinition
 from domain.tools.tool import Tool
 from infrastructure.mcp.catalogs.catalog import read_listing
 from tests.builders import a_catalog
-from tests.unit.application.tools.test_tool_catalog import House
+from tests.unit.application.tools.test_toolset_builder import House
 
 SIZES = (1_000, 5_000, 10_000)
 

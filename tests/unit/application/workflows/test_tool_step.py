@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from application.mcp.catalog_reader import CatalogReader
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
-from application.mcp.server_catalogs import ServerCatalogs
-from application.mcp.warm_catalogs import WarmCatalogs
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.ports import NativeToolContext, NativeToolError
-from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
+from application.tools.toolset_builder import ToolsetBuilder
 from application.workflows.http_request import HttpAnswer, HttpCall, HttpRequests
 from application.workflows.http_step import BoundInputs
 from application.workflows.node_execution import NodeContext, NodeFailed
@@ -96,10 +96,10 @@ class House:
         self.stored = Stored()
         box, expressions, clock = SecretBox(["a key"]), JmesPathExpressions(), FixedClock()
         catalogs = InMemoryMcpCatalogStore(self.state)
-        server_catalogs = ServerCatalogs(
+        catalog_updater = CatalogUpdater(
             catalogs=catalogs, connections=self.connections, clock=StepClock(), ids=SequentialIds()
         )
-        warm = WarmCatalogs(catalogs=catalogs, server_catalogs=server_catalogs, clock=clock)
+        warm = CatalogReader(catalogs=catalogs, catalog_updater=catalog_updater, clock=clock)
         switch = McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(self.state))
         self.step = ToolStep(
             inputs=BoundInputs(secrets=self.secrets, expressions=expressions),
@@ -110,7 +110,7 @@ class House:
             box=box,
             clock=clock,
         )
-        self.catalog = ToolCatalog(
+        self.catalog = ToolsetBuilder(
             native_tools={},
             displayable_tools={},
             servers=self.servers,
@@ -123,7 +123,7 @@ class House:
         self.execute = ExecuteMcpTool(
             servers=self.servers,
             catalogs=catalogs,
-            server_catalogs=server_catalogs,
+            catalog_updater=catalog_updater,
             connections=self.connections,
             schemas=JsonSchemaValidator(),
             switch=switch,

@@ -12,8 +12,8 @@ from application.mcp.ports import ConnectionScope
 from application.runs.execution.interruption import Interrupted, StopReason, TimeUp
 from application.runs.execution.prepare_prompt import AgentDisabled, PreparePrompt, Prompt
 from application.runs.execution.run_session import RunSession
-from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import ServerOverview, Toolset
+from application.tools.toolset_builder import ToolsetBuilder
 from application.tracing.ports import Tracer
 from domain.agents.agent import Agent
 from domain.policy.canary import CanaryToken, placeholder
@@ -32,7 +32,7 @@ class Ports:
     """Mocks of what `PreparePrompt` calls, and the session of a run that begins."""
 
     def __init__(self, mocker: MockerFixture) -> None:
-        self.catalog: MockType = mocker.create_autospec(ToolCatalog, instance=True)
+        self.catalog: MockType = mocker.create_autospec(ToolsetBuilder, instance=True)
         self.catalog.toolset.return_value = TOOLSET
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)

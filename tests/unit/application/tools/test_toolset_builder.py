@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from application.mcp.catalog_reader import CatalogReader
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, ServerState, ServerStatus
-from application.mcp.server_catalogs import ServerCatalogs
-from application.mcp.warm_catalogs import WarmCatalogs
 from application.tools.server_tools import INSTRUCTIONS_LIMIT_BYTES, bound_tool
-from application.tools.tool_catalog import ToolCatalog
 from application.tools.toolset import Toolset
+from application.tools.toolset_builder import ToolsetBuilder
 from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpToolDefinition
@@ -43,14 +43,14 @@ class House:
         self.connections = InMemoryMcpConnections()
         self.clock = FixedClock()
         catalogs = InMemoryMcpCatalogStore(self.state)
-        self.server_catalogs = ServerCatalogs(
+        self.catalog_updater = CatalogUpdater(
             catalogs=catalogs, connections=self.connections, clock=StepClock(), ids=SequentialIds()
         )
-        self.catalog = ToolCatalog(
+        self.catalog = ToolsetBuilder(
             native_tools={},
             displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
             servers=InMemoryMcpServerStore(self.state),
-            catalogs=WarmCatalogs(catalogs=catalogs, server_catalogs=self.server_catalogs, clock=self.clock),
+            catalogs=CatalogReader(catalogs=catalogs, catalog_updater=self.catalog_updater, clock=self.clock),
             connections=self.connections,
             switch=McpSwitch(enabled=mcp_enabled, organizations=InMemoryOrganizationStore(self.state)),
             organizations=InMemoryOrganizationStore(self.state),
@@ -93,7 +93,7 @@ async def test_tools_in_quarantine_are_counted_and_not_offered() -> None:
     changed = a_catalog(
         server.id, tools=[a_definition("new"), a_definition("one"), a_definition("two", description="!")]
     )
-    await house.server_catalogs.keep(server, changed)
+    await house.catalog_updater.store(server, changed)
     toolset = await house.tools("a")
     assert names(toolset) == ["mcp__a__one"]
     assert [overview.awaiting_approval for overview in toolset.servers] == [2]

@@ -1,4 +1,4 @@
-"""Agents as tools, `agent__NAME`: what clients of the gateway are shown of those that an agent lists."""
+"""Agents as tools (`agent__NAME`) for clients of the gateway."""
 
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
@@ -13,9 +13,11 @@ from domain.tools.names import agent_tool_name
 from domain.tools.tool import AgentBinding, Tool
 
 QUEUED_S = 60.0
-"""How much longer than a run may be active its answer is waited for: runs queue for a worker."""
+"""Extra time to wait for an answer beyond the time limit of the run, because runs wait for a
+worker."""
 MAX_INPUT_CHARACTERS = 500_000
-# Providers refuse alternatives at the top of a tool's schema, so what is given beside what is looked at with the call.
+# Providers reject alternatives at the top level of a schema: the call checks that one of the two is
+# given.
 PARAMETERS: JsonObject = {
     "type": "object",
     "properties": {
@@ -35,16 +37,18 @@ PARAMETERS: JsonObject = {
 }
 
 
-class AgentTools:
-    """Rules: an agent that is disabled or gone is no tool; nothing listed is nothing; the answer is waited for as long as limits of
-    agent and organization let a run be active, and a minute more."""
+class AgentsAsTools:
+    """Rules:
+    - Disabled and deleted agents are not tools.
+    - The wait for an answer is the time limit of the run (agent and organization) plus a minute.
+    """
 
     def __init__(self, *, agents: AgentStore, organizations: OrganizationStore) -> None:
         self._agents = agents
         self._organizations = organizations
 
     async def of(self, organization_id: OrganizationId, config: AgentConfig) -> tuple[Tool, ...]:
-        """The agents that `config` lists, by name."""
+        """The agents listed in `config`, ordered by name."""
         if not config.agents:
             return ()
         organization = await self._organizations.get(organization_id)
@@ -52,7 +56,7 @@ class AgentTools:
         return tuple(_tool(agent, organization) for agent in found if agent is not None and agent.config.enabled)
 
     async def of_organization(self, organization_id: OrganizationId) -> tuple[Tool, ...]:
-        """All agents of the organization that may be started, by name."""
+        """All enabled agents of the organization, ordered by name."""
         organization = await self._organizations.get(organization_id)
         found: list[Agent] = []
         request = PageRequest(limit=MAX_PAGE_SIZE)

@@ -42,7 +42,7 @@ def _proxies(settings: Settings) -> Proxies:
     return Proxies(http=settings.http_proxy, https=settings.https_proxy, bypass=settings.proxy_exceptions)
 
 
-class Surroundings(containers.DeclarativeContainer):
+class Platform(containers.DeclarativeContainer):
     """Needs nothing but `settings`."""
 
     settings: providers.Dependency[Settings] = providers.Dependency(instance_of=Settings)

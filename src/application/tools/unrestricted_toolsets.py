@@ -1,12 +1,12 @@
-"""The tools that an agent or an organization has before any policy is asked, as servers have listed them before."""
+"""Toolsets of an agent or organization before policy, from stored catalogs."""
 
 from dataclasses import replace
 
 from application.mcp.ports import McpServerStore
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
-from application.tools.agent_tools import AgentTools
-from application.tools.tool_catalog import ToolCatalog
+from application.tools.agents_as_tools import AgentsAsTools
 from application.tools.toolset import Toolset
+from application.tools.toolset_builder import ToolsetBuilder
 from domain.agents.agent import AgentConfig
 from domain.ids import OrganizationId
 from domain.policy.rules import NO_POLICIES
@@ -15,17 +15,19 @@ from domain.tools.tool import Tool
 _WITH_EVERYTHING = AgentConfig(name="everything", model="none:none")
 
 
-class KnownTools:
-    """No server is asked, and none is started."""
+class UnrestrictedToolsets:
+    """No server is contacted or started."""
 
-    def __init__(self, *, catalog: ToolCatalog, servers: McpServerStore, agent_tools: AgentTools) -> None:
+    def __init__(self, *, catalog: ToolsetBuilder, servers: McpServerStore, agents_as_tools: AgentsAsTools) -> None:
         self._catalog = catalog
         self._servers = servers
-        self._agent_tools = agent_tools
+        self._agents_as_tools = agents_as_tools
 
     async def of_agent(self, organization_id: OrganizationId, config: AgentConfig) -> Toolset:
-        """What the agent lists, whatever allowlists and policies say of it; agents too, which clients of the gateway have."""
-        return await self._unrestricted(organization_id, config, await self._agent_tools.of(organization_id, config))
+        """Tools and agents that the agent lists, without allowlists and policies."""
+        return await self._unrestricted(
+            organization_id, config, await self._agents_as_tools.of(organization_id, config)
+        )
 
     async def of_organization(self, organization_id: OrganizationId) -> Toolset:
         """Native tools, all agents, and the tools of all servers."""
@@ -39,7 +41,7 @@ class KnownTools:
             request = PageRequest(limit=MAX_PAGE_SIZE, cursor=page.next_cursor)
         config = replace(_WITH_EVERYTHING, tools=self._catalog.native_types, mcp_servers=tuple(slugs))
         return await self._unrestricted(
-            organization_id, config, await self._agent_tools.of_organization(organization_id)
+            organization_id, config, await self._agents_as_tools.of_organization(organization_id)
         )
 
     async def _unrestricted(

@@ -1,7 +1,5 @@
-"""Builds the toolset of a run from the agent's native tools and the warm catalogs of its MCP servers.
-
-A server that does not answer is reported as unavailable and neither fails nor holds up the run.
-"""
+"""Builds the toolset of a run from native tools and the stored catalogs of MCP servers. A server
+that does not answer is reported as unavailable; it neither fails nor delays the run."""
 
 import asyncio
 import logging
@@ -9,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from application.identity.ports import OrganizationStore
+from application.mcp.catalog_reader import CatalogReader
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
     ConnectionScope,
@@ -18,10 +17,9 @@ from application.mcp.ports import (
     McpServerStore,
     ServerState,
 )
-from application.mcp.warm_catalogs import WarmCatalogs
 from application.system.lru import LruCache
 from application.tools.ports import NativeTool
-from application.tools.server_tools import comes_and_goes, overview_of
+from application.tools.server_tools import hides_lost_tools, overview_of
 from application.tools.toolset import ServerOverview, Toolset
 from application.tools.wired_tools import Wired, WiredTools
 from domain.agents.agent import AgentConfig
@@ -38,14 +36,14 @@ from domain.tools.wired import WiredNodes
 logger = logging.getLogger(__name__)
 
 DEFAULT_SEARCH_THRESHOLD = 60
-"""How many MCP tools a run is shown at most; with more of them it searches."""
+"""Limit of MCP tools shown to the model of a run; beyond it the run searches for tools."""
 MAX_OVERVIEWS = 1_000
 MAX_TOOLSETS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _KeptOverview:
-    """A server with its tools, as long as both stay what they are."""
+class _CachedOverview:
+    """A cached overview, valid while server and catalog stay unchanged."""
 
     server: McpServer
     catalog: McpCatalog
@@ -53,19 +51,21 @@ class _KeptOverview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _KeptToolset:
-    """A toolset and what it was made from."""
+class _CachedToolset:
+    """A cached toolset and its inputs."""
 
     servers: tuple[ServerOverview, ...]
     toolset: Toolset
 
 
-class ToolCatalog:
-    """Which tools an agent has, right now, without asking a server that was listed before.
-
-    Rules: what was made of a server's catalog, and of an agent's servers, is kept and used again until one of them
-    changes; the tools of a server whose shared connection is lost are left out if its strategy is `unregister`. The
-    policies of organization, agent and run are put together here, once for all calls of the toolset.
+class ToolsetBuilder:
+    """Rules:
+    - Servers listed before are not contacted.
+    - Overviews and toolsets are cached until one of their inputs changes.
+    - The tools of a server with a lost shared connection are left out if its strategy is
+      `unregister`.
+    - The policies of organization, agent and run are combined here, once for all calls of the
+      toolset.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ToolCatalog:
         native_tools: Mapping[ToolType, NativeTool],
         displayable_tools: Mapping[ToolType, Tool],
         servers: McpServerStore,
-        catalogs: WarmCatalogs,
+        catalogs: CatalogReader,
         connections: McpConnections,
         switch: McpSwitch,
         organizations: OrganizationStore,
@@ -89,9 +89,9 @@ class ToolCatalog:
         self._organizations = organizations
         self._search_threshold = search_threshold
         self._wired_tools = wired_tools
-        self._overviews: LruCache[tuple[OrganizationId, McpServerId], _KeptOverview] = LruCache(MAX_OVERVIEWS)
-        self._toolsets: LruCache[tuple[object, ...], _KeptToolset] = LruCache(MAX_TOOLSETS)
-        self._wired_toolsets: LruCache[tuple[object, ...], _KeptToolset] = LruCache(MAX_TOOLSETS)
+        self._overviews: LruCache[tuple[OrganizationId, McpServerId], _CachedOverview] = LruCache(MAX_OVERVIEWS)
+        self._toolsets: LruCache[tuple[object, ...], _CachedToolset] = LruCache(MAX_TOOLSETS)
+        self._wired_toolsets: LruCache[tuple[object, ...], _CachedToolset] = LruCache(MAX_TOOLSETS)
 
     @property
     def native_types(self) -> tuple[ToolType, ...]:
@@ -99,7 +99,7 @@ class ToolCatalog:
         return tuple(kind for kind in NATIVE_TYPES if kind in self._native)
 
     def native_tool(self, kind: ToolType) -> Tool:
-        """The description of a native kind on offer. Raises KeyError for one that is not."""
+        """The description of an offered native kind. Raises KeyError for others."""
         return self._native[kind]
 
     async def toolset(
@@ -111,8 +111,8 @@ class ToolCatalog:
         agents: tuple[Tool, ...] = (),
         wired: WiredNodes | None = None,
     ) -> Toolset:
-        """The tools of `config`, and `agents` besides, that all allowlists and policies allow; with `wired`, in the place of
-        all of them the tools of these nodes. Asks servers that were never listed."""
+        """The tools of `config` and `agents` that all allowlists and policies permit. With `wired`,
+        the tools of these nodes replace them. Contacts servers that were never listed."""
 
         async def catalog_of(server: McpServer) -> McpCatalog:
             try:
@@ -139,8 +139,8 @@ class ToolCatalog:
         restricted: bool = True,
         agents: tuple[Tool, ...] = (),
     ) -> Toolset:
-        """The same for somebody who only looks: what servers have listed before. No server is asked or started. Not
-        `restricted`, the organization's allowlist and policies are left aside."""
+        """The toolset from stored catalogs, without contacting or starting servers. With
+        `restricted` false, the organization's allowlist and policies do not apply."""
         return await self._toolset(
             config, organization_id, None, self._catalogs.stored, restricted=restricted, agents=agents
         )
@@ -157,7 +157,7 @@ class ToolCatalog:
         given: "_Given | None" = None,
     ) -> Toolset:
         slugs = sorted(config.mcp_servers)
-        if len(slugs) <= 1:  # as with most agents, and before every call of the gateway: a task each would cost more
+        if len(slugs) <= 1:  # most agents have one server, and each gateway call comes here: tasks would cost more
             found = tuple([await self._server(slug, organization_id, catalog_of) for slug in slugs])
         else:
             async with asyncio.TaskGroup() as group:
@@ -184,7 +184,7 @@ class ToolCatalog:
                 run_allowlist=run_allowlist,
             )
             brought = None if given is None else given.brought
-            kept = _KeptToolset(servers=found, toolset=self._assembled(config, layers, agents, found, brought))
+            kept = _CachedToolset(servers=found, toolset=self._assembled(config, layers, agents, found, brought))
             toolsets.put(key, kept)
         return kept.toolset
 
@@ -272,29 +272,29 @@ class ToolCatalog:
         return self._overview(server, catalog)
 
     def _is_unregistered(self, server: McpServer) -> bool:
-        # While a lost server is connected again, its last error is still there.
-        status = self._connections.status(server) if comes_and_goes(server) else None
+        # The last error remains while a lost server reconnects.
+        status = self._connections.status(server) if hides_lost_tools(server) else None
         return status is not None and status.state is not ServerState.CONNECTED and status.last_error is not None
 
     def _overview(self, server: McpServer, catalog: McpCatalog) -> ServerOverview:
         key = (server.organization_id, server.id)
         kept = self._overviews.get(key)
         if kept is None or kept.catalog is not catalog or kept.server != server:
-            kept = _KeptOverview(server=server, catalog=catalog, overview=overview_of(server, catalog))
+            kept = _CachedOverview(server=server, catalog=catalog, overview=overview_of(server, catalog))
             self._overviews.put(key, kept)
         return kept.overview
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Given:
-    """What an agent sees in the place of its own tools."""
+    """Tools that replace those of the agent."""
 
     nodes: WiredNodes
     brought: Wired
 
 
 def _chosen(overview: ServerOverview, brought: Wired | None) -> tuple[Tool, ...]:
-    """The server's tools, or those of them that are wired."""
+    """The server's tools, or only the wired ones."""
     if brought is None:
         return overview.tools
     wanted = [server.tools for server in brought.servers if server.slug == overview.slug]
@@ -320,12 +320,12 @@ def _warn(server: McpServer, scope: ConnectionScope, failure: McpFailure) -> Non
 
 
 def _is_same(kept: ServerOverview, found: ServerOverview) -> bool:
-    """An overview with tools is kept, so it is the same object or another one; without any it is compared."""
+    """Overviews with tools are cached, so identity suffices; others are compared."""
     return kept is found or (not kept.tools and kept == found)
 
 
 def _for_prompt(failure: McpFailure) -> str:
-    """Our own words: what a server says of an error has no place in the system prompt."""
+    """A text for the system prompt, which must not contain error texts of servers."""
     if failure.kind is McpFailureKind.SERVER_ERROR:
         return "the MCP server answered with an error"
     return failure.for_model or failure.detail

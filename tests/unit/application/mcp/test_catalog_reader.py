@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from application.mcp.catalog_reader import CatalogReader
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
-from application.mcp.server_catalogs import ServerCatalogs
-from application.mcp.warm_catalogs import WarmCatalogs
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
 from tests.builders import ORG, SERVER, a_catalog, a_definition, a_run_id, a_server
@@ -40,9 +40,9 @@ class House:
         self.server = self.state.servers[SERVER] = a_server()
         self.connections = SlowConnections()
         self.stored = InMemoryMcpCatalogStore(self.state)
-        self.warm = WarmCatalogs(
+        self.warm = CatalogReader(
             catalogs=self.stored,
-            server_catalogs=ServerCatalogs(
+            catalog_updater=CatalogUpdater(
                 catalogs=self.stored, connections=self.connections, clock=self.clock, ids=SequentialIds()
             ),
             clock=self.clock,

@@ -1,14 +1,12 @@
-"""The catalogs that runs start from: as stored, without asking a server that was listed before.
-
-Above: the tool catalog of runs. Below: stored catalogs, and who lists a server and keeps what it says.
-"""
+"""Reads the catalogs for runs. Servers listed before are not contacted. Above: the toolset builder.
+Below: stored catalogs and the catalog updater."""
 
 import asyncio
 import logging
 from dataclasses import dataclass
 
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpFailure, McpFailureKind
-from application.mcp.server_catalogs import ServerCatalogs
 from application.system.ports import Clock
 from domain.ids import McpServerId
 from domain.mcp.backoff import Backoff
@@ -24,7 +22,7 @@ _CLOSED = McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Unlisted:
-    """A version of a server that could not be listed, `attempts` times in a row."""
+    """A version of a server whose last `attempts` listings failed."""
 
     version: int
     failure: McpFailure
@@ -32,28 +30,32 @@ class _Unlisted:
     not_before: float
 
 
-class WarmCatalogs:
-    """Rules: a server that was never listed in its present version is asked when a run needs it, once for all runs that
-    wait, within `deadline_s`. If that fails no further run waits for it: it is asked again behind their backs, after
-    pauses that double from 15 s to 5 min, and runs have the catalog of its former version, if there is one."""
+class CatalogReader:
+    """Rules:
+    - A server never listed in its current version is listed when a run needs it, once for all
+      waiting runs, within `deadline_s`.
+    - After a failure no run waits: the server is listed again in the background, with pauses that
+      double from 15 s to 5 min.
+    - Until then runs have the catalog of the previous version, if there is one.
+    """
 
     def __init__(
         self,
         *,
         catalogs: McpCatalogStore,
-        server_catalogs: ServerCatalogs,
+        catalog_updater: CatalogUpdater,
         clock: Clock,
         deadline_s: float = DEFAULT_DEADLINE_S,
     ) -> None:
         self._catalogs = catalogs
-        self._server_catalogs = server_catalogs
+        self._catalog_updater = catalog_updater
         self._clock = clock
         self._deadline_s = deadline_s
         self._listings: dict[tuple[McpServerId, int], asyncio.Task[McpCatalog | McpFailure]] = {}
         self._unlisted: dict[McpServerId, _Unlisted] = {}
 
     async def of(self, server: McpServer, scope: ConnectionScope) -> McpCatalog:
-        """The catalog for a run (or another use) of `scope`. Raises McpFailure if there is none."""
+        """The catalog for `scope`. Raises McpFailure if there is none."""
         stored = await self._catalogs.load(server.organization_id, server.id)
         if stored is not None and stored.server_version == server.version:
             return stored
@@ -65,7 +67,7 @@ class WarmCatalogs:
             outcome = known.failure
         else:
             listing = self._listing(server, scope)
-            await asyncio.wait([listing])  # others may wait for it: cancelling one of them does not end it
+            await asyncio.wait([listing])  # cancelling one waiter does not end the listing for others
             outcome = _CLOSED if listing.cancelled() else listing.result()
         if isinstance(outcome, McpCatalog):
             return outcome
@@ -80,15 +82,15 @@ class WarmCatalogs:
         )
 
     async def stored(self, server: McpServer) -> McpCatalog:
-        """What the server listed last, whatever its version was then; it is not asked. Raises McpFailure if there is
-        nothing."""
+        """The last stored catalog, of any version, without contacting the server. Raises McpFailure
+        if there is none."""
         stored = await self._catalogs.load(server.organization_id, server.id)
         if stored is None:
-            raise McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server has not been asked for its tools yet.")
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, "The tools of the MCP server have not been listed yet.")
         return stored
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Cancel the listings in progress."""
         listings = list(self._listings.values())
         for listing in listings:
             listing.cancel()
@@ -108,7 +110,7 @@ class WarmCatalogs:
 
     async def _list(self, server: McpServer, scope: ConnectionScope) -> McpCatalog | McpFailure:
         try:
-            catalog = await self._server_catalogs.relist(server, scope, timeout_s=self._deadline_s)
+            catalog = await self._catalog_updater.relist(server, scope, timeout_s=self._deadline_s)
         except McpFailure as failure:
             self._failed(server, failure)
             return failure
@@ -116,7 +118,7 @@ class WarmCatalogs:
             logger.exception(
                 "MCP discovery failed unexpectedly", extra={"server_id": server.id, "run_id": scope.run_id}
             )
-            unexpected = McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server could not be asked for its tools.")
+            unexpected = McpFailure(McpFailureKind.NOT_CONNECTED, "The tools of the MCP server could not be listed.")
             self._failed(server, unexpected)
             return unexpected
         self._unlisted.pop(server.id, None)

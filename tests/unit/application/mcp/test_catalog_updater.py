@@ -1,11 +1,11 @@
-"""ServerCatalogs: which listed tools are approved, which wait in quarantine, and what is audited of it."""
+"""CatalogUpdater: which listed tools are approved, which wait in quarantine, and what is audited of it."""
 
 from dataclasses import replace
 
 import pytest
 
+from application.mcp.catalog_updater import AUDITED_TOOLS, CatalogUpdater
 from application.mcp.ports import ConnectionScope
-from application.mcp.server_catalogs import AUDITED_TOOLS, ServerCatalogs
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
@@ -51,11 +51,11 @@ class House:
         self.connections = InMemoryMcpConnections({"files": InMemoryMcpServer(tools={"echo": text_reply("hi")})})
         self.store = RacingStore(self.state)
         clock, ids = StepClock(), SequentialIds()
-        self.catalogs = ServerCatalogs(catalogs=self.store, connections=self.connections, clock=clock, ids=ids)
+        self.catalogs = CatalogUpdater(catalogs=self.store, connections=self.connections, clock=clock, ids=ids)
 
     async def lists(self, *tools: McpToolDefinition, at: float = 0, server_version: int = 1) -> McpCatalog:
         listed = a_catalog(tools=tools, taken_at=after(at), server_version=server_version)
-        return await self.catalogs.keep(self.server, listed)
+        return await self.catalogs.store(self.server, listed)
 
     async def quarantined(self) -> list[str]:
         stored = await self.store.load(ORG, SERVER)

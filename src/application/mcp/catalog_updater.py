@@ -1,8 +1,5 @@
-"""Keeps the stored catalog of each server up to date, and what is approved of it apart from what is merely listed.
-
-Above: whoever lists a server's tools, on behalf of a person, a run, or the server's own news. Below: connections and the
-stored catalogs.
-"""
+"""Updates the stored catalogs: lists tools, and pins approved definitions. Above: refreshes by
+people, runs and servers. Below: connections and the stored catalogs."""
 
 import logging
 
@@ -20,13 +17,17 @@ from domain.tools.names import model_facing_name
 logger = logging.getLogger(__name__)
 
 AUDITED_TOOLS = 100
-"""How many tools of one listing have an audit entry each; one more counts the others, so that no server fills the log."""
+"""Limit of tools with their own audit entry per listing; one more entry counts the rest."""
 
 
-class ServerCatalogs:
-    """Rules: the first catalog of a server is approved by the act of registering it; what a later one adds or changes waits
-    in quarantine, whoever asked for it; a listing never undoes a newer one. Each tool that enters quarantine is audited
-    `mcp_server.tool_quarantined`, by whoever listed it or `system`."""
+class CatalogUpdater:
+    """Rules:
+    - The first catalog of a server is approved by its registration.
+    - Tools that a later listing adds or changes enter quarantine, for every caller.
+    - A listing never replaces a newer one.
+    - Each tool that enters quarantine is audited `mcp_server.tool_quarantined`, by the key that
+      listed it or `system`.
+    """
 
     def __init__(self, *, catalogs: McpCatalogStore, connections: McpConnections, clock: Clock, ids: IdSource) -> None:
         self._catalogs = catalogs
@@ -37,15 +38,15 @@ class ServerCatalogs:
     async def relist(
         self, server: McpServer, scope: ConnectionScope, *, timeout_s: float, principal: Principal | None = None
     ) -> McpCatalog:
-        """Ask the server for its tools and keep them. The catalog now stored. Raises McpFailure. When a person asks, the
-        server is tried at once and called again, whatever its failures before."""
+        """List the server's tools and store them; returns the stored catalog. A `principal` resets
+        failures first. Raises McpFailure."""
         if principal is not None:
             self._connections.forgive(server.organization_id, server.id)
         listed = await self._connections.discover(server, scope, timeout_s=timeout_s)
-        return await self.keep(server, listed, principal=principal)
+        return await self.store(server, listed, principal=principal)
 
-    async def keep(self, server: McpServer, listed: McpCatalog, *, principal: Principal | None = None) -> McpCatalog:
-        """Keep what a server has listed. The catalog now stored, which is a newer one if there is."""
+    async def store(self, server: McpServer, listed: McpCatalog, *, principal: Principal | None = None) -> McpCatalog:
+        """Store a listing; returns the stored catalog, which may be a newer one."""
         while True:
             previous = await self._catalogs.load(server.organization_id, server.id)
             if previous is not None and _age(previous) > _age(listed):
