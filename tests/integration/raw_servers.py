@@ -12,7 +12,7 @@ from application.system.event_stream import StreamEvent
 from domain.model_providers.provider import ProviderKind
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.sessions import OutboundSessions
-from infrastructure.llm.exchange import Patience
+from infrastructure.llm.exchange import ReplyLimits
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
 from infrastructure.llm.provider_http import AiohttpProviders
 from infrastructure.llm.providers import ProviderConfig
@@ -135,12 +135,12 @@ async def texts_of(endpoint: Endpoint) -> list[bytes]:
 
 @asynccontextmanager
 async def a_model(
-    server: Server, *, streaming: bool = True, patience: Patience | None = None
+    server: Server, *, streaming: bool = True, reply_limits: ReplyLimits | None = None
 ) -> AsyncIterator[OpenAICompatibleModels]:
     http = AiohttpProviders(OutboundSessions(ssl_context=ssl.create_default_context, keepalive_s=50.0))
     provider = ProviderConfig(name="local", kind=ProviderKind.OPENAI, base_url=f"{server.url}/v1")
     try:
-        yield OpenAICompatibleModels(provider=provider, http=http, streaming=streaming, patience=patience)
+        yield OpenAICompatibleModels(provider=provider, http=http, streaming=streaming, reply_limits=reply_limits)
     finally:
         await http.aclose()
 

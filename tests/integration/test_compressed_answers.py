@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from infrastructure.llm.exchange import Patience
+from infrastructure.llm.exchange import ReplyLimits
 from infrastructure.mcp.faults import BROKEN, TransportFailedError
 from tests.integration.raw_servers import (
     LIMIT,
@@ -96,8 +96,11 @@ async def test_a_compressed_event_without_end_is_given_up() -> None:
 )
 async def test_a_compression_bomb_of_a_model_is_given_up(streaming: bool, kind: str) -> None:
     answers = chunked(a_bomb(200), kind=kind, headers="content-encoding: gzip\r\n")
-    patience = Patience(max_reply_bytes=LIMIT)
-    async with Server(always(*answers)).open() as server, a_model(server, streaming=streaming, patience=patience) as m:
+    reply_limits = ReplyLimits(max_reply_bytes=LIMIT)
+    async with (
+        Server(always(*answers)).open() as server,
+        a_model(server, streaming=streaming, reply_limits=reply_limits) as m,
+    ):
         error = await failure_of(m)
         assert (error.code, "too large" in error.detail) == ("model_invalid_reply", True)
         await server.left.wait()

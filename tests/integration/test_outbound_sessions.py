@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from infrastructure.http.sessions import OutboundSessions
-from infrastructure.llm.exchange import Patience
+from infrastructure.llm.exchange import ReplyLimits
 from infrastructure.mcp.faults import BROKEN, UNREACHABLE
 from tests.integration.mcp.parts import free_port
 from tests.integration.raw_servers import (
@@ -144,8 +144,11 @@ async def test_a_model_that_goes_silent_loses_its_connection(streaming: bool, be
             writer.write(b"".join(chunked(kind="text/event-stream")[:1]))
         await reader.read()
 
-    patience = Patience(stall_s=0.05, reply_s=0.05)
-    async with Server(handle).open() as server, a_model(server, streaming=streaming, patience=patience) as model:
+    reply_limits = ReplyLimits(stall_s=0.05, reply_s=0.05)
+    async with (
+        Server(handle).open() as server,
+        a_model(server, streaming=streaming, reply_limits=reply_limits) as model,
+    ):
         assert (await failure_of(model)).code == code
         await server.left.wait()
 
@@ -159,7 +162,10 @@ async def test_a_whole_reply_has_one_deadline_however_it_drips() -> None:
             await writer.drain()
             await asyncio.sleep(0.01)
 
-    async with Server(handle).open() as server, a_model(server, streaming=False, patience=Patience(reply_s=0.2)) as m:
+    async with (
+        Server(handle).open() as server,
+        a_model(server, streaming=False, reply_limits=ReplyLimits(reply_s=0.2)) as m,
+    ):
         assert (await failure_of(m)).code in {"model_timeout", "model_stalled"}
 
 

@@ -1,1 +1,2 @@
-"""How adapters are put together by the settings: plain functions that the container calls. Nothing here knows the injection library."""
+"""Builds adapters from the settings: plain functions that the container calls, without the
+injection library."""

@@ -1,4 +1,4 @@
-"""Builds the connections to MCP servers, and what installs and authorizes them."""
+"""Builds connections to MCP servers, their installer and their authorization."""
 
 import os
 import shutil
@@ -145,7 +145,7 @@ def connections(
 
 
 def state_reporter(settings: Settings, *, database: Database, clock: Clock, ids: IdSource) -> StateReporter | None:
-    """None where the database is this process's alone: its connections are all there are."""
+    """None for a database of this process alone, which has all connections."""
     if settings.postgres_url is None:
         return None
     reports = SqlServerReports(database=database, clock=clock)

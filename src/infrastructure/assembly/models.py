@@ -1,4 +1,4 @@
-"""Builds the way to language models; adapters that are heavy to import are imported when they are first used."""
+"""Builds access to language models; heavy adapters are imported on first use."""
 
 from application.models.ports import PriceTable
 from application.system.lazy import LazyClosable
@@ -15,7 +15,7 @@ from infrastructure.settings import Settings
 
 
 def model_providers(settings: Settings) -> tuple[ProviderConfig, ...]:
-    """The providers that the environment makes: `openai` and `anthropic`."""
+    """Providers of the environment: `openai` and `anthropic`."""
     given = (
         (ProviderKind.OPENAI, settings.openai_base_url, settings.openai_api_key),
         (ProviderKind.ANTHROPIC, settings.anthropic_base_url, settings.anthropic_api_key),

@@ -1,4 +1,4 @@
-"""Builds what keeps and carries data: by the settings one SQLite file, or PostgreSQL shared with other processes."""
+"""Builds storage and messaging: one SQLite file, or PostgreSQL shared with other processes."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
@@ -53,7 +53,8 @@ def key_ring(settings: Settings, box: LazySecretBox) -> KeyRing:
 
 
 def upgrade_schema(settings: Settings, home: Home) -> bool:
-    """Bring the schema up to date, and say whether it was not; Alembic is imported only when revisions are to be applied."""
+    """Update the schema; returns whether it was outdated. Alembic is imported only to apply
+    revisions."""
     url = settings.postgres_url or f"sqlite:///{home.database_path}"
     if is_current(url):
         return False
@@ -77,18 +78,18 @@ def database(settings: Settings, home: Home) -> Database:
 
 
 class OpenWakeups(Wakeups, Protocol):
-    """Wake-ups with a beginning and an end."""
+    """Wake-ups with start and stop."""
 
     async def start(self) -> None:
-        """Begin to hear of other processes."""
+        """Begin to receive from other processes."""
         ...
 
     async def stop(self) -> None:
-        """Tell them what is left to tell, in bounded time."""
+        """Send what is pending, in bounded time."""
         ...
 
     def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
-        """Call `hear` with each topic of another process that is `word` and more, divided by a colon."""
+        """Call `hear` with each topic from another process that begins with `word` and a colon."""
         ...
 
 
@@ -97,7 +98,7 @@ def row_feed(settings: Settings) -> RowFeed:
 
 
 def gateway_toolset_rows(rows: RowFeed) -> RowStamp:
-    """Of what the tools of gateway sessions are made from."""
+    """Version of the rows that toolsets of gateway sessions are built from."""
     return RowStamp("agent", "organization", "mcp_server", "mcp_server_state", feed=rows)
 
 
@@ -110,23 +111,21 @@ def wakeups(settings: Settings, ids: IdSource, rows: RowFeed) -> OpenWakeups:
 
 
 class ConsumedRunQueue(RunQueue, Protocol):
-    """A run queue with its other side."""
+    """A run queue with its consumer side."""
 
     @property
     def attended(self) -> bool:
-        """Whether a consumer of this process hears of what is submitted."""
+        """Whether a consumer of this process receives submissions."""
         ...
 
     async def until_attended(self) -> None:
-        """Wait for one that does."""
+        """Wait until `attended`."""
         ...
 
-    async def consume(self, handler: Callable[[RunId], Awaitable[None]], *, concurrency: int) -> None:
-        """Handle runs until drained."""
-        ...
+    async def consume(self, handler: Callable[[RunId], Awaitable[None]], *, concurrency: int) -> None: ...
 
     async def drain(self, timeout_s: float) -> bool:
-        """Take no run any more; whether those in hand are done."""
+        """Accept no more runs; returns whether those in progress ended in time."""
         ...
 
 
@@ -200,7 +199,7 @@ def client_handshakes(
 
 
 def subscribers(rows: RowFeed) -> Subscribers:
-    """They are told of what this process writes, and of what it hears that others wrote."""
+    """Subscribers are notified of rows written by this process and by others."""
     told = Subscribers()
     rows.watch(told.sessions_changed, "gateway_session", "gateway_client", "api_key")
     rows.watch(told.tools_changed, "agent", "organization", "mcp_server", "mcp_server_state")

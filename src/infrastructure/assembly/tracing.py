@@ -1,4 +1,4 @@
-"""Builds the tracers that the settings ask for."""
+"""Builds the configured tracers."""
 
 from infrastructure.secrets.redaction import Redactor
 from infrastructure.settings import Settings

@@ -1,4 +1,4 @@
-"""Builds what sends webhooks."""
+"""Builds the webhook sender."""
 
 from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""Builds what workflows stand on."""
+"""Builds the adapters of workflows."""
 
 from importlib.metadata import version
 from typing import Protocol
@@ -17,23 +17,19 @@ from infrastructure.http.proxies import Proxies
 
 
 class ClosableHttpCaller(HttpCaller, Protocol):
-    """A caller with connections to close."""
-
-    async def close(self) -> None:
-        """Close every connection."""
-        ...
+    async def close(self) -> None: ...
 
 
 class ClosableExpressions(Expressions, Protocol):
     """Expressions with processes to end."""
 
     async def close(self) -> None:
-        """End the processes that evaluate."""
+        """End the evaluating processes."""
         ...
 
 
 class LazyExpressions(LazyClosable[ClosableExpressions]):
-    """`Expressions` whose library is imported with the first of them: most services have none."""
+    """`Expressions` whose library is imported on first use."""
 
     def problem_with(self, expression: str) -> str | None:
         return self.get().problem_with(expression)
@@ -43,15 +39,13 @@ class LazyExpressions(LazyClosable[ClosableExpressions]):
 
 
 class LazyHttpCaller(LazyClosable[ClosableHttpCaller]):
-    """`HttpCaller` whose client is imported and made with the first request."""
+    """`HttpCaller` whose client is imported and created at the first request."""
 
     async def send(self, call: HttpCall) -> HttpAnswer:
         return await (await self.warm()).send(call)
 
 
 def expressions() -> LazyExpressions:
-    """JMESPath."""
-
     def load() -> ClosableExpressions:
         from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 
@@ -61,8 +55,6 @@ def expressions() -> LazyExpressions:
 
 
 def http_caller(egress: EgressPolicy, proxies: Proxies) -> LazyHttpCaller:
-    """Requests of workflows."""
-
     def load() -> ClosableHttpCaller:
         from infrastructure.http.client import HttpClients
         from infrastructure.http.workflow_requests import GuardedHttpCaller
@@ -74,6 +66,6 @@ def http_caller(egress: EgressPolicy, proxies: Proxies) -> LazyHttpCaller:
 
 
 def executors(local: LocalSteps, http: HttpStep, mcp: McpStep) -> dict[NodeKind, NodeExecutor]:
-    """Who executes nodes of which kind; agents have their own."""
+    """Executors by kind of node; agent nodes have their own."""
     kinds = (NodeKind.ENTRYPOINT, NodeKind.TRANSFORM, NodeKind.CONDITION, NodeKind.HUMAN_INPUT)
     return {**dict.fromkeys(kinds, local), NodeKind.HTTP_REQUEST: http, NodeKind.MCP_SERVER: mcp}

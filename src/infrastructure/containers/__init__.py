@@ -1,1 +1,1 @@
-"""The slices of the container: what each builds, naming what it takes from others. ADR 0029."""
+"""The container in slices: providers of each slice, with names of providers of others. ADR 0029."""

@@ -1,4 +1,4 @@
-"""Agents and their versions."""
+"""Providers of agents and their versions."""
 
 from dependency_injector import containers, providers
 
@@ -15,8 +15,6 @@ from infrastructure.containers.tools import Tools
 
 
 class Agents(containers.DeclarativeContainer):
-    """Who runs work, and what of them was before."""
-
     agent_checks: providers.Provider[AgentChecks] = providers.Singleton(
         AgentChecks,
         models=Models.routed_models,

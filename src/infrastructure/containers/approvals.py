@@ -1,4 +1,4 @@
-"""Approvals of runs and of gateway sessions, which the same people and timers end."""
+"""Providers of approvals, for runs and gateway sessions."""
 
 from dependency_injector import containers, providers
 
@@ -15,8 +15,6 @@ from infrastructure.persistence.approvals.store import SqlTimerStore
 
 
 class Approvals(containers.DeclarativeContainer):
-    """What waits for a person, and what becomes of it."""
-
     decide_run_approval: providers.Provider[DecideRunApproval] = providers.Singleton(
         DecideRunApproval,
         resume_run=Runs.resume_run,

@@ -1,4 +1,4 @@
-"""The gateway: sessions, and what clients list, call, read, follow and are asked."""
+"""Providers of the gateway: sessions, and the requests of their clients."""
 
 from dependency_injector import containers, providers
 
@@ -51,8 +51,6 @@ from infrastructure.persistence.gateway.store import SqlGatewaySessionStore
 
 
 class Gateway(containers.DeclarativeContainer):
-    """From a session's token to a settled call."""
-
     gateway_ledger: providers.Provider[GatewayLedger] = providers.Singleton(SqlGatewayLedger, database=Storage.database)
     gateway_sessions: providers.Provider[GatewaySessionStore] = providers.Singleton(
         SqlGatewaySessionStore, database=Storage.database

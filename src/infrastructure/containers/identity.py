@@ -1,4 +1,4 @@
-"""Organizations, API keys and the audit log: who may, and what was done."""
+"""Providers of organizations, API keys and the audit log."""
 
 from dependency_injector import containers, providers
 
@@ -26,8 +26,6 @@ from infrastructure.containers.tools import Tools
 
 
 class Identity(containers.DeclarativeContainer):
-    """Who may, and what was done."""
-
     get_organization: providers.Provider[GetOrganization] = providers.Singleton(
         GetOrganization, organizations=Storage.fresh_organizations
     )

@@ -1,4 +1,4 @@
-"""MCP servers: how they are started and reached, what they offer, and what people do with them."""
+"""Providers of MCP servers: connections, catalogs, installation and administration."""
 
 from dependency_injector import containers, providers
 
@@ -45,8 +45,6 @@ from infrastructure.mcp.wrappers.supervised_connections import SupervisedConnect
 
 
 class McpServers(containers.DeclarativeContainer):
-    """From a registered server to an open connection and its tools."""
-
     mcp_switch: providers.Provider[McpSwitch] = providers.Singleton(
         McpSwitch, enabled=Platform.settings.provided.mcp_enabled, organizations=Storage.organizations
     )
@@ -98,7 +96,7 @@ class McpServers(containers.DeclarativeContainer):
         announcements=Platform.wakeups,
     )
     resource_watches: providers.Provider[ResourceWatches] = providers.Singleton(ResourceWatches, connections)
-    # For those who end what other processes may have open, too.
+    # For use cases that end connections in other processes, too.
     announced_connections: providers.Provider[AnnouncedConnections] = providers.Singleton(
         AnnouncedConnections, connections, announcements=Platform.wakeups
     )

@@ -1,4 +1,4 @@
-"""Language models: providers of the environment and of organizations, their prices, and who asks them."""
+"""Providers of language models: routing, providers of the environment and of organizations, prices."""
 
 from dependency_injector import containers, providers
 
@@ -19,8 +19,6 @@ from infrastructure.llm.routing import OpenProviders, RoutedModels
 
 
 class Models(containers.DeclarativeContainer):
-    """From `PROVIDER:NAME` to who answers."""
-
     lazy_providers: providers.Provider[LazyClosable[OpenProviders]] = providers.Singleton(
         models_assembly.lazy_providers, Platform.egress_policy, Platform.proxies
     )

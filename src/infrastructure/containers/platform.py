@@ -1,4 +1,5 @@
-"""What every part stands on: the settings, this process, the clock, ids, keys, the guard of outbound calls, wake-ups and traces."""
+"""Providers that all slices use: settings, process, clock, ids, keys, egress guard, wake-ups and
+traces."""
 
 from importlib.metadata import version
 
@@ -43,7 +44,7 @@ def _proxies(settings: Settings) -> Proxies:
 
 
 class Platform(containers.DeclarativeContainer):
-    """Needs nothing but `settings`."""
+    """Depends on `settings` only."""
 
     settings: providers.Dependency[Settings] = providers.Dependency(instance_of=Settings)
     app_version: providers.Provider[str] = providers.Callable(version, "dragoman")

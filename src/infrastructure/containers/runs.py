@@ -1,4 +1,4 @@
-"""Runs: how a worker executes them, and what clients ask of them."""
+"""Providers of runs: execution by workers, and requests of clients."""
 
 from dependency_injector import containers, providers
 
@@ -34,8 +34,6 @@ from infrastructure.persistence.runs.unfinished_runs import SqlUnfinishedRuns
 
 
 class Runs(containers.DeclarativeContainer):
-    """From a claim to the last step, and what clients ask of it."""
-
     active_runs: providers.Provider[ActiveRuns[Lease]] = providers.Singleton(
         ActiveRuns,
         leases=Storage.leases,

@@ -1,4 +1,4 @@
-"""Schedules: runs that begin by the clock."""
+"""Providers of schedules."""
 
 from dependency_injector import containers, providers
 
@@ -19,8 +19,6 @@ from infrastructure.runtime.cron import CronsimTimes
 
 
 class Schedules(containers.DeclarativeContainer):
-    """When a run is to begin."""
-
     cron_times: providers.Provider[CronTimes] = providers.Singleton(CronsimTimes)
     schedules: providers.Provider[SqlScheduleStore] = providers.Singleton(
         SqlScheduleStore, database=Storage.database, wakeups=Platform.wakeups, box=Platform.secret_box

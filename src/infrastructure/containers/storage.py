@@ -1,4 +1,5 @@
-"""The stores that several slices share: one SQLite file in HOME, or PostgreSQL, shared with other processes (ADR 0002, 0012 and 0015)."""
+"""Stores shared by several slices: one SQLite file in HOME, or PostgreSQL shared with other
+processes (ADR 0002, 0012, 0015)."""
 
 from contextlib import AbstractContextManager
 
@@ -49,8 +50,6 @@ from infrastructure.persistence.workflows.run_store import SqlWorkflowRunStore
 
 
 class Storage(containers.DeclarativeContainer):
-    """Rows, and who is told of them."""
-
     database: providers.Provider[Database] = providers.Singleton(
         storage_assembly.database, Platform.settings, Platform.home
     )
@@ -71,7 +70,8 @@ class Storage(containers.DeclarativeContainer):
         ProcessReadiness, storage=database_readiness, queue=run_queue
     )
     threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
-    # `…_rows` are the stores, `…_reads` their two views: cached, and `fresh_…` for use cases that change or show rows.
+    # `…_rows` are the stores. `…_reads` have two views of them: cached, and `fresh_…` for use cases
+    # that change or show rows.
     agent_rows: providers.Provider[AgentStore] = providers.Singleton(
         SqlAgentStore, database=database, box=Platform.secret_box
     )

@@ -1,4 +1,4 @@
-"""Threads, their messages and their sources."""
+"""Providers of threads, messages and sources."""
 
 from dependency_injector import containers, providers
 
@@ -20,8 +20,6 @@ from infrastructure.persistence.sources.search import SqlSourceSearch
 
 
 class Threads(containers.DeclarativeContainer):
-    """What a run reads and adds to."""
-
     create_thread: providers.Provider[CreateThread] = providers.Singleton(
         CreateThread, threads=Storage.threads, clock=Platform.clock, ids=Platform.ids
     )

@@ -1,4 +1,4 @@
-"""Tools: native ones, those of MCP servers and of workflow runs; who sees them, what policy says, and how one is executed."""
+"""Providers of tools: native ones, those of MCP servers and workflow runs, policies, and execution."""
 
 from collections.abc import Mapping
 
@@ -36,8 +36,6 @@ from infrastructure.persistence.workflows.tool_store import SqlWorkflowToolStore
 
 
 class Tools(containers.DeclarativeContainer):
-    """What an agent may call, and what calling does."""
-
     code_execution: providers.Provider[LazyCodeExecution] = providers.Singleton(
         native_tools_assembly.code_execution, Storage.sources, Threads.store_source, Platform.clock
     )
@@ -54,7 +52,7 @@ class Tools(containers.DeclarativeContainer):
         internet_search,
         providers.Singleton(SourceQueryTool, search_sources=Threads.search_sources),
     )
-    # Tools of workflow runs, which their agents see in the place of their own.
+    # Tools of workflow runs, which replace the tools of their agents.
     expressions: providers.Provider[LazyExpressions] = providers.Singleton(workflows_assembly.expressions)
     workflow_http: providers.Provider[LazyHttpCaller] = providers.Singleton(
         workflows_assembly.http_caller, Platform.egress_policy, Platform.proxies

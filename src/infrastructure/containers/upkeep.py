@@ -1,4 +1,4 @@
-"""What keeps the house: secrets and their key, usage, metrics, and what is swept when its time is over."""
+"""Providers of maintenance: secrets and their key, usage, metrics, retention."""
 
 from dependency_injector import containers, providers
 
@@ -25,8 +25,6 @@ from infrastructure.persistence.secrets.vault import SqlSecretVault
 
 
 class Upkeep(containers.DeclarativeContainer):
-    """What nobody asks for in a run."""
-
     set_secret: providers.Provider[SetSecret] = providers.Singleton(
         SetSecret,
         secrets=Storage.secrets,

@@ -1,4 +1,4 @@
-"""Webhooks: announced by whatever stores a run's steps, delivered here."""
+"""Providers of webhooks."""
 
 from dependency_injector import containers, providers
 
@@ -17,8 +17,6 @@ from infrastructure.persistence.webhooks.store import SqlWebhookDeliveryStore
 
 
 class Webhooks(containers.DeclarativeContainer):
-    """Who is told of a run's end."""
-
     webhook_deliveries: providers.Provider[WebhookDeliveryStore] = providers.Singleton(
         SqlWebhookDeliveryStore, database=Storage.database, wakeups=Platform.wakeups, box=Platform.secret_box
     )

@@ -1,4 +1,4 @@
-"""Workflows and their runs."""
+"""Providers of workflows and their runs."""
 
 from dependency_injector import containers, providers
 
@@ -33,8 +33,6 @@ from infrastructure.persistence.workflows.store import SqlWorkflowStore
 
 
 class Workflows(containers.DeclarativeContainer):
-    """From a graph to its finished nodes."""
-
     workflows: providers.Provider[WorkflowStore] = providers.Singleton(SqlWorkflowStore, database=Storage.database)
     workflow_checks: providers.Provider[WorkflowChecks] = providers.Singleton(
         WorkflowChecks,

@@ -1,1 +1,1 @@
-"""HTTP requests that leave the service, and the egress guard on them."""
+"""Outbound HTTP and its egress guard."""

@@ -1,7 +1,6 @@
-"""httpx clients on aiohttp's transport, which costs a quarter of the CPU of httpx's own. The only file that knows httpx-aiohttp.
-
-Below: the aiohttp sessions, which calls of models and MCP servers use directly. Above: native tools, webhooks, workflows.
-"""
+"""httpx clients on aiohttp's transport, at a quarter of the CPU of httpx's own. The only file that
+imports httpx-aiohttp. Above: native tools, webhooks, workflows. Below: the aiohttp sessions, which
+models and MCP servers use directly."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -19,11 +18,9 @@ from infrastructure.http.sessions import OutboundSessions
 
 
 class HttpClients:
-    """Makes HTTP clients: one per purpose, all over one SSL context (loading the CA bundle costs ~30 ms of CPU).
-
-    Clients follow no redirects, keep no cookies (they would carry one organization's session into another's request)
-    and read no environment. The caller closes them.
-    """
+    """Creates HTTP clients over one SSL context (loading the CA bundle takes ~30 ms of CPU). They
+    follow no redirects, read no environment, and store no cookies, which would leak sessions
+    between organizations. The caller closes them."""
 
     def __init__(self, proxies: Proxies = DIRECT) -> None:
         self._proxies = proxies
@@ -39,8 +36,9 @@ class HttpClients:
         resolver: AbstractResolver | None = None,
         egress: EgressPolicy | None = None,
     ) -> httpx.AsyncClient:
-        """A client. `pool_timeout_s` bounds waiting for a connection and making it (TLS included), `read_timeout_s`
-        each wait for bytes. `resolver` replaces the system's. With `egress`, only permitted addresses are connected to."""
+        """`pool_timeout_s` bounds the wait for a connection, with connecting and TLS;
+        `read_timeout_s` each wait for bytes. `resolver` replaces the system's. With `egress`, only
+        permitted addresses are connected to."""
         sessions = self.sessions(
             egress=egress, resolver=resolver, max_connections=max_connections, keepalive_s=keepalive_s
         )
@@ -62,7 +60,7 @@ class HttpClients:
         max_connections: int = 0,
         keepalive_s: float,
     ) -> OutboundSessions:
-        """aiohttp's own sessions, for what is called all the time."""
+        """aiohttp sessions for hot paths."""
         return OutboundSessions(
             ssl_context=lambda: self._ssl_context,
             egress=egress,
@@ -78,11 +76,9 @@ class HttpClients:
 
 
 class _Transport(httpx.AsyncBaseTransport):
-    """Says in httpx's words what went wrong, so that callers need to know httpx alone.
-
-    httpx-aiohttp lets some errors through (an answer that is not HTTP), and calls every lost or refused connection a
-    ConnectTimeout. aiohttp's own error stays the cause, for what is behind it (a certificate, the egress guard).
-    """
+    """Translates errors to httpx errors. httpx-aiohttp passes some errors through (invalid HTTP),
+    and reports every failed connection as ConnectTimeout. aiohttp's error stays the cause (a
+    certificate, the egress guard)."""
 
     def __init__(self, sessions: OutboundSessions, ssl_context: ssl.SSLContext) -> None:
         self._sessions = sessions
@@ -90,7 +86,8 @@ class _Transport(httpx.AsyncBaseTransport):
         self._transports: dict[aiohttp.ClientSession, AiohttpTransport] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """As httpx says. ConnectTimeout is only what took too long. Raises EgressBlockedError for a name behind a proxy."""
+        """ConnectTimeout is raised for timeouts only. Raises EgressBlockedError for a name behind a
+        proxy."""
         session = await self._sessions.to(request.url.scheme, request.url.host, request.url.port)
         transport = self._transports.get(session)
         if transport is None:
@@ -98,7 +95,7 @@ class _Transport(httpx.AsyncBaseTransport):
         try:
             response = await transport.handle_async_request(request)
         except httpx.ConnectTimeout as exc:
-            raise _in_httpx_words(exc) from exc.__cause__
+            raise _translated(exc) from exc.__cause__
         except aiohttp.InvalidURL as exc:
             raise httpx.UnsupportedProtocol("the URL cannot be requested", request=request) from exc
         except aiohttp.ClientError as exc:
@@ -108,13 +105,12 @@ class _Transport(httpx.AsyncBaseTransport):
         return response
 
     async def aclose(self) -> None:
-        """Close every connection."""
         self._transports.clear()
         await self._sessions.close()
 
 
 class _Body(httpx.AsyncByteStream):
-    """An answer's body, with the transport's words for how it may end."""
+    """A response body with translated errors."""
 
     def __init__(self, stream: httpx.AsyncByteStream) -> None:
         self._stream = stream
@@ -124,15 +120,14 @@ class _Body(httpx.AsyncByteStream):
             async for chunk in self._stream:
                 yield chunk
         except httpx.ConnectTimeout as exc:
-            raise _in_httpx_words(exc) from exc.__cause__
+            raise _translated(exc) from exc.__cause__
 
     async def aclose(self) -> None:
-        """Close the connection, or give it back."""
         await self._stream.aclose()
 
 
-def _in_httpx_words(error: httpx.ConnectTimeout) -> httpx.TransportError:
-    """What httpx-aiohttp's ConnectTimeout stands for."""
+def _translated(error: httpx.ConnectTimeout) -> httpx.TransportError:
+    """The httpx error for httpx-aiohttp's ConnectTimeout."""
     match error.__cause__:
         case TimeoutError():
             return error

@@ -1,9 +1,9 @@
-"""The one guard on requests that leave for addresses users name: scheme, resolved address, private ranges.
+"""Egress guard for addresses that users name: scheme, resolved address, private ranges.
 
-Two halves that belong together: `check` looks at a URL before it is requested, its host as clients normalize it (UTS 46);
-`GuardedResolver` (egress_resolver.py) looks at what a name resolves to and at the address of every connection, so that neither
-a spelling nor a second resolution (DNS rebinding) slips past. Addresses that the operator configures (models, tracing) do not
-pass here.
+- `check` checks a URL before the request, with its host normalized as clients do (UTS 46).
+- `GuardedResolver` (egress_resolver.py) checks resolved addresses and the address of every
+  connection, against other spellings and DNS rebinding.
+- Addresses configured by the operator (models, tracing) are exempt.
 """
 
 import ipaddress
@@ -32,17 +32,17 @@ _UNROUTED = tuple(
         "168.63.129.16/32",  # the host of a virtual machine at Azure
     )
 )
-"""Not public, whatever the `ipaddress` of this Python says."""
+"""Not public, although `ipaddress` of some Python versions says so."""
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
-"""The third quarter of an address that carries an IPv4 one in its last (RFC 5214, section 6.1)."""
+"""The third quarter of an address with an IPv4 address in the last (RFC 5214, section 6.1)."""
 _FULL_STOPS = str.maketrans("\u3002\uff0e\uff61", "...")
 _MAX_URL = 8_192
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class EgressBlockedError(OSError):
-    """The request may not leave. `reason` is a sentence for whoever named the address, a model too; `advice` is the same with
-    what a name resolved to and what an operator can do about it, for who configures addresses and for logs."""
+    """The request is forbidden. `reason` is safe for users and models; `advice` adds the resolved
+    address and the operator's remedy, for logs and administrators."""
 
     def __init__(self, reason: str, *, remedy: str = "") -> None:
         super().__init__(reason)
@@ -51,9 +51,9 @@ class EgressBlockedError(OSError):
 
 
 class EgressPolicy:
-    """What may be reached: every public address, and of the others what `allow` lists: networks (`10.1.0.0/16`),
-    addresses, or host names (`mcp.internal`, which then may resolve to anything). Raises ValueError for entries that are
-    none of these."""
+    """Permits all public addresses, and those that `allow` lists: networks (`10.1.0.0/16`),
+    addresses, or host names (`mcp.internal`, with any address). Raises ValueError for other
+    entries."""
 
     def __init__(self, allow: Iterable[str] = ()) -> None:
         self._networks: list[Network] = []
@@ -67,8 +67,8 @@ class EgressPolicy:
                 self._hosts.add(entry.lower().rstrip("."))
 
     def refusal(self, url: str) -> str | None:
-        """Why a URL may not be requested and what helps, as far as that can be told without resolving its name; else None.
-        For who configures addresses."""
+        """Why a URL is forbidden, with the remedy, as far as known without resolving; else None.
+        For administrators."""
         try:
             self.check(url)
         except EgressBlockedError as blocked:
@@ -76,11 +76,12 @@ class EgressPolicy:
         return None
 
     def check(self, url: str) -> None:
-        """Look at a URL that is about to be requested. Raises EgressBlockedError."""
+        """Check a URL before its request. Raises EgressBlockedError."""
         if len(url) > _MAX_URL:
             raise EgressBlockedError("The URL is too long.")
         if _CONTROL.search(url):
-            # `urlsplit` leaves out tabs and line ends, so that what is looked at would not be what is requested.
+            # `urlsplit` drops tabs and line ends, so the checked URL would differ from the
+            # requested one.
             raise EgressBlockedError("The URL is not valid.")
         try:
             parts = urlsplit(url)
@@ -100,11 +101,10 @@ class EgressPolicy:
             self.check_address(host, address)
 
     def permits(self, host: str, address: Address) -> bool:
-        """Whether `host` may be connected to at an address."""
         return self._permits(host, address)
 
     def check_address(self, host: str, address: Address) -> None:
-        """Look at an address that `host` stands for. Raises EgressBlockedError."""
+        """Check a resolved address of `host`. Raises EgressBlockedError."""
         if not self._permits(host, address):
             raise EgressBlockedError(
                 f"The address of {host} is not public, so it is not requested.",
@@ -123,10 +123,10 @@ class EgressPolicy:
 
 
 def _normalized(host: str) -> str:
-    """The host as clients turn it into the name they resolve: other alphabets' digits and full stops are ours then. Raises
-    EgressBlockedError."""
+    """The host as clients normalize it before resolving; digits and full stops of other alphabets
+    become ASCII. Raises EgressBlockedError."""
     if ":" in host:
-        return host  # an IPv6 address, which `urlsplit` has read
+        return host  # an IPv6 address, parsed by `urlsplit`
     if "%" in host:
         raise EgressBlockedError("The URL is not valid.")  # some clients decode it, others do not
     if host.isascii():
@@ -138,7 +138,7 @@ def _normalized(host: str) -> str:
 
 
 def _literal_address(host: str) -> Address | None:
-    """The address that `host` writes out, in any spelling a resolver would take for one (`127.1`, `0x7f000001`)."""
+    """The address that `host` spells, in any form that resolvers accept (`127.1`, `0x7f000001`)."""
     try:
         return ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -150,7 +150,8 @@ def _literal_address(host: str) -> Address | None:
 
 
 def _embedded(address: Address) -> Address | None:
-    """The IPv4 address that an IPv6 one carries (mapped, NAT64, 6to4, Teredo, ISATAP), which is what would be reached."""
+    """The embedded IPv4 address of an IPv6 address (mapped, NAT64, 6to4, Teredo, ISATAP), the real
+    target."""
     if isinstance(address, ipaddress.IPv4Address):
         return None
     if address.ipv4_mapped is not None:

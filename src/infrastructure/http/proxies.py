@@ -1,4 +1,5 @@
-"""Which requests leave through a proxy of the operator: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, read as curl and Go read them."""
+"""Selects the operator's proxy for a request: HTTP_PROXY, HTTPS_PROXY and NO_PROXY, as curl and Go
+interpret them."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -75,4 +76,3 @@ def _network(text: str) -> Network | None:
 
 
 DIRECT = Proxies()
-"""No proxy."""

@@ -1,7 +1,5 @@
-"""aiohttp sessions for requests that leave the service: direct ones under the egress guard, and ones through the operator's proxy.
-
-Above: model adapters and MCP transports, which use the sessions directly, and the httpx clients (client.py).
-"""
+"""aiohttp sessions for outbound requests: direct under the egress guard, or through the operator's
+proxy. Above: model adapters, MCP transports, and the httpx clients (client.py)."""
 
 import asyncio
 import ipaddress
@@ -18,9 +16,9 @@ from infrastructure.http.egress_resolver import GuardedResolver
 from infrastructure.http.proxies import DIRECT, Proxies
 
 ENCODINGS = "gzip, deflate"
-"""What requests accept. Sessions decompress it in steps of bounded size; the caller bounds the sum."""
+"""Accepted encodings. Sessions decompress in bounded steps; the caller bounds the total."""
 PROXY_ERRORS = (aiohttp.ClientProxyConnectionError, aiohttp.ClientHttpProxyError)
-"""The proxy cannot be reached, or refuses a tunnel."""
+"""The proxy is unreachable, or rejects a tunnel."""
 _DECODED = frozenset({"identity", "gzip", "deflate"})
 _LOOKUP_S = 2.0
 _LOOKUP_VALID_S = 60.0
@@ -28,13 +26,12 @@ _MAX_LOOKUPS = 1_000
 
 
 class OutboundSessions:
-    """The sessions of one purpose. They keep no cookies and read no environment.
+    """The sessions of one purpose, without cookies and environment. Close them at the end.
 
-    - Without a proxy, `egress` decides about the address of each connection.
-    - Through a proxy, the address of the proxy is exempt, as the operator chose it. `egress` then decides about the addresses
-      of the target's name, as far as it resolves on this machine. The caller checks the URL (`EgressPolicy.check`).
-
-    `resolver` replaces the system's for names of targets; `ssl_context` True is aiohttp's own. Close them in the end.
+    - Without a proxy, `egress` checks the address of each connection.
+    - Through a proxy, the proxy's address is exempt, and `egress` checks the addresses of the
+      target's name that resolve here. The caller checks the URL (`EgressPolicy.check`).
+    - `resolver` replaces the system's for target names; `ssl_context` True is aiohttp's own.
     """
 
     def __init__(
@@ -58,7 +55,7 @@ class OutboundSessions:
         self._opened: dict[str | None, aiohttp.ClientSession] = {}
         self._guard: GuardedResolver | None = None
         self._permitted: LruCache[str, float] = LruCache(_MAX_LOOKUPS)
-        """Names of targets behind a proxy, and until when they need no lookup."""
+        """Names of targets behind a proxy, and the expiry of their check."""
 
     async def to(self, scheme: str, host: str, port: int | None) -> aiohttp.ClientSession:
         """The session for requests to a target. Raises EgressBlockedError."""
@@ -70,7 +67,6 @@ class OutboundSessions:
         return self._opened.get(proxy) or self._open(proxy)
 
     async def close(self) -> None:
-        """Close every connection."""
         opened, self._opened = self._opened, {}
         for session in opened.values():
             await session.close()
@@ -102,7 +98,7 @@ class OutboundSessions:
         return self._guard
 
     async def _check_name(self, egress: EgressPolicy, host: str) -> None:
-        """Look at every address that a name has here: the proxy may connect to any of them."""
+        """Check all addresses of a name: the proxy may connect to any of them."""
         now = asyncio.get_running_loop().time()
         if (self._permitted.get(host) or 0.0) > now:
             return
@@ -111,7 +107,7 @@ class OutboundSessions:
             async with asyncio.timeout(_LOOKUP_S):
                 found = await resolver.resolve(host, 0, socket.AF_UNSPEC)
         except (OSError, TimeoutError):
-            found = []  # the proxy may know the name
+            found = []  # the proxy may resolve the name
         finally:
             if resolver is not self._resolver:
                 await resolver.close()
@@ -121,12 +117,12 @@ class OutboundSessions:
 
 
 def is_decoded(content_encoding: str) -> bool:
-    """Whether a session hands on a body with this Content-Encoding without compression."""
+    """Whether sessions decompress this Content-Encoding."""
     return content_encoding.strip().lower() in _DECODED
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """An error and all that led to it; aiohttp keeps the error of a connection in `os_error`."""
+    """The error and its causes, with aiohttp's `os_error`."""
     seen: set[int] = set()
     left: list[BaseException | None] = [error]
     while left:
@@ -139,5 +135,5 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 
 def refusal_in(error: BaseException) -> EgressBlockedError | None:
-    """The egress guard's refusal, if it led to the error."""
+    """The refusal of the egress guard among the causes, if any."""
     return next((cause for cause in causes_of(error) if isinstance(cause, EgressBlockedError)), None)

@@ -1,4 +1,4 @@
-"""HTTP requests of workflows: through the egress guard, bounded in size and time, redirects left alone."""
+"""HTTP requests of workflows: egress guard, bounded size and time, no redirects."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 class GuardedHttpCaller:
-    """The `HttpCaller` port. The client is made with the first request."""
+    """The `HttpCaller` port. The client is created at the first request."""
 
     def __init__(self, *, egress: EgressPolicy, user_agent: str, http: HttpClients | None = None) -> None:
         self._egress = egress
@@ -22,7 +22,7 @@ class GuardedHttpCaller:
         self._client: httpx.AsyncClient | None = None
 
     async def send(self, call: HttpCall) -> HttpAnswer:
-        """The answer, whatever its status."""
+        """The response, with any status."""
         try:
             async with asyncio.timeout(call.timeout_s):
                 return await self._answer(call)
@@ -41,7 +41,6 @@ class GuardedHttpCaller:
             raise HttpCallFailed("http_failed", "The server could not be reached.", retryable=True) from error
 
     async def close(self) -> None:
-        """Close every connection."""
         if self._client is not None:
             await self._client.aclose()
             self._client = None
@@ -61,7 +60,7 @@ class GuardedHttpCaller:
             async for chunk in response.aiter_bytes():
                 data += chunk
                 if len(data) > MAX_BYTES:
-                    message = f"The answer is larger than {MAX_BYTES // (1024 * 1024)} MiB."
+                    message = f"The response is larger than {MAX_BYTES // (1024 * 1024)} MiB."
                     raise HttpCallFailed("http_answer_too_large", message, retryable=False)
         finally:
             await response.aclose()

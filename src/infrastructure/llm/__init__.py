@@ -1,1 +1,2 @@
-"""Adapters to language models: the wires of their providers, scripted models, retries, prices, routing."""
+"""Adapters to language models: wire formats of providers, scripted models, retries, prices,
+routing."""

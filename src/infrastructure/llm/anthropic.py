@@ -1,4 +1,4 @@
-"""Anthropic's messages API, and servers that speak it, as a LanguageModel."""
+"""LanguageModel over the Anthropic messages API and compatible servers."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -7,7 +7,7 @@ from application.models.ports import ModelEvent, ModelRequest
 from infrastructure.http.sessions import ENCODINGS
 from infrastructure.llm.anthropic_reply import AnthropicReply
 from infrastructure.llm.anthropic_wire import AnthropicWire
-from infrastructure.llm.exchange import ModelExchange, Patience, ProviderHttp
+from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.providers import ProviderConfig
 
 _API_VERSION = "2023-06-01"
@@ -15,8 +15,7 @@ _DEFAULT_MAX_TOKENS = 8192
 
 
 class AnthropicModels:
-    """The models of one provider, by `POST {base_url}/v1/messages`. Streams unless told otherwise. Raises ModelError
-    only."""
+    """The models of one provider, by `POST {base_url}/v1/messages`. Raises ModelError only."""
 
     def __init__(
         self,
@@ -25,7 +24,7 @@ class AnthropicModels:
         http: ProviderHttp,
         streaming: bool = True,
         default_max_tokens: int = _DEFAULT_MAX_TOKENS,
-        patience: Patience | None = None,
+        reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         headers = {
@@ -44,12 +43,11 @@ class AnthropicModels:
         self._exchange = ModelExchange(
             provider=http.to(f"{base_url}/v1/messages", headers),
             streaming=streaming,
-            patience=patience or Patience(),
+            reply_limits=reply_limits or ReplyLimits(),
             monotonic=monotonic,
             redactor=provider.redactor(),
         )
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The reply of the model named after the colon of `request.model`."""
         model_name = request.model.partition(":")[2]
         return self._exchange.run(self._wire.body(model_name, request), AnthropicReply(request.model))

@@ -1,8 +1,6 @@
-"""Replies on the Anthropic messages wire, put together from events or taken whole.
-
-Format: https://docs.anthropic.com/en/docs/build-with-claude/streaming. Events and blocks of unknown kinds are passed over,
-as that page asks of clients.
-"""
+"""Parses replies of the Anthropic messages API, from events or whole. Unknown events and blocks are
+ignored, as the format requires. Format:
+https://docs.anthropic.com/en/docs/build-with-claude/streaming."""
 
 import msgspec
 
@@ -55,7 +53,7 @@ _decode_message = msgspec.json.Decoder(_Message).decode
 
 
 class AnthropicReply:
-    """One reply in the making. `model` is `PROVIDER:NAME`."""
+    """Accumulates one reply. `model` is `PROVIDER:NAME`."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -72,7 +70,7 @@ class AnthropicReply:
         return self._is_done
 
     def read_event(self, data: bytes) -> str | None:
-        """Take one event; its text, or None for a ping."""
+        """Add an event; returns its text, or None for a ping."""
         try:
             event = _decode_event(data)
         except (msgspec.MsgspecError, RecursionError) as exc:
@@ -99,7 +97,7 @@ class AnthropicReply:
         return ""
 
     def read_whole(self, data: bytes) -> str:
-        """Take a whole message; its text."""
+        """Add a whole message; returns its text."""
         try:
             message = _decode_message(data)
         except (msgspec.MsgspecError, RecursionError) as exc:
@@ -113,7 +111,8 @@ class AnthropicReply:
         return "".join([self._begin(index, block) for index, block in enumerate(message.content)])
 
     def reply(self) -> ModelReply:
-        """The reply. Without its stop reason and its end it was cut off; without a name a call cannot be made."""
+        """The complete reply. Raises ModelError if the stop reason, the end, or the name of a call
+        is missing."""
         if self._stop_reason is None or not self._is_done:
             raise invalid_reply("ended its reply too early")
         calls: list[RequestedCall] = [self._calls[index].requested() for index in sorted(self._calls)]
@@ -121,7 +120,7 @@ class AnthropicReply:
             raise invalid_reply("asked for a tool call without a name")
         reason = finish_reason_of(self._stop_reason)
         if self._ends_in_whole_call and reason in CUT:
-            # An object is always closed in a whole message: it does not show where it was cut.
+            # A whole message has closed objects: a cut is not visible in them.
             raw = "".join(self._calls[max(self._calls)].arguments)
             calls[-1] = RequestedCall(name=calls[-1].name, arguments={}, malformed=raw)
         return finished_reply(self._model, self._texts, calls, _model_usage(self._usage), reason)
@@ -129,7 +128,7 @@ class AnthropicReply:
     def _begin(self, index: int, block: _Block) -> str:
         if block.type == "tool_use":
             call = CallInProgress(block.name or "")
-            # A streamed block begins with an empty input that the deltas then replace.
+            # A streamed block begins with an empty input, replaced by the deltas.
             given = bytes(block.input)
             if b"".join(given.split()) != b"{}":
                 call.arguments.append(given.decode())
@@ -151,7 +150,7 @@ class AnthropicReply:
         return ""
 
     def _count(self, usage: _Usage | None) -> None:
-        """Take the newest of each figure: the last event's are cumulative, and may leave out what the first one said."""
+        """Update the counts: those of the last event are cumulative, and may omit earlier ones."""
         if usage is None:
             return
         for name in usage.__struct_fields__:
@@ -161,7 +160,7 @@ class AnthropicReply:
 
 
 def _model_usage(usage: _Usage) -> ModelUsage:
-    """This wire counts input tokens that were read from or written to the cache beside the others."""
+    """Adds the cached input tokens, which this API counts separately."""
     cached = max(0, usage.cache_read_input_tokens or 0)
     written = max(0, usage.cache_creation_input_tokens or 0)
     return ModelUsage(

@@ -1,8 +1,7 @@
-"""Requests on the Anthropic messages wire: messages and tools as JSON bytes, and the body joined from them.
-
-Format: https://docs.anthropic.com/en/api/messages. Prompt caching: https://docs.anthropic.com/en/docs/build-with-claude/
-prompt-caching (at most four breakpoints; each caches everything before it, in the order tools, system, messages).
-"""
+"""Encodes requests for the Anthropic messages API. Format:
+https://docs.anthropic.com/en/api/messages. Prompt caching:
+https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching (at most four breakpoints; each
+caches everything before it, in the order tools, system, messages)."""
 
 from dataclasses import replace
 
@@ -23,10 +22,8 @@ _USER_TURN = b'{"role":"user",'
 
 
 class AnthropicWire:
-    """Composes request bodies; each message is encoded once.
-
-    `default_max_tokens` is sent where the request leaves the output unbounded, since this wire demands a bound.
-    """
+    """Encodes request bodies; each message is encoded once. `default_max_tokens` is sent for
+    requests without a limit, because the API requires one."""
 
     def __init__(
         self,
@@ -43,7 +40,6 @@ class AnthropicWire:
         self._tools = ToolListCache(_encode_tools)
 
     def body(self, model_name: str, request: ModelRequest) -> bytes:
-        """The body of the POST."""
         max_tokens = request.max_output_tokens or self._default_max_tokens
         parts = [b'{"model":', _encode(model_name), b',"max_tokens":%d' % max_tokens]
         if request.tools:
@@ -62,16 +58,16 @@ class AnthropicWire:
         return b"".join(parts)
 
     def _encoded(self, messages: tuple[Message, ...]) -> list[bytes]:
-        """All messages. The last is the assistant's where a paused reply is continued; this wire refuses whitespace at
-        its end."""
+        """Encode all messages. The API rejects trailing whitespace in a final assistant message (a
+        paused reply)."""
         if not messages or messages[-1].role is not Role.ASSISTANT:
             return self._messages.encoded(messages)
         paused = self._encode_message(_without_end_space(messages[-1]))
         return [*self._messages.encoded(messages[:-1]), *([paused] if paused else [])]
 
     def _encode_message(self, message: Message) -> bytes:
-        """`{"role": …, "content": [blocks]}`, the content always a list of at least one block, so that a breakpoint can
-        be put at its end; empty for a message without any."""
+        """`{"role": …, "content": [blocks]}`; always a list, so that its end can be a breakpoint.
+        Empty without blocks."""
         blocks = [block for part in message.content if (block := self._block(part)) is not None]
         if not blocks:
             return b""
@@ -81,7 +77,7 @@ class AnthropicWire:
     def _block(self, part: TextContent | ImageContent | ToolUse | ToolResultContent) -> JsonValue:
         match part:
             case TextContent():
-                # Text without a visible character is refused.
+                # The API rejects text without visible characters.
                 return {"type": "text", "text": part.text} if part.text.strip() else None
             case ImageContent():
                 return self._image(part)
@@ -118,8 +114,9 @@ def _without_end_space(message: Message) -> Message:
 
 
 def _set_breakpoints(messages: list[bytes]) -> None:
-    """Mark the ends of the last two user turns: the newest is what the next request will read, the one before what the
-    previous request wrote, which a turn of many calls would put out of the reach of the provider's look-back."""
+    """Mark the ends of the last two user turns: the newest for the next request, and the one
+    before, which the previous request cached. A turn of many calls would move the latter out of the
+    provider's look-back."""
     marked = 0
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].startswith(_USER_TURN):

@@ -1,7 +1,5 @@
-"""One request to a provider and its answer, streamed or whole: the part both wires share.
-
-Below: aiohttp's client (provider_http.py). Above: the adapters, which say what to send and how to read the answer.
-"""
+"""One request to a provider and its reply, streamed or whole. Above: the adapters of the wire
+formats. Below: `provider_http.py`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -29,9 +27,9 @@ _MAX_EVENT_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long an adapter waits. `stall_s` bounds the silence before and inside a stream (comments and pings count as
-    silence), `reply_s` the wait for an answer that is not streamed; `max_reply_bytes` bounds what is read of one."""
+class ReplyLimits:
+    """Limits of one reply. `stall_s` bounds the silence before and in a stream (comments and pings
+    count as silence), `reply_s` a reply without a stream, `max_reply_bytes` its size."""
 
     stall_s: float = 120.0
     reply_s: float = 600.0
@@ -39,28 +37,28 @@ class Patience:
 
 
 class ReplyReader(Protocol):
-    """Puts one reply together. Raises ModelError for what breaks the protocol or tells of an error."""
+    """Parses one reply. Raises ModelError for protocol violations and for errors in the reply."""
 
     @property
     def is_done(self) -> bool:
-        """Whether the provider has said that nothing more comes."""
+        """Whether the provider has ended the reply."""
         ...
 
     def read_event(self, data: bytes) -> str | None:
-        """Take the data of one event. The text it adds, or None for an event that shows no progress (a ping)."""
+        """Add an event; returns its text, or None for an event without progress (a ping)."""
         ...
 
     def read_whole(self, data: bytes) -> str:
-        """Take a reply that came in one piece. Its text."""
+        """Add a whole reply; returns its text."""
         ...
 
     def reply(self) -> ModelReply:
-        """The reply, or ModelError `model_invalid_reply` if it is not complete."""
+        """The complete reply. Raises ModelError `model_invalid_reply` if it is incomplete."""
         ...
 
 
 class Answer(Protocol):
-    """What a provider answers. `close` it when it is not read to its end too."""
+    """Response of a provider. `close` it unless it is read to its end."""
 
     @property
     def status(self) -> int: ...
@@ -74,54 +72,47 @@ class Answer(Protocol):
         ...
 
     async def read(self) -> bytes:
-        """What has come of the body, without compression; empty at its end. Raises aiohttp.ClientError, TimeoutError."""
+        """The next decompressed bytes; empty at the end. Raises aiohttp.ClientError, TimeoutError."""
         ...
 
     def close(self) -> None:
-        """Discard the rest of the body. The connection is closed if there is any."""
+        """Discard the rest of the body, and its connection."""
         ...
 
 
 class ProviderAddress(Protocol):
-    """Where the requests of one provider go, with its headers."""
+    """The address of one provider, with its headers."""
 
     async def send(self, body: bytes, *, silence_s: float | None = None, total_s: float | None = None) -> Answer:
-        """The answer with its head. `silence_s` bounds each wait for bytes, `total_s` the exchange to its end. Raises
-        aiohttp.ClientError, EgressBlockedError, TimeoutError."""
+        """Send a request; returns after the response head. `silence_s` bounds each wait for bytes,
+        `total_s` the exchange. Raises aiohttp.ClientError, EgressBlockedError, TimeoutError."""
         ...
 
 
 class ProviderHttp(Protocol):
-    """HTTP to providers."""
+    def to(self, url: str, headers: Mapping[str, str]) -> ProviderAddress: ...
 
-    def to(self, url: str, headers: Mapping[str, str]) -> ProviderAddress:
-        """An address and the headers of each request to it."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        ...
+    async def aclose(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelExchange:
-    """Sends requests of one provider. `redactor` knows the provider's key."""
+    """Sends requests to one provider. `redactor` hides the provider's key."""
 
     provider: ProviderAddress
     streaming: bool
-    patience: Patience
+    reply_limits: ReplyLimits
     monotonic: Callable[[], float]
     redactor: Redactor
 
     async def run(self, body: bytes, reader: ReplyReader) -> AsyncIterator[ModelEvent]:
-        """The reply as it comes. The connection is closed with the iterator; it serves the next request if the answer
-        was read to its end."""
-        patience = self.patience
+        """Stream the reply. Closing the iterator closes the connection; a fully read one is reused."""
+        reply_limits = self.reply_limits
         try:
             if self.streaming:
-                answer = await self.provider.send(body, silence_s=patience.stall_s)
+                answer = await self.provider.send(body, silence_s=reply_limits.stall_s)
             else:
-                answer = await self.provider.send(body, total_s=patience.reply_s)
+                answer = await self.provider.send(body, total_s=reply_limits.reply_s)
         except (aiohttp.ClientError, EgressBlockedError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=False) from exc
         try:
@@ -141,24 +132,24 @@ class ModelExchange:
             raise without_secrets(error, self.redactor) from error.__cause__
         finally:
             answer.close()
-        yield reader.reply()  # after the connection is given back, since a caller may never ask for more
+        yield reader.reply()  # the connection is released first: the caller may stop here
 
     async def _streamed(self, answer: Answer, reader: ReplyReader) -> AsyncIterator[str]:
-        """The texts of the stream, until the reader has all or the stream ends."""
-        intake = _StreamIntake(reader, self.patience, self.monotonic)
+        """The texts of the stream, until the reader or the stream ends."""
+        intake = _StreamIntake(reader, self.reply_limits, self.monotonic)
         while not reader.is_done and (chunk := await answer.read()):
             if text := intake.take(chunk):
                 yield text
 
     def _is_event_stream(self, content_type: str) -> bool:
-        """Some servers answer a request for a stream in one piece, and some forget to call a stream one."""
+        """Some servers answer a stream request whole, and some stream without declaring it."""
         if content_type == "text/event-stream":
             return True
         media_type = content_type.partition(";")[0].strip().lower()
         return media_type == "text/event-stream" or (self.streaming and not media_type.endswith("json"))
 
     async def _read_reply(self, answer: Answer) -> bytes:
-        limit = self.patience.max_reply_bytes
+        limit = self.reply_limits.max_reply_bytes
         data = await _read(answer, limit + 1)
         if len(data) > limit:
             raise invalid_reply("sent a reply that is too large")
@@ -166,21 +157,21 @@ class ModelExchange:
 
 
 class _StreamIntake:
-    """Hands the events of a stream to its reader, and notices when there is too much of it or no progress."""
+    """Passes the events of a stream to its reader, and bounds its size and its silence."""
 
-    def __init__(self, reader: ReplyReader, patience: Patience, monotonic: Callable[[], float]) -> None:
+    def __init__(self, reader: ReplyReader, reply_limits: ReplyLimits, monotonic: Callable[[], float]) -> None:
         self._reader = reader
-        self._patience = patience
+        self._reply_limits = reply_limits
         self._monotonic = monotonic
         self._events = EventStream(_MAX_EVENT_BYTES)
         self._received = 0
         self._progress_at = monotonic()
 
     def take(self, chunk: bytes) -> str:
-        """The text that `chunk` adds. The HTTP client ends a stream without bytes; a stream of nothing but comments and
-        pings ends here."""
+        """The text added by `chunk`. The HTTP client bounds streams without bytes; this bounds
+        streams of comments and pings."""
         self._received += len(chunk)
-        if self._received > self._patience.max_reply_bytes:
+        if self._received > self._reply_limits.max_reply_bytes:
             raise invalid_reply("sent a reply that is too large")
         read, added, progress = self._reader.read_event, "", False
         for event in self._events.feed(chunk):
@@ -196,7 +187,7 @@ class _StreamIntake:
         now = self._monotonic()
         if progress:
             self._progress_at = now
-        elif now - self._progress_at > self._patience.stall_s:
+        elif now - self._progress_at > self._reply_limits.stall_s:
             raise stalled()
         return added
 
@@ -206,7 +197,7 @@ def _too_large() -> ModelError:
 
 
 async def _read(answer: Answer, limit: int) -> bytes:
-    """The body, cut at `limit` bytes."""
+    """The body, truncated at `limit` bytes."""
     data = bytearray()
     while len(data) < limit and (chunk := await answer.read()):
         data += chunk
@@ -214,7 +205,8 @@ async def _read(answer: Answer, limit: int) -> bytes:
 
 
 async def _drain(answer: Answer) -> None:
-    """Read the end of the body, so that the connection can serve again; a server that holds it open loses it."""
+    """Read the rest of the body so that the connection is reusable; a server that delays it loses
+    the connection."""
     if answer.is_complete:
         return
     try:

@@ -1,4 +1,4 @@
-"""The price table, loaded when the first price is needed: scripted models never need it."""
+"""The price table, loaded when first needed."""
 
 from decimal import Decimal
 
@@ -9,7 +9,7 @@ from domain.runs.usage import ModelUsage
 
 
 class LazyPriceTable(Lazy[PriceTable]):
-    """`PriceTable` that is loaded by the first price. Scripted models have none."""
+    """`PriceTable` loaded on first use; scripted models have no price."""
 
     def cost_usd(self, model: str, usage: ModelUsage) -> Decimal | None:
         return None if model.startswith(f"{SCRIPTED}:") else self.get().cost_usd(model, usage)

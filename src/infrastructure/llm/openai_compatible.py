@@ -1,21 +1,19 @@
-"""Any server that speaks OpenAI's chat completions, as a LanguageModel."""
+"""LanguageModel over OpenAI's chat completions API and compatible servers."""
 
 import time
 from collections.abc import AsyncIterator, Callable
 
 from application.models.ports import ModelEvent, ModelRequest
 from infrastructure.http.sessions import ENCODINGS
-from infrastructure.llm.exchange import ModelExchange, Patience, ProviderHttp
+from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.openai_reply import OpenAIReply
 from infrastructure.llm.openai_wire import OpenAIWire
 from infrastructure.llm.providers import ProviderConfig
 
 
 class OpenAICompatibleModels:
-    """The models of one provider, by `POST {base_url}/chat/completions`.
-
-    Streams unless told otherwise, and takes a whole answer where the server does not stream. Raises ModelError only.
-    """
+    """The models of one provider, by `POST {base_url}/chat/completions`. A whole reply is accepted
+    where the server does not stream. Raises ModelError only."""
 
     def __init__(
         self,
@@ -23,7 +21,7 @@ class OpenAICompatibleModels:
         provider: ProviderConfig,
         http: ProviderHttp,
         streaming: bool = True,
-        patience: Patience | None = None,
+        reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         headers = {
@@ -42,12 +40,11 @@ class OpenAICompatibleModels:
         self._exchange = ModelExchange(
             provider=http.to(f"{provider.base_url.rstrip('/')}/chat/completions", headers),
             streaming=streaming,
-            patience=patience or Patience(),
+            reply_limits=reply_limits or ReplyLimits(),
             monotonic=monotonic,
             redactor=provider.redactor(),
         )
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The reply of the model named after the colon of `request.model`."""
         model_name = request.model.partition(":")[2]
         return self._exchange.run(self._wire.body(model_name, request), OpenAIReply(request.model))

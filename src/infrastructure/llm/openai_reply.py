@@ -1,8 +1,6 @@
-"""Replies on the OpenAI chat-completions wire, put together from chunks or taken whole.
-
-Format: https://platform.openai.com/docs/api-reference/chat/streaming. Servers that speak it leave things out, so every
-field is optional here and what is needed is checked at the end.
-"""
+"""Parses replies of the OpenAI chat completions API, from chunks or whole. Compatible servers omit
+fields, so every field is optional and checked at the end. Format:
+https://platform.openai.com/docs/api-reference/chat/streaming."""
 
 import msgspec
 
@@ -62,7 +60,7 @@ _decode = msgspec.json.Decoder(_Completion).decode
 
 
 class OpenAIReply:
-    """One reply in the making. `model` is `PROVIDER:NAME`."""
+    """Accumulates one reply. `model` is `PROVIDER:NAME`."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -80,25 +78,24 @@ class OpenAIReply:
         return self._is_done
 
     def read_event(self, data: bytes) -> str | None:
-        """Take one chunk; its text."""
         if data == b"[DONE]":
             self._is_done = True
             return ""
         return self._read(data)
 
     def read_whole(self, data: bytes) -> str:
-        """Take a whole completion; its text."""
         return self._read(data)
 
     def reply(self) -> ModelReply:
-        """The reply. Without a finish reason it was cut off; without a name a call cannot be made."""
+        """The complete reply. Raises ModelError if the finish reason or the name of a call is
+        missing."""
         if self._finish_reason is None:
             raise invalid_reply("ended its reply too early")
         if any(not call.name for call in self._calls):
             raise invalid_reply("asked for a tool call without a name")
         reason = finish_reason_of(self._finish_reason)
         if self._is_refusal and reason is not FinishReason.CONTENT_FILTER:
-            reason = FinishReason.REFUSAL  # the wire says `stop` then
+            reason = FinishReason.REFUSAL  # the API reports `stop` for refusals
         calls = [call.requested() for call in self._calls]
         return finished_reply(self._model, self._texts, calls, self._usage, reason)
 
@@ -133,7 +130,8 @@ class OpenAIReply:
         return text
 
     def _read_call(self, call: _ToolCall, position: int) -> None:
-        """Pieces of a call share an index. Some servers give every call index 0 or none; a new id tells them apart."""
+        """Chunks of a call share an index. Some servers send index 0 or none for every call; a new
+        id separates them."""
         index = call.index if call.index is not None else position
         slot = self._slots.get(index)
         if slot is None or (call.id and slot.id and call.id != slot.id):

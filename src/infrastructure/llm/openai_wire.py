@@ -1,7 +1,5 @@
-"""Requests on the OpenAI chat-completions wire: messages and tools as JSON bytes, and the body joined from them.
-
-Format: https://platform.openai.com/docs/api-reference/chat/create.
-"""
+"""Encodes requests for the OpenAI chat completions API. Format:
+https://platform.openai.com/docs/api-reference/chat/create."""
 
 from typing import assert_never
 
@@ -26,10 +24,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class OpenAIWire:
-    """Composes request bodies; each message is encoded once.
-
-    `token_limit_field`: OpenAI itself wants `max_completion_tokens`, most servers that speak its wire `max_tokens`.
-    """
+    """Encodes request bodies; each message is encoded once. `token_limit_field`: OpenAI requires
+    `max_completion_tokens`, most compatible servers `max_tokens`."""
 
     def __init__(
         self,
@@ -46,7 +42,8 @@ class OpenAIWire:
         self._tools = ToolListCache(_encode_tools)
 
     def body(self, model_name: str, request: ModelRequest) -> bytes:
-        """The body of the POST. What stays the same from turn to turn comes first, so that prompt caches hit."""
+        """Encode the body. The parts that stay equal between turns come first, so that prompt
+        caches hit."""
         messages = self._messages.encoded(request.messages)
         if request.system:
             messages.insert(0, _encode({"role": "system", "content": request.system}))
@@ -95,8 +92,8 @@ class OpenAIWire:
         return {"type": "image_url", "image_url": {"url": url}}
 
     def _tool_entries(self, results: tuple[ToolResultContent, ...]) -> list[JsonObject]:
-        """One entry per result. A result may hold text only, so the images of all follow in a message of the user's,
-        each named after its tool."""
+        """One entry per result. Results contain only text, so a user message with all images
+        follows, each named after its tool."""
         entries: list[JsonObject] = []
         pictures: list[JsonValue] = []
         for result in results:

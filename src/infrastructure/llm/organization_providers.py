@@ -1,7 +1,5 @@
-"""Which model providers an organization has: those it added, and in the default one those that the environment makes.
-
-Above: the routing of models. Below: the stores of providers, secrets and organizations, which keep rows in memory.
-"""
+"""Model providers of an organization: its own, and those of the environment for the default
+organization. Above: model routing. Below: cached stores of providers, secrets and organizations."""
 
 from collections.abc import Iterable
 
@@ -15,7 +13,7 @@ from infrastructure.llm.providers import ProviderConfig
 
 
 class ProviderUnusableError(Exception):
-    """The provider is there and cannot be used. `reason` is a sentence that is safe to show."""
+    """The provider exists but is unusable. `reason` is safe to show."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -23,7 +21,8 @@ class ProviderUnusableError(Exception):
 
 
 class OrganizationProviders:
-    """Providers by organization and name. What an organization added goes before what the environment makes."""
+    """Providers by organization and name. The organization's providers take precedence over those
+    of the environment."""
 
     def __init__(
         self,
@@ -40,7 +39,8 @@ class OrganizationProviders:
         self._default: OrganizationId | None = None
 
     async def find(self, organization_id: OrganizationId, name: str) -> ProviderConfig | None:
-        """The provider with its key, or None. Raises ProviderUnusableError when its key is not to be had."""
+        """The provider with its key; None if there is none. Raises ProviderUnusableError if its key
+        is unavailable."""
         for provider in await self._providers.all(organization_id):
             if provider.name == name:
                 return await self._config(provider)
@@ -49,14 +49,13 @@ class OrganizationProviders:
         return None
 
     async def names(self, organization_id: OrganizationId) -> tuple[str, ...]:
-        """The names there are, sorted."""
         names = {provider.name for provider in await self._providers.all(organization_id)}
         if await self._is_default(organization_id):
             names |= set(self._environment)
         return tuple(sorted(names))
 
     async def _is_default(self, organization_id: OrganizationId) -> bool:
-        """The default organization is the first one, whatever it is called by now."""
+        """The default organization is the first one, under any name."""
         if self._default is None:
             first = await self._organizations.first()
             self._default = None if first is None else first.id

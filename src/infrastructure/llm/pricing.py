@@ -1,7 +1,5 @@
-"""Prices of models from the table that ships with genai-prices; nothing is fetched.
-
-Importing this file and making the first table takes about half a second of CPU and 16 MB: go through lazy_prices.py.
-"""
+"""Prices of models from the table in genai-prices; nothing is downloaded. Importing this file and
+creating the first table takes half a second of CPU and 16 MB: use lazy_prices.py."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -18,12 +16,12 @@ _MAX_REMEMBERED = 1024
 
 
 class GenaiPriceTable:
-    """PriceTable over the configured providers.
+    """PriceTable over the configured providers. Prices are those of the current day.
 
-    A model is looked up by the address of its provider, so that gateways with prices of their own are known as such, and
-    else by the wire the provider speaks: a proxy in front of a vendor is priced as the vendor. A provider that is not among
-    the configured ones is an organization's, and priced as the vendor of the model it names. A model that is in none of
-    these places has no price. Prices are those of the day.
+    - The vendor is found by the provider's address, so that gateways with own prices are
+      recognized, else by the wire format.
+    - A provider of an organization is priced as the vendor of the model named.
+    - Other models have no price.
     """
 
     def __init__(self, providers: Iterable[ProviderConfig]) -> None:
@@ -32,7 +30,6 @@ class GenaiPriceTable:
         self._snapshot = get_snapshot()
 
     def cost_usd(self, model: str, usage: ModelUsage) -> Decimal | None:
-        """The price in US dollars, or None."""
         seller = self._seller(model)
         if seller is None:
             return None
@@ -47,11 +44,11 @@ class GenaiPriceTable:
         except (
             LookupError,
             ValueError,
-        ):  # the table has no price for one of these counts, or they contradict each other
+        ):  # the table has no price for a count, or the counts contradict each other
             return None
 
     def _seller(self, model: str) -> str | None:
-        """The table's id of who sells `PROVIDER:NAME`."""
+        """The table's id of the vendor of `PROVIDER:NAME`."""
         if model not in self._sellers:
             if len(self._sellers) >= _MAX_REMEMBERED:
                 self._sellers.clear()
@@ -62,7 +59,7 @@ class GenaiPriceTable:
         provider_name, _, name = model.partition(":")
         provider = self._providers.get(provider_name)
         if provider is None:
-            # One that an organization added: which wire it speaks is told by which vendor's model it is named after.
+            # A provider of an organization: the vendor of the named model decides.
             places: tuple[tuple[str | None, str | None], ...] = tuple((kind.value, None) for kind in ProviderKind)
         else:
             places = ((None, provider.base_url), (provider.kind.value, None))

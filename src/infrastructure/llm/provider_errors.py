@@ -1,8 +1,6 @@
-"""What providers and the way to them can do wrong, as ModelError: stable codes, our own sentences.
-
-A provider's message may quote the key or the prompt, so our sentences never repeat it. They repeat the provider's short
-code, where it looks like one. The message itself is `ModelError.provider_error`, from which `without_secrets` takes the key.
-"""
+"""Maps failures of providers to ModelError with stable codes and fixed sentences. A provider's
+message may quote the key or the prompt, so sentences contain only its short code. The message
+itself is `ModelError.provider_error`; `without_secrets` redacts the key."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +18,7 @@ from infrastructure.secrets.redaction import Redactor
 
 MAX_ERROR_BYTES = 64 * 1024
 _MAX_MESSAGE = 8 * 1024
-"""Characters; runs store less, once their canary tokens are masked."""
+"""In characters; runs store less, after masking canary tokens."""
 _MAX_CODE = 100
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_.]{0,47}")
@@ -47,7 +45,8 @@ _STATUS_OF_TYPE = {
 
 
 class ErrorObject(msgspec.Struct, frozen=True):
-    """The error object both wires use, in a body or in a stream; some servers give `code` as a number."""
+    """The error object of both wire formats, in a body or a stream; some servers send `code` as a
+    number."""
 
     type: str | None = None
     code: str | int | None = None
@@ -55,7 +54,7 @@ class ErrorObject(msgspec.Struct, frozen=True):
 
 
 class _ErrorBody(msgspec.Struct):
-    """Some servers put the message beside `error`, or call it `detail`."""
+    """Some servers put the message beside `error`, or name it `detail`."""
 
     error: ErrorObject | str | None = None
     message: str | None = None
@@ -68,12 +67,12 @@ _decode_body = msgspec.json.Decoder(_ErrorBody).decode
 
 
 def error_of_answer(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-    """The error an HTTP answer other than 200 means."""
+    """The error for an HTTP status other than 200."""
     return _error_of(status, _error_object(body), _retry_after_s(headers))
 
 
 def without_secrets(error: ModelError, redactor: Redactor) -> ModelError:
-    """The error, its provider's words without control characters and without what `redactor` knows."""
+    """The error with its provider's message redacted and without control characters."""
     said = error.provider_error
     if said is not None:
         code = None if said.code is None else redactor.redact(cleaned(said.code))[:_MAX_CODE]
@@ -94,7 +93,7 @@ def _error_object(body: bytes) -> ErrorObject:
 
 
 def error_in_stream(error: ErrorObject | str) -> ModelError:
-    """The error a provider tells of inside a stream that began well."""
+    """The error for an error object in a stream."""
     known = error if isinstance(error, ErrorObject) else ErrorObject(message=error)
     if isinstance(known.code, int) and 400 <= known.code < 600:
         status = known.code
@@ -104,11 +103,11 @@ def error_in_stream(error: ErrorObject | str) -> ModelError:
 
 
 def error_of_transport(exc: aiohttp.ClientError | EgressBlockedError | TimeoutError, *, streaming: bool) -> ModelError:
-    """The error a failed connection means; `streaming` once the answer has begun."""
+    """The error for a failed connection; `streaming` after the reply has begun."""
     if isinstance(exc, TimeoutError) and not isinstance(exc, aiohttp.ConnectionTimeoutError):
         return stalled() if streaming else timed_out()
     if streaming:
-        return ModelError("model_unavailable", "The connection to the model broke off.", retryable=True)
+        return ModelError("model_unavailable", "The connection to the model was lost.", retryable=True)
     blocked = refusal_in(exc)
     if blocked is not None:
         return address_refused(blocked.advice)
@@ -117,32 +116,30 @@ def error_of_transport(exc: aiohttp.ClientError | EgressBlockedError | TimeoutEr
 
 
 def address_refused(reason: str) -> ModelError:
-    """The provider is at an address that may not be reached. `reason` is safe to show."""
-    return ModelError("model_rejected", f"The model provider cannot be asked. {reason}", retryable=False)
+    """The provider's address is not permitted. `reason` is safe to show."""
+    return ModelError("model_rejected", f"The model provider cannot be reached. {reason}", retryable=False)
 
 
 def stalled() -> ModelError:
-    """The stream has gone silent."""
+    """The stream is silent."""
     return ModelError("model_stalled", "The model stopped sending in the middle of its reply.", retryable=True)
 
 
 def timed_out() -> ModelError:
-    """No answer began in time."""
     return ModelError("model_timeout", "The model provider did not answer in time.", retryable=True)
 
 
 def gave_up() -> ModelError:
-    """The provider ended a reply that it had not finished."""
     return ModelError("model_unavailable", "The model provider failed in the middle of its reply.", retryable=True)
 
 
 def invalid_reply(what: str) -> ModelError:
-    """The answer breaks the protocol; `what` continues the sentence "The model provider …"."""
+    """The reply violates the protocol; `what` continues the sentence "The model provider …"."""
     return ModelError("model_invalid_reply", f"The model provider {what}.", retryable=True)
 
 
 def _error_of(status: int, error: ErrorObject, retry_after_s: float | None, *, streamed: bool = False) -> ModelError:
-    """`streamed`: the error came in a stream, whose HTTP status was 200."""
+    """`streamed`: the error came in a stream with HTTP status 200."""
     meant = _meaning_of(status, error, retry_after_s)
     word = error.code if error.code is not None else error.type
     meant.provider_error = ProviderError(
@@ -195,7 +192,8 @@ def _note(status: int, error: ErrorObject) -> str:
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """`retry-after-ms` or `Retry-After` (RFC 9110 §10.2.3: seconds, or a date, read against the answer's own)."""
+    """`retry-after-ms` or `Retry-After` (RFC 9110 §10.2.3: seconds, or a date relative to the
+    response's date)."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000

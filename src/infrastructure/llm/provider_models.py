@@ -1,4 +1,4 @@
-"""From a provider's configuration to the adapter that speaks its wire."""
+"""Opens the adapter for a provider's configuration."""
 
 from typing import assert_never
 
@@ -6,15 +6,15 @@ from application.models.ports import LanguageModel
 from application.system.ports import OutboundPolicy
 from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.anthropic import AnthropicModels
-from infrastructure.llm.exchange import Patience, ProviderHttp
+from infrastructure.llm.exchange import ProviderHttp, ReplyLimits
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
 from infrastructure.llm.provider_errors import address_refused
 from infrastructure.llm.providers import ProviderConfig
 
 
 class ProviderModels:
-    """Opens providers over two ways out over HTTP, which it closes in the end: `guarded_http`, which reaches only what
-    `outbound` permits, for the providers of organizations, and `http` for those that the operator set up."""
+    """Opens providers over two HTTP clients, closed at the end: `guarded_http` for providers of
+    organizations, bound by `outbound`, and `http` for those of the operator."""
 
     def __init__(
         self,
@@ -23,31 +23,32 @@ class ProviderModels:
         guarded_http: ProviderHttp,
         outbound: OutboundPolicy,
         streaming: bool = True,
-        patience: Patience | None = None,
+        reply_limits: ReplyLimits | None = None,
     ) -> None:
         self._http = http
         self._guarded_http = guarded_http
         self._outbound = outbound
         self._streaming = streaming
-        self._patience = patience or Patience()
+        self._reply_limits = reply_limits or ReplyLimits()
 
     def open(self, provider: ProviderConfig) -> LanguageModel:
-        """The models of `provider`. Opening makes no request. Raises ModelError `model_rejected` for an address that may
-        not be reached; what its name resolves to is looked at on the way there."""
+        """The models of `provider`, without a request. Raises ModelError `model_rejected` for a
+        forbidden URL; resolved addresses are checked when connecting."""
         if provider.guarded and (refusal := self._outbound.refusal(provider.base_url)) is not None:
             raise address_refused(refusal)
         http = self._guarded_http if provider.guarded else self._http
         match provider.kind:
             case ProviderKind.OPENAI:
                 return OpenAICompatibleModels(
-                    provider=provider, http=http, streaming=self._streaming, patience=self._patience
+                    provider=provider, http=http, streaming=self._streaming, reply_limits=self._reply_limits
                 )
             case ProviderKind.ANTHROPIC:
-                return AnthropicModels(provider=provider, http=http, streaming=self._streaming, patience=self._patience)
+                return AnthropicModels(
+                    provider=provider, http=http, streaming=self._streaming, reply_limits=self._reply_limits
+                )
             case _:
                 assert_never(provider.kind)
 
     async def close(self) -> None:
-        """Close both ways."""
         await self._http.aclose()
         await self._guarded_http.aclose()

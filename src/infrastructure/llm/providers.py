@@ -1,4 +1,4 @@
-"""A provider of models as a value: where it is reached and with which key."""
+"""Configuration of a model provider: address and key."""
 
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -16,12 +16,15 @@ from infrastructure.secrets.redaction import Redactor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderConfig:
-    """A provider. `name` is what stands before the colon in `PROVIDER:NAME`.
+    """A provider; `name` is the part before the colon in `PROVIDER:NAME`.
 
-    `base_url` is as the provider's own clients take it (`https://api.openai.com/v1`, `https://api.anthropic.com`);
-    `api_key` None sends none, for servers that want none. Providers whose models cannot see get `image_input` False:
-    images then reach them described in words. `guarded` is False for those that the operator set up, whose addresses are
-    not held to the egress guard. Raises ValueError for values that cannot work, never naming the key.
+    - `base_url`: as in the provider's own clients (`https://api.openai.com/v1`,
+      `https://api.anthropic.com`).
+    - `api_key`: None sends no key.
+    - `image_input`: if False, images are described in text.
+    - `guarded`: False exempts the operator's providers from the egress guard.
+
+    Raises: ValueError for invalid values, without the key.
     """
 
     name: str
@@ -41,16 +44,15 @@ class ProviderConfig:
             raise ValueError(f"the base URL of provider {self.name!r} {fault}")
 
     def redactor(self) -> Redactor:
-        """Hides the key. It knows no other secret: a provider must not learn whether its words are one of another
-        organization."""
+        """Hides the key only: other secrets must not be detectable by a provider."""
         return Redactor(() if self.api_key is None else (self.api_key,))
 
     @property
     def is_official(self) -> bool:
-        """Whether this is the vendor itself rather than a server that speaks its wire."""
+        """Whether this is the vendor itself, not a compatible server."""
         return urlsplit(self.base_url).hostname == urlsplit(OFFICIAL_BASE_URLS[self.kind]).hostname
 
     @property
     def lacks_key(self) -> bool:
-        """Whether calls are bound to be refused for want of a key."""
+        """Whether calls would be rejected because of a missing key."""
         return self.api_key is None and self.is_official

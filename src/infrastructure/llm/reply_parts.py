@@ -1,4 +1,4 @@
-"""What the replies of all wires have in common: tool arguments as JSON text, and the words for why a reply ended."""
+"""Shared parts of replies: tool arguments as JSON text, and finish reasons."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class CallInProgress:
-    """A tool call whose argument text is still arriving."""
+    """A tool call with incomplete argument text."""
 
     __slots__ = ("arguments", "id", "name")
 
@@ -22,12 +22,13 @@ class CallInProgress:
         self.arguments: list[str] = []
 
     def requested(self) -> RequestedCall:
-        """The finished call. No argument text at all means no arguments."""
+        """The complete call. Empty argument text means no arguments."""
         return requested_call(self.name, "".join(self.arguments))
 
 
 def requested_call(name: str, arguments: str) -> RequestedCall:
-    """A call with its arguments decoded, or kept as `malformed` text if they are not a JSON object."""
+    """A call with its decoded arguments, or their text as `malformed` if they are not a JSON
+    object."""
     if not arguments.strip():
         return RequestedCall(name=name, arguments={})
     try:
@@ -58,15 +59,15 @@ _FINISH_REASONS = {
     "model_length": FinishReason.CONTEXT_EXCEEDED,
     "pause_turn": FinishReason.PAUSED,
 }
-"""The words of providers. Some add a detail after a colon, which is ignored."""
+"""Finish reasons of providers. A detail after a colon is ignored."""
 _BROKEN = frozenset({"error", "network_error", "abort", "insufficient_system_resource"})
-"""Words for a reply that the provider gave up on."""
+"""Finish reasons of replies that the provider aborted."""
 CUT = frozenset({FinishReason.LENGTH, FinishReason.CONTEXT_EXCEEDED})
-"""Reasons of replies that may end in the middle of a call."""
+"""Finish reasons of replies that may end inside a call."""
 
 
 def finish_reason_of(word: str) -> FinishReason:
-    """A provider's word for why its reply ended. Raises ModelError if the word says that the provider failed."""
+    """Map a provider's finish reason. Raises ModelError if the provider failed."""
     plain = word.partition(":")[0].strip().lower()
     if plain in _BROKEN:
         raise gave_up()
@@ -76,8 +77,8 @@ def finish_reason_of(word: str) -> FinishReason:
 def finished_reply(
     model: str, texts: list[str], calls: list[RequestedCall], usage: ModelUsage, finish_reason: FinishReason
 ) -> ModelReply:
-    """The complete reply. In a reply that was cut, a last call without arguments is malformed: the cut may have come
-    before them."""
+    """The complete reply. In a truncated reply, a last call without arguments is malformed: the cut
+    may precede them."""
     if finish_reason in CUT and calls and not calls[-1].arguments and calls[-1].malformed is None:
         calls = [*calls[:-1], RequestedCall(name=calls[-1].name, arguments={}, malformed="")]
     return ModelReply(model=model, text="".join(texts), calls=tuple(calls), usage=usage, finish_reason=finish_reason)

@@ -13,9 +13,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPlan:
-    """`attempts` per model. The wait before attempt n+1 of a model is random between 0 and `base_s`·2ⁿ⁻¹, at most
-    `cap_s` (full jitter), but never less than the provider asks for; a provider that asks for more than `cap_s` is given
-    up."""
+    """`attempts` per model. The wait before attempt n+1 is random between 0 and `base_s`·2ⁿ⁻¹, at
+    most `cap_s` (full jitter), and never less than the provider's retry-after. A model with a
+    retry-after above `cap_s` is given up."""
 
     attempts: int = 3
     base_s: float = 0.5
@@ -26,18 +26,19 @@ class RetryPlan:
             raise ValueError("a retry plan needs at least one attempt and waits that are not negative")
 
     def wait_s(self, failed: int, error: ModelError, chance: float) -> float | None:
-        """How long to wait after the `failed`-th attempt, or None to give this model up; `chance` is in [0, 1)."""
+        """The wait after the `failed`-th attempt; None gives the model up. `chance` is in [0, 1)."""
         asked_s = error.retry_after_s or 0.0
         if not error.retryable or failed >= self.attempts or asked_s > self.cap_s:
             return None
         jitter_s: float = chance * min(self.cap_s, self.base_s * 2 ** (failed - 1))
-        # On top of what was asked: clients told the same time would otherwise come back together.
+        # Added to the retry-after: clients with the same retry-after would otherwise return
+        # together.
         return asked_s + jitter_s
 
 
 class RetryingModels:
-    """FallbackModels over one LanguageModel that reaches every provider. Errors that retrying cannot mend go straight on
-    to the next model, which may have another key, window or provider."""
+    """FallbackModels over one LanguageModel for all providers. A permanent error moves on to the
+    next model, with possibly another key, window or provider."""
 
     def __init__(
         self,
@@ -53,8 +54,8 @@ class RetryingModels:
         self._chance = chance
 
     async def stream(self, request: ModelRequest, fallbacks: tuple[str, ...]) -> AsyncIterator[ModelEvent]:
-        """The events of the first attempt that comes to a reply; each failed one before it ends in a ModelRetrying,
-        which is told before the wait."""
+        """The events of the first successful attempt. A ModelRetrying follows each failed attempt,
+        before the wait."""
         attempt = 0
         models = (request.model, *fallbacks)
         for name, after in zip(models, (*fallbacks, None), strict=True):
@@ -69,7 +70,7 @@ class RetryingModels:
                             if isinstance(event, ModelReply):
                                 return
                     finally:
-                        # In this task and now, not when the garbage collector comes by.
+                        # Closed here, not by the garbage collector.
                         if isinstance(events, AsyncGenerator):
                             await events.aclose()
                     error = ModelError("model_invalid_reply", "The model's stream had no reply.", retryable=True)

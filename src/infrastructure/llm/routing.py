@@ -1,4 +1,4 @@
-"""Every model under its name `PROVIDER:NAME`: which adapter answers for it, and why one cannot be used."""
+"""Routes models by `PROVIDER:NAME` to their adapters, and explains unusable ones."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Protocol
@@ -12,36 +12,28 @@ from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.scripted import ScriptedModels
 
 MAX_OPEN = 1_000
-"""Providers that are kept open. Opening one costs little: connections belong to the HTTP client, which all share."""
+"""Limit of open providers. Opening one is cheap: all share the connections of the HTTP client."""
 
 
 class Providers(Protocol):
-    """The providers of each organization."""
-
     async def find(self, organization_id: OrganizationId, name: str) -> ProviderConfig | None:
         """The provider with its key, or None. Raises ProviderUnusableError."""
         ...
 
-    async def names(self, organization_id: OrganizationId) -> tuple[str, ...]:
-        """The names there are, sorted."""
-        ...
+    async def names(self, organization_id: OrganizationId) -> tuple[str, ...]: ...
 
 
 class OpenProviders(Protocol):
-    """Adapters by provider, over HTTP clients that they share."""
+    """Adapters by provider, over shared HTTP clients."""
 
-    def open(self, provider: ProviderConfig) -> LanguageModel:
-        """The models of a provider."""
-        ...
+    def open(self, provider: ProviderConfig) -> LanguageModel: ...
 
-    async def close(self) -> None:
-        """Close the HTTP clients."""
-        ...
+    async def close(self) -> None: ...
 
 
 class RoutedModels:
-    """LanguageModel and ModelDirectory over each organization's providers and the scripted models. A provider is opened
-    when it is first asked for, and anew once its address or key is another."""
+    """LanguageModel and ModelDirectory over the organization's providers and the scripted models. A
+    provider is opened at its first use, and again after its address or key changed."""
 
     def __init__(
         self,
@@ -57,7 +49,7 @@ class RoutedModels:
         self._opened: LruCache[tuple[OrganizationId, str], tuple[ProviderConfig, LanguageModel]] = LruCache(max_open)
 
     async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
-        """One sentence saying why `PROVIDER:NAME` cannot be used, or None. Makes no request."""
+        """One sentence why `PROVIDER:NAME` is unusable, or None. Sends no request."""
         provider_name, colon, name = model.partition(":")
         if not colon or not provider_name or not name:
             return f"A model is named PROVIDER:NAME, such as openai:gpt-5-mini or scripted:hello.yaml, not {model!r}."
@@ -70,8 +62,7 @@ class RoutedModels:
         return None
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The reply of the adapter behind the provider's name. Raises ModelError `model_rejected` for what
-        `problem_with` objects to."""
+        """Raises ModelError `model_rejected` for a model with a problem (see `problem_with`)."""
         events = await self._events(request)
         try:
             async for event in events:

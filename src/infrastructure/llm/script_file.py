@@ -1,4 +1,5 @@
-"""Scripts of scripted models: the YAML file, validated, its references and patterns compiled."""
+"""Parses and validates the YAML scripts of scripted models, and compiles their references and
+patterns."""
 
 import re
 from pathlib import Path
@@ -19,7 +20,7 @@ Rendered: TypeAlias = Template | dict[str, "Rendered"] | list["Rendered"] | int 
 
 
 class ScriptError(Exception):
-    """The file is not a script; the message says where and why, for whoever wrote it."""
+    """The file is not a valid script; the message has the place and the reason."""
 
 
 def _template(value: object) -> Template:
@@ -51,15 +52,13 @@ class _Strict(BaseModel):
 
 
 class ScriptedUsage(_Strict):
-    """The tokens a turn reports."""
-
     input_tokens: int = Field(default=0, ge=0)
     output_tokens: int = Field(default=0, ge=0)
     cached_tokens: int = Field(default=0, ge=0)
 
 
 class ScriptedCall(_Strict):
-    """A tool call. `malformed` is argument text that is not a JSON object, as models produce now and then."""
+    """A tool call. `malformed` is argument text that is not a JSON object."""
 
     tool: str = Field(min_length=1)
     arguments: dict[str, YamlValue] = {}
@@ -67,18 +66,18 @@ class ScriptedCall(_Strict):
     _compiled: Rendered = None
 
     def model_post_init(self, _context: object, /) -> None:
-        """Compile the references in the arguments, wherever they stand."""
+        """Compile the references in the arguments."""
         self._compiled = _compiled(self.arguments)
 
     def rendered(self, context: ScriptContext) -> dict[str, JsonValue]:
-        """The arguments with their references resolved. Raises NothingFoundError."""
+        """The arguments with resolved references. Raises NothingFoundError."""
         value = _resolved(self._compiled, context)
         return value if isinstance(value, dict) else {}
 
 
 class Condition(_Strict):
-    """All that is given must hold: the turn's number from 1, whether tool results of this run are there, patterns found
-    in the user's text and in the newest result."""
+    """All given conditions must hold: the turn's number from 1, the presence of tool results in
+    this run, patterns in the user's text and in the newest result."""
 
     turn: int | None = Field(default=None, ge=1)
     has_results: bool | None = None
@@ -86,7 +85,6 @@ class Condition(_Strict):
     last_result: _Pattern | None = None
 
     def holds(self, turn: int, context: ScriptContext) -> bool:
-        """Whether the turn applies."""
         if self.turn is not None and self.turn != turn:
             return False
         if self.user is not None and not self.user.search(context.user_text):
@@ -100,7 +98,7 @@ class Condition(_Strict):
 
 
 class ScriptedTurn(_Strict):
-    """What the model says in one turn: text, calls, or both."""
+    """One turn of the model: text, calls, or both."""
 
     when: Condition | None = None
     text: _Template = Template(("",))
@@ -110,14 +108,14 @@ class ScriptedTurn(_Strict):
 
 
 class ScriptedRun(_Strict):
-    """The turns of runs whose user's text a pattern finds something in."""
+    """The turns of runs whose user text matches the pattern."""
 
     user: _Pattern
     turns: tuple[ScriptedTurn, ...] = Field(min_length=1)
 
 
 class Script(_Strict):
-    """A whole script. `turns` serve the runs that none of `runs` claims."""
+    """A whole script. `turns` apply to runs that match none of `runs`."""
 
     description: str = ""
     runs: tuple[ScriptedRun, ...] = ()
@@ -128,7 +126,8 @@ class Script(_Strict):
     chunk_chars: int = Field(default=24, ge=1)
 
     def turn_for(self, number: int, context: ScriptContext) -> ScriptedTurn | None:
-        """The first turn whose condition holds, else the `number`-th of those without condition, else None."""
+        """The first turn whose condition holds, else the `number`-th turn without condition, else
+        None."""
         turns = next((run.turns for run in self.runs if run.user.search(context.user_text)), self.turns)
         in_order = []
         for turn in turns:
@@ -140,7 +139,6 @@ class Script(_Strict):
 
 
 def load_script(path: Path) -> Script:
-    """Read and validate. Raises ScriptError."""
     try:
         if path.stat().st_size > MAX_SCRIPT_BYTES:
             raise ScriptError(f"{path.name} is larger than {MAX_SCRIPT_BYTES // 1024} KiB.")

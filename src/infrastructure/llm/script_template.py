@@ -1,9 +1,12 @@
-"""References in scripts: `{{ results.last /items/0/name | match 'v(.+)' | default 'none' }}`, compiled once.
+"""References in scripts: `{{ results.last /items/0/name | match 'v(.+)' | default 'none' }}`,
+compiled once.
 
-A reference is a source, then an optional JSON pointer (RFC 6901) into it, then filters. There is nothing to execute: the
-sources are `user` (the user's text), `results.last` (the newest tool result of the run) and `results.TOOL` (the newest
-one of that tool); the filters are `match 'REGEX'` (its first group, or all it matches), `head N` (that many characters)
-and `default 'TEXT'` (where the rest finds nothing).
+A reference is a source, an optional JSON pointer (RFC 6901) into it, and filters; nothing is
+executed.
+- Sources: `user` (the user's text), `results.last` (the run's newest tool result), `results.TOOL`
+  (the newest of that tool).
+- Filters: `match 'REGEX'` (first group, or the whole match), `head N` (characters), `default
+  'TEXT'` (if nothing is found).
 """
 
 import json
@@ -24,30 +27,26 @@ _FILTER = re.compile(r"\|\s*(match|default|head)\s+(?:'([^']*)'|\"([^\"]*)\"|([0
 
 
 class ScriptContext(Protocol):
-    """What references can see of a request."""
+    """The parts of a request that references can read."""
 
     @property
-    def user_text(self) -> str:
-        """The user's text."""
-        ...
+    def user_text(self) -> str: ...
 
     def result_of(self, tool: str) -> str | None:
-        """The newest result of a tool, or of any for `last`; None if there is none in this run."""
+        """The newest result of a tool, or of any for `last`; None without one in this run."""
         ...
 
 
 class TemplateError(ValueError):
-    """The text of a reference is not one."""
+    """The text is not a valid reference."""
 
 
 class NothingFoundError(Exception):
-    """A reference finds nothing in this run; the text says what was sought."""
+    """A reference finds nothing in this run; the text is the searched expression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One compiled reference."""
-
     text: str
     tool: str | None
     pointer: tuple[str, ...] | None
@@ -55,7 +54,7 @@ class Reference:
     default: str | None
 
     def resolve(self, context: ScriptContext) -> JsonValue:
-        """The value. Raises NothingFoundError."""
+        """Raises NothingFoundError."""
         try:
             value: JsonValue = context.user_text if self.tool is None else context.result_of(self.tool)
             if value is None:
@@ -73,12 +72,12 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A string with its references compiled. `parts` alternate freely between plain text and references."""
+    """A string with compiled references. `parts` are plain text and references in any order."""
 
     parts: tuple[str | Reference, ...]
 
     def value(self, context: ScriptContext) -> JsonValue:
-        """A string; but a template that is one reference and nothing else keeps the type of what it finds."""
+        """A string; a template of a single reference has the type of its value."""
         if len(self.parts) == 1 and isinstance(self.parts[0], Reference):
             return self.parts[0].resolve(context)
         return self.text(context)
@@ -89,7 +88,7 @@ class Template:
 
 
 def compile_template(text: str) -> Template:
-    """Raises TemplateError saying which reference is wrong, and what would be right."""
+    """Raises TemplateError with the invalid reference and the expected form."""
     parts: list[str | Reference] = []
     position = 0
     while (opening := text.find(_OPENING, position)) >= 0:
@@ -107,7 +106,7 @@ def compile_template(text: str) -> Template:
 
 
 def as_text(value: JsonValue) -> str:
-    """Strings as they are, everything else as JSON."""
+    """Strings unchanged, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -1,7 +1,5 @@
-"""Scripted models: `scripted:PATH.yaml` answers from a file, offline and always the same, for demos and tests.
-
-docs/guides/scripted-models.md describes the files.
-"""
+"""Scripted models: `scripted:PATH.yaml` replies from a file, offline and deterministic, for demos
+and tests. Guide: docs/guides/scripted-models.md."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -34,8 +32,8 @@ class _Loaded:
 
 
 class ScriptedModels:
-    """LanguageModel over the scripts in `folders`, searched in order; nothing outside of them is ever read. A script is
-    read again when its file changes."""
+    """LanguageModel over the scripts in `folders`, searched in order; no other file is read. A
+    changed script is read again."""
 
     def __init__(self, folders: Iterable[Path], *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._folders = tuple(folders)
@@ -43,7 +41,7 @@ class ScriptedModels:
         self._scripts: dict[str, _Loaded] = {}
 
     def problem_with(self, name: str) -> str | None:
-        """One sentence saying why `scripted:{name}` cannot be used, or None."""
+        """One sentence why `scripted:{name}` is unusable, or None."""
         try:
             self._script(name)
         except ScriptError as exc:
@@ -51,8 +49,8 @@ class ScriptedModels:
         return None
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The turn that the script has for this request. Raises ModelError `model_rejected` for a script that is missing,
-        wrong, or refers to what is not there."""
+        """The script's turn for this request. Raises ModelError `model_rejected` for a script that
+        is missing, invalid, or refers to missing data."""
         name = request.model.partition(":")[2]
         try:
             script = self._script(name)
@@ -84,19 +82,19 @@ class ScriptedModels:
                 f"A scripted model is named after a YAML file, such as scripted:hello.yaml, not {name!r}."
             )
         if relative.is_absolute() or ".." in relative.parts or "\\" in name:
-            raise ScriptError(f"Scripts are named by their path inside the scripts folder; {name!r} leads out of it.")
+            raise ScriptError(f"Scripts are named by their path inside the scripts folder; {name!r} is outside of it.")
         for folder in self._folders:
             path = folder / relative
             if path.is_file():
-                # A link inside the folder must not lead out of it either.
+                # A symlink in the folder must not point outside.
                 if path.resolve().is_relative_to(folder.resolve()):
                     return path
-                raise ScriptError(f"Script {name!r} is a link that leads out of the scripts folder.")
+                raise ScriptError(f"Script {name!r} is a symlink to a file outside the scripts folder.")
         raise ScriptError(f"There is no script {name!r} in the scripts folders.")
 
 
 def _version(path: Path) -> tuple[int, ...] | None:
-    """What changes when the file does; None if it is gone."""
+    """Identity of the file's content; None if it is missing."""
     try:
         status = path.stat()
     except OSError:
@@ -105,7 +103,7 @@ def _version(path: Path) -> tuple[int, ...] | None:
 
 
 class _RequestContext:
-    """What a script can see of a request. Looked up only when asked for, newest message first."""
+    """The parts of a request that scripts can read, found on demand, newest message first."""
 
     def __init__(self, request: ModelRequest) -> None:
         self._request = request

@@ -1,4 +1,5 @@
-"""What has been encoded for a wire, kept so that a growing thread is encoded once and not once per turn."""
+"""Caches of encoded messages and tool lists, so that a growing thread is encoded once, not once per
+turn."""
 
 from collections.abc import Callable, Iterable
 
@@ -12,17 +13,15 @@ _MAX_TOOL_LISTS = 64
 
 
 class MessageCache:
-    """The wire bytes of messages by id, least recently used first out. Messages never change, so nothing goes stale.
-
-    Not for several threads.
-    """
+    """LRU cache of encoded messages by id. Messages are immutable, so entries stay valid. Not
+    thread-safe."""
 
     def __init__(self, encode: Callable[[Message], bytes], *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._encode = encode
         self._entries: LruCache[MessageId, bytes] = LruCache(max_bytes, weight=len)
 
     def encoded(self, messages: Iterable[Message]) -> list[bytes]:
-        """Each message's bytes, in order; those that have none on this wire are left out."""
+        """The bytes of each message, in order, without those of empty encoding."""
         entries = self._entries
         encoded: list[bytes] = []
         for message in messages:
@@ -36,16 +35,15 @@ class MessageCache:
 
 
 class ToolListCache:
-    """The wire bytes of tool lists. A run hands over the same tuple turn after turn, so identity is the key."""
+    """Encoded tool lists, keyed by identity: a run passes the same tuple each turn."""
 
     def __init__(self, encode: Callable[[tuple[Tool, ...]], bytes]) -> None:
         self._encode = encode
         self._entries: LruCache[int, tuple[tuple[Tool, ...], bytes]] = LruCache(_MAX_TOOL_LISTS)
 
     def encoded(self, tools: tuple[Tool, ...]) -> bytes:
-        """The list's bytes."""
         entry = self._entries.get(id(tools))
-        if entry is not None and entry[0] is tools:  # the entry holds the tuple, so no other tuple gets its id
+        if entry is not None and entry[0] is tools:  # the entry keeps the tuple alive, so no other tuple has its id
             return entry[1]
         data = self._encode(tools)
         self._entries.put(id(tools), (tools, data))

@@ -13,7 +13,7 @@ from application.models.ports import LanguageModel, ModelError, ModelReply, Mode
 from domain.json_value import JsonObject
 from domain.model_providers.provider import ProviderKind
 from infrastructure.http.egress import EgressPolicy
-from infrastructure.llm.exchange import Patience
+from infrastructure.llm.exchange import ReplyLimits
 from infrastructure.llm.provider_http import AiohttpProviders
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
@@ -46,9 +46,13 @@ class Wire:
         self._http = http
 
     def model(self, *, streaming: bool = True, stall_s: float = 20.0) -> LanguageModel:
-        patience = Patience(stall_s=stall_s, reply_s=stall_s)
+        reply_limits = ReplyLimits(stall_s=stall_s, reply_s=stall_s)
         return ProviderModels(
-            http=self._http, guarded_http=self._http, outbound=EgressPolicy(), streaming=streaming, patience=patience
+            http=self._http,
+            guarded_http=self._http,
+            outbound=EgressPolicy(),
+            streaming=streaming,
+            reply_limits=reply_limits,
         ).open(self._provider)
 
     async def error(self, model: LanguageModel | None = None) -> ModelError:

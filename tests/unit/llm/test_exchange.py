@@ -8,7 +8,7 @@ import pytest
 from application.models.ports import ModelError, TextDelta
 from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.anthropic import AnthropicModels
-from infrastructure.llm.exchange import Patience
+from infrastructure.llm.exchange import ReplyLimits
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
 from infrastructure.llm.providers import ProviderConfig
 from tests.unit.llm.answers import AnsweringHttp, SomeAnswer
@@ -27,11 +27,11 @@ def an_openai_model(
     answer: SomeAnswer,
     *,
     streaming: bool = True,
-    patience: Patience | None = None,
+    reply_limits: ReplyLimits | None = None,
     monotonic: Callable[[], float] = lambda: 0.0,
 ) -> OpenAICompatibleModels:
     return OpenAICompatibleModels(
-        provider=OPENAI, http=AnsweringHttp(answer), streaming=streaming, patience=patience, monotonic=monotonic
+        provider=OPENAI, http=AnsweringHttp(answer), streaming=streaming, reply_limits=reply_limits, monotonic=monotonic
     )
 
 
@@ -95,7 +95,7 @@ async def test_a_stream_of_nothing_but_signs_of_life_is_ended(sign_of_life: byte
         pieces=[HELLO, *[sign_of_life] * 100, STOP],
         before_each=pass_ten_seconds,
     )
-    model = an_openai_model(answer, patience=Patience(stall_s=60.0), monotonic=lambda: now)
+    model = an_openai_model(answer, reply_limits=ReplyLimits(stall_s=60.0), monotonic=lambda: now)
     with pytest.raises(ModelError) as raised:
         await all_events(model.stream(a_request()))
     assert (raised.value.code, raised.value.retryable) == ("model_stalled", True)
@@ -116,7 +116,7 @@ async def test_a_reply_without_end_is_cut_off(streaming: bool) -> None:
     model = an_openai_model(
         answer,
         streaming=streaming,
-        patience=Patience(max_reply_bytes=10 * len(HELLO)),
+        reply_limits=ReplyLimits(max_reply_bytes=10 * len(HELLO)),
     )
     with pytest.raises(ModelError) as raised:
         await all_events(model.stream(a_request()))
