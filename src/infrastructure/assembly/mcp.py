@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from application.gateway.subscriptions.subscribers import Subscribers
-from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore, ServerStatus
 from application.mcp.catalog_updater import CatalogUpdater
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore, ServerStatus
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from domain.mcp.server import McpServer

@@ -39,9 +39,9 @@ from application.tools.execute_tool import ExecuteTool
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
+from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
-from infrastructure.containers.platform import Platform
 from infrastructure.containers.tools import Tools
 from infrastructure.persistence.gateway.approvals import SqlGatewayApprovals
 from infrastructure.persistence.gateway.clients import SqlGatewayClientStore

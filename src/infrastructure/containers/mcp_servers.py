@@ -5,6 +5,8 @@ from dependency_injector import containers, providers
 from application.gateway.subscriptions.subscribers import Subscribers
 from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.authorize_mcp_server import AuthorizeMcpServer
+from application.mcp.catalog_reader import CatalogReader
+from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.check_mcp_server import CheckMcpServer
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
@@ -24,16 +26,14 @@ from application.mcp.queries import (
 )
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
-from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
-from application.mcp.catalog_reader import CatalogReader
 from infrastructure.assembly import mcp as mcp_assembly
 from infrastructure.assembly import storage as storage_assembly
-from infrastructure.containers.storage import Storage
 from infrastructure.containers.platform import Platform
+from infrastructure.containers.storage import Storage
 from infrastructure.mcp.connections.resource_watches import ResourceWatches
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.launches import InstalledLaunches
@@ -74,9 +74,7 @@ class McpServers(containers.DeclarativeContainer):
         clock=Platform.clock,
         ids=Platform.ids,
     )
-    subscribers: providers.Provider[Subscribers] = providers.Singleton(
-        storage_assembly.subscribers, Platform.row_feed
-    )
+    subscribers: providers.Provider[Subscribers] = providers.Singleton(storage_assembly.subscribers, Platform.row_feed)
     connections: providers.Provider[SupervisedConnections] = providers.Singleton(
         mcp_assembly.connections,
         settings=Platform.settings,

@@ -13,8 +13,8 @@ from application.policy.canary_guard import CanaryGuard
 from application.runs.ports import RunReader
 from application.system.lru import LruCache
 from application.tools.agents_as_tools import AgentsAsTools
-from application.tools.toolset_builder import ToolsetBuilder
 from application.tools.toolset import Toolset
+from application.tools.toolset_builder import ToolsetBuilder
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import GatewaySession, ToolNames
@@ -157,7 +157,9 @@ class GatewayToolsets:
         if not agent.config.enabled:
             raise _closed("agent_disabled", f"The agent {agent.config.name!r} is disabled.")
         # Runs do not call agents, and neither do sessions of runs.
-        agents = () if session.ends_with_another else await self._agents_as_tools.of(session.organization_id, agent.config)
+        agents = (
+            () if session.ends_with_another else await self._agents_as_tools.of(session.organization_id, agent.config)
+        )
         allowlist, wired = await self._narrowing(session)
         if wired is not None:
             # The session has none of the agent's own tools.

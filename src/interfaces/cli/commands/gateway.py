@@ -23,8 +23,7 @@ def open_session(
     *,
     context: typer.Context,
     agent: Annotated[
-        str | None,
-        typer.Option("--agent", metavar="NAME", help="Whose toolbox is opened: an agent's name or id."),
+        str | None, typer.Option("--agent", metavar="NAME", help="Whose toolbox is opened: an agent's name or id.")
     ] = None,
     run: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="Instead: the tools of an unfinished run, until it ends.")

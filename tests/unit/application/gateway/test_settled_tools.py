@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from application.gateway.tools.gateway_toolset import GatewayToolsets
-from application.mcp.mcp_switch import McpSwitch
-from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.catalog_reader import CatalogReader
+from application.mcp.catalog_updater import CatalogUpdater
+from application.mcp.mcp_switch import McpSwitch
 from application.tools.agents_as_tools import AgentsAsTools
 from application.tools.toolset_builder import ToolsetBuilder
 from domain.gateway.session import GatewaySession, ToolNames
