@@ -30,12 +30,13 @@ class RequestReading:
         self.is_too_large = False
         self._lines = self._size = 0
         self._events = 0
+        """Callbacks except `on_header`, which `_lines` counts: a request has many headers."""
 
     def feed(self, parser: httptools.HttpRequestParser, data: bytes) -> None:
         """Parse the data. Raises the parser's errors."""
-        events = self._events
+        events, lines = self._events, self._lines
         parser.feed_data(data)
-        if self._events == events:
+        if self._events == events and self._lines == lines:
             self.loose += len(data)
         else:
             self.loose = len(data) - data.rfind(b"\n") - 1 if self.phase is Phase.HEAD else 0
@@ -52,7 +53,6 @@ class RequestReading:
         self._size += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._events += 1
         self._lines += 1
         self._size += len(name) + len(value) + 4
 
