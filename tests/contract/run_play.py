@@ -13,7 +13,7 @@ from domain.ids import RunId, ThreadId, ToolCallId
 from domain.runs.closing import cancelled_step, closing_step
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import ToolCall, ToolCallState
-from domain.runs.run import MAX_LAPSES, MultitaskStrategy, Run, RunStatus
+from domain.runs.run import MAX_LEASE_EXPIRATIONS, MultitaskStrategy, Run, RunStatus
 from domain.runs.step import Step
 from domain.threads.message import Message
 from domain.tools.result import ToolResult
@@ -379,7 +379,7 @@ async def assert_ended_whole(stores: Stores, run: Run) -> None:
 
 def ends_at_claim(run: Run) -> bool:
     """It was asked to stop, or given up after too many lost workers."""
-    return run.cancel_requested_by is not None or run.lapses >= MAX_LAPSES
+    return run.cancel_requested_by is not None or run.lapses >= MAX_LEASE_EXPIRATIONS
 
 
 def stays_unfinished(run: Run) -> bool:

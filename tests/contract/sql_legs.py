@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from domain.identity.organization import Organization
 from infrastructure.events.postgres_wakeups import PostgresWakeups
-from infrastructure.events.row_feed import RowFeed
+from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.persistence.agents.model_provider_store import SqlModelProviderStore
 from infrastructure.persistence.agents.store import SqlAgentStore
@@ -129,16 +129,16 @@ async def opened(database: Database, *organizations: Organization) -> AsyncItera
         await database.stop()
 
 
-def kept(stores: Stores, feed: RowFeed) -> Stores:
+def kept(stores: Stores, feed: RowNotifications) -> Stores:
     """The same with rows kept in memory."""
     return replace(
         stores,
-        agents=ReadThrough(stores.agents, cached.AGENTS, feed=feed).cached,
-        servers=ReadThrough(stores.servers, cached.MCP_SERVERS, feed=feed).cached,
-        catalogs=ReadThrough(stores.catalogs, cached.MCP_CATALOGS, feed=feed).cached,
-        organizations=ReadThrough(stores.organizations, cached.ORGANIZATIONS, feed=feed).cached,
-        secrets=ReadThrough(stores.secrets, cached.SECRETS, feed=feed).cached,
-        model_providers=ReadThrough(stores.model_providers, cached.MODEL_PROVIDERS, feed=feed).cached,
+        agents=ReadThrough(stores.agents, cached.AGENTS, notifications=feed).cached,
+        servers=ReadThrough(stores.servers, cached.MCP_SERVERS, notifications=feed).cached,
+        catalogs=ReadThrough(stores.catalogs, cached.MCP_CATALOGS, notifications=feed).cached,
+        organizations=ReadThrough(stores.organizations, cached.ORGANIZATIONS, notifications=feed).cached,
+        secrets=ReadThrough(stores.secrets, cached.SECRETS, notifications=feed).cached,
+        model_providers=ReadThrough(stores.model_providers, cached.MODEL_PROVIDERS, notifications=feed).cached,
     )
 
 
@@ -164,7 +164,7 @@ class CachedSqliteLeg(SqliteLeg):
     @asynccontextmanager
     async def open(self, *organizations: Organization) -> AsyncIterator[Stores]:
         async with super().open(*organizations) as stores:
-            yield kept(stores, RowFeed(shared=False))
+            yield kept(stores, RowNotifications(shared=False))
 
 
 class PostgresLeg:
@@ -189,7 +189,7 @@ class CachedPostgresLeg:
     @asynccontextmanager
     async def open(self, *organizations: Organization) -> AsyncIterator[Stores]:
         with self._databases.fresh() as url:
-            feed = RowFeed(shared=True)
+            feed = RowNotifications(shared=True)
             wakeups = PostgresWakeups(url, process="prc_1", rows=feed)
             async with opened(PostgresDatabase(url, connections=4), *organizations) as stores:
                 await wakeups.start()

@@ -7,7 +7,7 @@ from application.runs.ports import EndedAtClaim
 from application.system.pages import PageRequest
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import ToolCallState
-from domain.runs.run import MAX_LAPSES, RunStatus
+from domain.runs.run import MAX_LEASE_EXPIRATIONS, RunStatus
 from domain.runs.step import Step
 from tests.builders import ORG, RUN, WORKER, a_run_id, a_settlement, a_tool_call, after
 from tests.contract.run_changes import messages_of
@@ -45,9 +45,9 @@ async def test_a_run_that_every_worker_is_lost_with_fails_with_its_calls_answere
     await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, calls[2], a_settlement(calls[2])))
     await start(run_stores, run_number(2))
     assert await recoverable(run_stores, 99) == [RUN]
-    await lose_workers(run_stores, MAX_LAPSES - 1)
+    await lose_workers(run_stores, MAX_LEASE_EXPIRATIONS - 1)
     before = await stored(run_stores, RUN)
-    assert (before.lapses, before.attempt) == (MAX_LAPSES, MAX_LAPSES)
+    assert (before.lapses, before.attempt) == (MAX_LEASE_EXPIRATIONS, MAX_LEASE_EXPIRATIONS)
 
     ended = await run_stores.leases.claim(RUN, WORKER, lease_s=LEASE_S, at=after(1000))
 
@@ -71,7 +71,7 @@ async def test_a_run_that_is_given_up_takes_back_the_message_that_its_last_worke
     run_stores: Stores,
 ) -> None:
     await start(run_stores)
-    await lose_workers(run_stores, MAX_LAPSES - 1)
+    await lose_workers(run_stores, MAX_LEASE_EXPIRATIONS - 1)
     claimed = await claim(run_stores, RUN, at=after(500))
     delta = NewEvent(type=RunEventType.MESSAGE_DELTA, at=after(501), data={"message_id": "msg_half", "text": "Once"})
     await run_stores.journal.append(claimed.lease, (delta,))
@@ -87,9 +87,9 @@ async def test_a_run_that_is_given_up_takes_back_the_message_that_its_last_worke
 @pytest.mark.requirement("E4", "E7")
 async def test_a_stored_step_shows_that_a_run_gets_on_and_forgets_the_workers_lost_before(run_stores: Stores) -> None:
     await start(run_stores)
-    await lose_workers(run_stores, MAX_LAPSES - 1)
+    await lose_workers(run_stores, MAX_LEASE_EXPIRATIONS - 1)
     claimed = await claim(run_stores, RUN, at=after(500))
-    assert claimed.run.lapses == MAX_LAPSES - 1
+    assert claimed.run.lapses == MAX_LEASE_EXPIRATIONS - 1
     await run_stores.journal.commit(claimed.lease, Step(run=claimed.run))
     assert (await stored(run_stores, RUN)).lapses == 0
     assert await recoverable(run_stores, 600) == [RUN]
@@ -101,7 +101,7 @@ async def test_a_stored_step_shows_that_a_run_gets_on_and_forgets_the_workers_lo
 async def test_being_handed_back_neither_counts_as_a_lost_worker_nor_forgets_one(run_stores: Stores) -> None:
     await start(run_stores)
     await lose_workers(run_stores, 2)
-    for number in range(MAX_LAPSES):
+    for number in range(MAX_LEASE_EXPIRATIONS):
         claimed = await claim(run_stores, RUN, at=after(500 + number))
         assert await run_stores.leases.hand_back(claimed.lease, active_s=0.0, at=after(500 + number))
     assert (await stored(run_stores, RUN)).lapses == 2

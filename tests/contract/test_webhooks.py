@@ -14,7 +14,7 @@ from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane
 from domain.audit.event import AuditAction
 from domain.ids import AuditEventId, OrganizationId, RunId, WebhookDeliveryId
 from domain.runs.events import RunEventType
-from domain.runs.run import MAX_LAPSES, MultitaskStrategy, Run, RunStatus
+from domain.runs.run import MAX_LEASE_EXPIRATIONS, MultitaskStrategy, Run, RunStatus
 from domain.runs.run_json import run_to_json
 from domain.webhooks.delivery import Attempt, DeliveryState, SendFailure
 from tests.builders import (
@@ -163,7 +163,7 @@ async def test_a_run_that_is_ended_where_it_would_wait_announces_that(run_stores
 async def test_a_run_that_workers_do_not_survive_announces_its_end(run_stores: Stores) -> None:
     await start(run_stores, announcing())
     moment = 0.0
-    for _ in range(MAX_LAPSES):
+    for _ in range(MAX_LEASE_EXPIRATIONS):
         await claim(run_stores, RUN, at=after(moment))
         moment += LEASE_S + 1
         assert await run_stores.leases.recoverable(at=after(moment), limit=1) == (RUN,)

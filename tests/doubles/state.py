@@ -77,7 +77,7 @@ class StoredRun:
 
     def put_back(self, *, lapsed: bool = False) -> None:
         """Free the run for another worker, fencing the present one, who may be lost."""
-        self.run = self.run.lapsed() if lapsed else self.run.handed_back()
+        self.run = self.run.lease_expired() if lapsed else self.run.handed_back()
         self.held_by = self.lease_until = None
 
 

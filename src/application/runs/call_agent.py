@@ -23,7 +23,7 @@ from domain.tools.result import ToolResult
 
 logger = logging.getLogger(__name__)
 
-HOLD_S = 25.0
+SUSPENDED_WAIT_S = 25.0
 """How long a call stays open while its run is suspended: within the timeout of the least patient clients."""
 REREAD_S = 5.0
 """Rereads after this time in case a wake-up was lost."""
@@ -47,14 +47,14 @@ class CallAgent:
         runs: RunReader,
         wakeups: Wakeups,
         clock: Clock,
-        hold_s: float = HOLD_S,
+        suspended_wait_s: float = SUSPENDED_WAIT_S,
     ) -> None:
         self._start_run = start_run
         self._cancel_run = cancel_run
         self._runs = runs
         self._wakeups = wakeups
         self._clock = clock
-        self._hold_s = hold_s
+        self._suspended_wait_s = suspended_wait_s
         self._undoing: set[asyncio.Task[None]] = set()
 
     async def call(self, call: AgentCall) -> AgentReply:
@@ -145,7 +145,7 @@ class CallAgent:
                 wait_s = REREAD_S
                 if run.status is RunStatus.REQUIRES_ACTION:
                     waits_since = self._clock.monotonic() if waits_since is None else waits_since
-                    left_s = waits_since + self._hold_s - self._clock.monotonic()
+                    left_s = waits_since + self._suspended_wait_s - self._clock.monotonic()
                     if left_s <= 0:
                         return run
                     wait_s = min(REREAD_S, left_s)

@@ -167,10 +167,10 @@ class StartRun:
         if started.to_submit:
             await self._queue.submit(*started.to_submit)
         for ended in started.ended:
-            await self._take_leave(ended)
+            await self._release(ended)
         return started
 
-    async def _take_leave(self, ended: Run) -> None:
+    async def _release(self, ended: Run) -> None:
         """Release the connections of a run without a worker, and complete its trace."""
         await self._connections.release(ConnectionScope(organization_id=ended.organization_id, run_id=ended.id))
         await self._trace_ended.execute(ended)

@@ -11,7 +11,7 @@ from domain.runs.audit_trail import run_started_audit
 from domain.runs.closing import cancelled_step, closing_step
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import Settlement, ToolCall
-from domain.runs.run import MAX_LAPSES, Run, RunError, RunStatus
+from domain.runs.run import MAX_LEASE_EXPIRATIONS, Run, RunError, RunStatus
 from domain.runs.run_events import message_completed, message_discarded, run_started, turn_started
 from domain.runs.step import Step
 from domain.threads.message import Message, Role
@@ -22,7 +22,7 @@ REPLY_EVENTS = (RunEventType.MESSAGE_DELTA, RunEventType.MESSAGE_COMPLETED, RunE
 
 TOO_MANY_ATTEMPTS = RunError(
     code="too_many_attempts",
-    detail=f"The run failed: {MAX_LAPSES} workers in a row were lost while executing it, without progress.",
+    detail=f"The run failed: {MAX_LEASE_EXPIRATIONS} workers in a row were lost while executing it, without progress.",
 )
 _GIVEN_UP = "The run failed before this call was sent."
 

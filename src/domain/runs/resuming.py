@@ -98,7 +98,7 @@ class Resumption:
         )
 
 
-def going_on_step(run: Run, *, at: datetime) -> Step:
+def resumed_step(run: Run, *, at: datetime) -> Step:
     """Resume a suspended run because the thread's next message settles its pending calls (D5)."""
     return Step(run=run.resumed(), events=(run_resumed(at=at),))
 

@@ -42,7 +42,7 @@ TERMINAL_STATUSES = frozenset(
 )
 ACTIVE_STATUSES = frozenset({RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION})
 
-MAX_LAPSES = 10
+MAX_LEASE_EXPIRATIONS = 10
 """After so many lost workers in a row, a run fails."""
 
 _TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
@@ -143,13 +143,13 @@ class Run:
             raise self._illegal(RunStatus.QUEUED)
         return replace(self, status=self._next(RunStatus.QUEUED), epoch=self.epoch + 1)
 
-    def lapsed(self) -> "Run":
+    def lease_expired(self) -> "Run":
         """The lease of the run's worker expired."""
         return replace(self.handed_back(), lapses=self.lapses + 1)
 
     @property
     def is_lost_too_often(self) -> bool:
-        return self.lapses >= MAX_LAPSES
+        return self.lapses >= MAX_LEASE_EXPIRATIONS
 
     def suspended(self, pending: tuple[ToolUse, ...], *, output: str | None = None) -> "Run":
         """The run waits for `pending`; `output` is the text of the reply with these calls."""

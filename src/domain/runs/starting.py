@@ -7,7 +7,7 @@ from domain.errors import ServiceError, conflict
 from domain.ids import RunId
 from domain.runs.change import RunChange, RunFacts
 from domain.runs.closing import displayed_step, lacks_display_only, waits_for_display_only
-from domain.runs.resuming import going_on_step
+from domain.runs.resuming import resumed_step
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.step import Step
 from domain.runs.stopping import Cancellation
@@ -64,5 +64,5 @@ def _moved_on(facts: RunFacts, strategy: MultitaskStrategy, at: datetime) -> Ste
     if waits_for_display_only(facts.open_calls):
         return displayed_step(facts.run, facts.open_calls, at=at)
     if strategy is MultitaskStrategy.ENQUEUE and lacks_display_only(facts.open_calls):
-        return going_on_step(facts.run, at=at)
+        return resumed_step(facts.run, at=at)
     return None

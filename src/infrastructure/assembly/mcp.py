@@ -14,7 +14,7 @@ from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from domain.mcp.server import McpServer
-from infrastructure.events.row_feed import RowFeed
+from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.proxies import Proxies
 from infrastructure.mcp.install.directories import InstallDirectories
@@ -54,7 +54,7 @@ def oauth(
     egress: EgressPolicy,
     proxies: Proxies,
     address: ListeningAddress,
-    rows: RowFeed,
+    rows: RowNotifications,
 ) -> LazyOAuth:
     def load() -> OpenOAuth:
         from infrastructure.mcp.oauth.parts import OAuthParts

@@ -18,8 +18,8 @@ from application.secrets.ports import KeyRing
 from application.system.ports import Clock, IdSource
 from application.system.wakeups import Wakeups
 from domain.ids import RunId
-from infrastructure.events.row_feed import RowFeed
-from infrastructure.events.row_stamp import RowStamp
+from infrastructure.events.row_notifications import RowNotifications
+from infrastructure.events.row_version import RowVersion
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
@@ -88,21 +88,21 @@ class OpenWakeups(Wakeups, Protocol):
         """Send what is pending, in bounded time."""
         ...
 
-    def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
+    def subscribe_prefix(self, word: str, hear: Callable[[str], None]) -> None:
         """Call `hear` with each topic from another process that begins with `word` and a colon."""
         ...
 
 
-def row_feed(settings: Settings) -> RowFeed:
-    return RowFeed(shared=settings.postgres_url is not None)
+def row_notifications(settings: Settings) -> RowNotifications:
+    return RowNotifications(shared=settings.postgres_url is not None)
 
 
-def gateway_toolset_rows(rows: RowFeed) -> RowStamp:
+def gateway_toolset_rows(rows: RowNotifications) -> RowVersion:
     """Version of the rows that toolsets of gateway sessions are built from."""
-    return RowStamp("agent", "organization", "mcp_server", "mcp_server_state", feed=rows)
+    return RowVersion("agent", "organization", "mcp_server", "mcp_server_state", notifications=rows)
 
 
-def wakeups(settings: Settings, ids: IdSource, rows: RowFeed) -> OpenWakeups:
+def wakeups(settings: Settings, ids: IdSource, rows: RowNotifications) -> OpenWakeups:
     if settings.postgres_url is None:
         return InProcessWakeups()
     from infrastructure.events.postgres_wakeups import PostgresWakeups
@@ -153,14 +153,14 @@ def sweep_lock(settings: Settings) -> SweepLock:
     return PostgresSweepLock(library_url(settings.postgres_url))
 
 
-def token_cache(rows: RowFeed) -> TokenCache:
+def token_cache(rows: RowNotifications) -> TokenCache:
     cache = TokenCache(TOKEN_CACHE_CAPACITY, fresh=rows.fresh, on_forget=lambda: rows.wrote(("api_key",), None))
     rows.listen(cache.forget_organization, "api_key")
     return cache
 
 
 def gateway_access(
-    rows: RowFeed,
+    rows: RowNotifications,
     *,
     sessions: GatewaySessionStore,
     agents: AgentStore,
@@ -184,7 +184,7 @@ def gateway_access(
 
 
 def client_handshakes(
-    rows: RowFeed, *, clients: GatewayClientStore, box: LazySecretBox, clock: Clock, ids: IdSource
+    rows: RowNotifications, *, clients: GatewayClientStore, box: LazySecretBox, clock: Clock, ids: IdSource
 ) -> ClientHandshakes:
     handshakes = ClientHandshakes(
         clients=clients,
@@ -198,7 +198,7 @@ def client_handshakes(
     return handshakes
 
 
-def subscribers(rows: RowFeed) -> Subscribers:
+def subscribers(rows: RowNotifications) -> Subscribers:
     """Subscribers are notified of rows written by this process and by others."""
     told = Subscribers()
     rows.watch(told.sessions_changed, "gateway_session", "gateway_client", "api_key")

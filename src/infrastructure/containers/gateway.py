@@ -62,7 +62,7 @@ class Gateway(containers.DeclarativeContainer):
         organizations=Storage.organizations,
         catalog=Tools.toolset_builder,
         agents_as_tools=Tools.agents_as_tools,
-        rows=providers.Singleton(storage_assembly.gateway_toolset_rows, Platform.row_feed),
+        rows=providers.Singleton(storage_assembly.gateway_toolset_rows, Platform.row_notifications),
     )
     gateway_approvals: providers.Provider[SqlGatewayApprovals] = providers.Singleton(
         SqlGatewayApprovals, database=Storage.database
@@ -70,7 +70,7 @@ class Gateway(containers.DeclarativeContainer):
     gateway_notes: providers.Provider[SqlGatewayNotes] = providers.Singleton(SqlGatewayNotes, database=Storage.database)
     gateway_access: providers.Provider[GatewayAccess] = providers.Singleton(
         storage_assembly.gateway_access,
-        Platform.row_feed,
+        Platform.row_notifications,
         sessions=gateway_sessions,
         agents=Storage.agents,
         authenticate=Identity.authenticate,
@@ -83,7 +83,7 @@ class Gateway(containers.DeclarativeContainer):
     )
     client_handshakes: providers.Provider[ClientHandshakes] = providers.Singleton(
         storage_assembly.client_handshakes,
-        Platform.row_feed,
+        Platform.row_notifications,
         clients=gateway_clients,
         box=Platform.secret_box,
         clock=Platform.clock,
@@ -188,7 +188,7 @@ class Gateway(containers.DeclarativeContainer):
         runs=Storage.runs,
         wakeups=Platform.wakeups,
         clock=Platform.clock,
-        hold_s=approval_waits.provided.last_s,
+        suspended_wait_s=approval_waits.provided.last_s,
     )
     halt_gateway_session: providers.Provider[HaltGatewaySession] = providers.Singleton(
         HaltGatewaySession, ledger=gateway_ledger, access=gateway_access, cancel_run=Runs.cancel_run

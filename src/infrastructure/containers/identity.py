@@ -49,7 +49,9 @@ class Identity(containers.DeclarativeContainer):
     list_organizations: providers.Provider[ListOrganizations] = providers.Singleton(
         ListOrganizations, organizations=Storage.organizations
     )
-    token_cache: providers.Provider[TokenCache] = providers.Singleton(storage_assembly.token_cache, Platform.row_feed)
+    token_cache: providers.Provider[TokenCache] = providers.Singleton(
+        storage_assembly.token_cache, Platform.row_notifications
+    )
     key_validity: providers.Provider[KeyValidity] = providers.Singleton(
         KeyValidity, identities=Storage.identities, cache=token_cache, clock=Platform.clock
     )

@@ -65,7 +65,7 @@ class McpServers(containers.DeclarativeContainer):
         egress=Platform.egress_policy,
         proxies=Platform.proxies,
         address=Platform.public_address,
-        rows=Platform.row_feed,
+        rows=Platform.row_notifications,
     )
     state_reporter: providers.Provider[StateReporter | None] = providers.Singleton(
         mcp_assembly.state_reporter,
@@ -74,7 +74,9 @@ class McpServers(containers.DeclarativeContainer):
         clock=Platform.clock,
         ids=Platform.ids,
     )
-    subscribers: providers.Provider[Subscribers] = providers.Singleton(storage_assembly.subscribers, Platform.row_feed)
+    subscribers: providers.Provider[Subscribers] = providers.Singleton(
+        storage_assembly.subscribers, Platform.row_notifications
+    )
     connections: providers.Provider[SupervisedConnections] = providers.Singleton(
         mcp_assembly.connections,
         settings=Platform.settings,

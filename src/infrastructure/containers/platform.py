@@ -13,7 +13,7 @@ from infrastructure.assembly import native_tools as native_tools_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.assembly import tracing as tracing_assembly
 from infrastructure.assembly.storage import OpenWakeups
-from infrastructure.events.row_feed import RowFeed
+from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.proxies import Proxies
 from infrastructure.mcp.known_secrets import KnownSecrets
@@ -64,8 +64,12 @@ class Platform(containers.DeclarativeContainer):
         ListeningAddress, settings.provided.public_url
     )
     schemas: providers.Provider[SchemaValidator] = providers.Singleton(native_tools_assembly.schemas)
-    row_feed: providers.Provider[RowFeed] = providers.Singleton(storage_assembly.row_feed, settings)
-    wakeups: providers.Provider[OpenWakeups] = providers.Singleton(storage_assembly.wakeups, settings, ids, row_feed)
+    row_notifications: providers.Provider[RowNotifications] = providers.Singleton(
+        storage_assembly.row_notifications, settings
+    )
+    wakeups: providers.Provider[OpenWakeups] = providers.Singleton(
+        storage_assembly.wakeups, settings, ids, row_notifications
+    )
     instruments: providers.Provider[Instruments] = providers.Singleton(Instruments, version=app_version)
     meters: providers.Provider[PrometheusMeters] = providers.Singleton(
         PrometheusMeters, instruments=instruments, clock=clock

@@ -10,9 +10,9 @@ from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.ask_model import AskModel
 from application.runs.execution.call_tools import CallTools, CallToolsSettings
 from application.runs.execution.daily_budget import DailyBudgets
-from application.runs.execution.decide_anew import DecideAnew
 from application.runs.execution.execute_run import ExecuteRun
 from application.runs.execution.prepare_prompt import PreparePrompt
+from application.runs.execution.recheck_calls import RecheckCalls
 from application.runs.execution.record_reply import RecordReply
 from application.runs.execution.recover_runs import RecoverRuns
 from application.runs.queries import GetRun, GetRunEvents, ListRuns
@@ -52,7 +52,7 @@ class Runs(containers.DeclarativeContainer):
         record_reply=providers.Singleton(
             RecordReply, check=Tools.check_tool_call, runs=Storage.runs, clock=Platform.clock
         ),
-        decide_anew=providers.Singleton(DecideAnew, check=Tools.check_tool_call, clock=Platform.clock),
+        recheck_calls=providers.Singleton(RecheckCalls, check=Tools.check_tool_call, clock=Platform.clock),
         call_tools=providers.Singleton(
             CallTools,
             execute_tool=Tools.execute_tool,

@@ -76,7 +76,7 @@ class Storage(containers.DeclarativeContainer):
         SqlAgentStore, database=database, box=Platform.secret_box
     )
     agent_reads: providers.Provider[ReadThrough[AgentStore]] = providers.Singleton(
-        ReadThrough, agent_rows, cached.AGENTS, feed=Platform.row_feed
+        ReadThrough, agent_rows, cached.AGENTS, notifications=Platform.row_notifications
     )
     agents: providers.Provider[AgentStore] = agent_reads.provided.cached
     fresh_agents: providers.Provider[AgentStore] = agent_reads.provided.fresh
@@ -84,7 +84,7 @@ class Storage(containers.DeclarativeContainer):
         SqlMcpServerStore, database=database, box=Platform.secret_box
     )
     server_reads: providers.Provider[ReadThrough[McpServerStore]] = providers.Singleton(
-        ReadThrough, server_rows, cached.MCP_SERVERS, feed=Platform.row_feed
+        ReadThrough, server_rows, cached.MCP_SERVERS, notifications=Platform.row_notifications
     )
     servers: providers.Provider[McpServerStore] = server_reads.provided.cached
     fresh_servers: providers.Provider[McpServerStore] = server_reads.provided.fresh
@@ -92,14 +92,14 @@ class Storage(containers.DeclarativeContainer):
         SqlSecretStore, database=database, box=Platform.secret_box
     )
     secret_reads: providers.Provider[ReadThrough[SecretStore]] = providers.Singleton(
-        ReadThrough, secret_rows, cached.SECRETS, feed=Platform.row_feed
+        ReadThrough, secret_rows, cached.SECRETS, notifications=Platform.row_notifications
     )
     secrets: providers.Provider[SecretStore] = secret_reads.provided.cached
     model_provider_rows: providers.Provider[ModelProviderStore] = providers.Singleton(
         SqlModelProviderStore, database=database, box=Platform.secret_box
     )
     model_provider_reads: providers.Provider[ReadThrough[ModelProviderStore]] = providers.Singleton(
-        ReadThrough, model_provider_rows, cached.MODEL_PROVIDERS, feed=Platform.row_feed
+        ReadThrough, model_provider_rows, cached.MODEL_PROVIDERS, notifications=Platform.row_notifications
     )
     model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.cached
     fresh_model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.fresh
@@ -108,7 +108,7 @@ class Storage(containers.DeclarativeContainer):
     )
     catalog_rows: providers.Provider[McpCatalogStore] = providers.Singleton(SqlMcpCatalogStore, database=database)
     catalog_reads: providers.Provider[ReadThrough[McpCatalogStore]] = providers.Singleton(
-        ReadThrough, catalog_rows, cached.MCP_CATALOGS, feed=Platform.row_feed
+        ReadThrough, catalog_rows, cached.MCP_CATALOGS, notifications=Platform.row_notifications
     )
     catalogs: providers.Provider[McpCatalogStore] = catalog_reads.provided.cached
     fresh_catalogs: providers.Provider[McpCatalogStore] = catalog_reads.provided.fresh
@@ -116,7 +116,7 @@ class Storage(containers.DeclarativeContainer):
         SqlOrganizationStore, database=database
     )
     organization_reads: providers.Provider[ReadThrough[OrganizationStore]] = providers.Singleton(
-        ReadThrough, organization_rows, cached.ORGANIZATIONS, feed=Platform.row_feed
+        ReadThrough, organization_rows, cached.ORGANIZATIONS, notifications=Platform.row_notifications
     )
     organizations: providers.Provider[OrganizationStore] = organization_reads.provided.cached
     fresh_organizations: providers.Provider[OrganizationStore] = organization_reads.provided.fresh

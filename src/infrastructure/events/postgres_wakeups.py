@@ -6,7 +6,7 @@ transaction makes commits wait for each other. A lost connection loses notificat
 reconnecting, every listener is woken and reads again, so it misses nothing.
 
 Notifications of changed rows arrive the same way: triggers send them in the changing transactions.
-Heartbeats that each process sends to itself arrive this way too; see `RowFeed`.
+Heartbeats that each process sends to itself arrive this way too; see `RowNotifications`.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ import psycopg
 from psycopg import AsyncConnection, Notify, sql
 
 from domain.ids import OrganizationId
-from infrastructure.events.row_feed import RowFeed
+from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.events.wakeups import InProcessWakeups, Listener
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class PostgresWakeups:
     notifications. `rows` gets the notifications of changed rows.
     """
 
-    def __init__(self, url: str, *, process: str, rows: RowFeed) -> None:
+    def __init__(self, url: str, *, process: str, rows: RowNotifications) -> None:
         self._url = url
         self._process = process
         self._rows = rows
@@ -83,7 +83,7 @@ class PostgresWakeups:
     def subscribe(self, topic: str) -> AbstractAsyncContextManager[Listener]:
         return self._local.subscribe(topic)
 
-    def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
+    def subscribe_prefix(self, word: str, hear: Callable[[str], None]) -> None:
         """Call `hear` with each topic that another process wakes and that begins with `word` and a
         colon. Nothing is received while the connection is lost."""
         self._ears[word] = hear

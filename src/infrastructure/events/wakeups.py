@@ -20,7 +20,7 @@ class InProcessWakeups:
     async def stop(self) -> None:
         """There is nothing to disconnect."""
 
-    def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
+    def subscribe_prefix(self, word: str, hear: Callable[[str], None]) -> None:
         """There are no other processes."""
 
     def subscribe(self, topic: str) -> "_Listening":

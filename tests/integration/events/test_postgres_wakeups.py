@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from infrastructure.events.postgres_wakeups import MAX_PAYLOAD_BYTES, PostgresWakeups
-from infrastructure.events.row_feed import RowFeed
+from infrastructure.events.row_notifications import RowNotifications
 from tests.databases import PostgresDatabases
 
 SOON_S = 10.0
@@ -22,7 +22,7 @@ def database(postgres_databases: PostgresDatabases) -> Iterator[str]:
 
 @asynccontextmanager
 async def process(url: str, name: str) -> AsyncIterator[PostgresWakeups]:
-    wakeups = PostgresWakeups(url, process=name, rows=RowFeed(shared=True))
+    wakeups = PostgresWakeups(url, process=name, rows=RowNotifications(shared=True))
     await wakeups.start()
     try:
         yield wakeups
@@ -99,7 +99,7 @@ async def test_what_waits_is_sent_before_the_end(database: str) -> None:
 
 async def test_without_a_database_waking_neither_fails_nor_waits() -> None:
     url = "postgresql://127.0.0.1:1/nowhere?connect_timeout=1"
-    wakeups = PostgresWakeups(url, process="one", rows=RowFeed(shared=True))
+    wakeups = PostgresWakeups(url, process="one", rows=RowNotifications(shared=True))
     starting = asyncio.create_task(wakeups.start())
     await asyncio.sleep(0)
     async with wakeups.subscribe("a") as listener:

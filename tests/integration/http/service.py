@@ -241,7 +241,7 @@ class House:
         worker.submitted.clear()
         self._vault.stale = STALE
         self._readiness.missing = ()
-        self._container.row_feed().interrupted()  # nothing of the test before is cached
+        self._container.row_notifications().interrupted()  # nothing of the test before is cached
         organizations = [an_organization(ORG), an_organization(OTHER_ORG)]
         async with self._tables.open(organizations, known_keys()), AsyncTestClient(self._app) as client:
             yield Service(

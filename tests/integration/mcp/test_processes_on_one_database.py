@@ -15,7 +15,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import Isolation, McpServer
 from domain.secrets.secret import Secret, SecretRef
 from infrastructure.events.postgres_wakeups import PostgresWakeups
-from infrastructure.events.row_feed import RowFeed
+from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.mcp.connections.pool import SdkMcpConnections
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.oauth.parts import OAuthParts
@@ -85,7 +85,7 @@ class Process:
 @asynccontextmanager
 async def process(url: str, name: str, clock: FixedClock) -> AsyncIterator[Process]:
     database = PostgresDatabase(url, connections=3)
-    feed = RowFeed(shared=True)
+    feed = RowNotifications(shared=True)
     wakeups = PostgresWakeups(url, process=name, rows=feed)
     async with AsyncExitStack() as stack:
         stores = kept(

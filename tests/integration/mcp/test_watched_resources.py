@@ -161,7 +161,7 @@ def test_what_one_process_hears_of_a_server_is_told_in_every_other() -> None:
                     assert topic.startswith(word)
                     hear(topic)
 
-        def hear_of(self, word: str, hear: Any) -> None:
+        def subscribe_prefix(self, word: str, hear: Any) -> None:
             self.ears.append((word, hear))
 
     here: list[object] = []

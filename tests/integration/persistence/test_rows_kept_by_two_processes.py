@@ -23,7 +23,7 @@ from domain.model_providers.provider import ModelProvider, ProviderKind
 from domain.secrets.secret import Secret
 from infrastructure.assembly.storage import gateway_access, token_cache
 from infrastructure.events.postgres_wakeups import PostgresWakeups
-from infrastructure.events.row_feed import FRESH_S, RowFeed
+from infrastructure.events.row_notifications import FRESH_S, RowNotifications
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.runtime.system import SystemClock
 from tests.builders import (
@@ -66,7 +66,7 @@ class Process:
     url: str
     database: PostgresDatabase
     stores: Stores
-    feed: RowFeed
+    feed: RowNotifications
     wakeups: PostgresWakeups
     clock: Clock
     authenticate: Authenticate
@@ -88,7 +88,7 @@ class Process:
 @asynccontextmanager
 async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[Process]:
     database, clock = PostgresDatabase(url, connections=2), Clock()
-    feed = RowFeed(shared=True, monotonic=clock)
+    feed = RowNotifications(shared=True, monotonic=clock)
     wakeups = PostgresWakeups(url, process=name, rows=feed)
     async with opened(database, *(an_organization(organization) for organization in first)) as stores:
         system = SystemClock()

@@ -9,7 +9,7 @@ from domain.runs.claiming import ClaimFacts, abandoned_message, decide_claim
 from domain.runs.events import RunEventType
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.resuming import Resumption
-from domain.runs.run import MAX_LAPSES, MultitaskStrategy, Run, RunStatus
+from domain.runs.run import MAX_LEASE_EXPIRATIONS, MultitaskStrategy, Run, RunStatus
 from domain.runs.starting import ThreadFacts, make_room
 from domain.runs.stopping import Cancellation
 from tests.builders import (
@@ -145,7 +145,7 @@ def test_a_claim_begins_an_epoch_with_the_agents_newest_version() -> None:
     ("run", "status"),
     [
         (replace(QUEUED, cancel_requested_by=KEY), RunStatus.CANCELLED),
-        (replace(QUEUED, lapses=MAX_LAPSES), RunStatus.FAILED),
+        (replace(QUEUED, lapses=MAX_LEASE_EXPIRATIONS), RunStatus.FAILED),
     ],
 )
 def test_a_claim_ends_a_run_that_must_not_be_executed_any_more(run: Run, status: RunStatus) -> None:

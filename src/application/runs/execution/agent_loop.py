@@ -9,9 +9,9 @@ from application.runs.execution.ask_model import CLOSING_OUTPUT_TOKENS, AskModel
 from application.runs.execution.call_tools import CallTools
 from application.runs.execution.canary_halt import canary_step
 from application.runs.execution.daily_budget import DailyBudgets
-from application.runs.execution.decide_anew import DecideAnew
 from application.runs.execution.interruption import TimeUp
 from application.runs.execution.prepare_prompt import AgentDisabled, PreparePrompt, Prompt
+from application.runs.execution.recheck_calls import RecheckCalls
 from application.runs.execution.record_reply import RecordReply, answered_step
 from application.runs.execution.run_session import RunSession
 from application.system.ports import Clock
@@ -46,7 +46,7 @@ class AgentLoop:
         prepare_prompt: PreparePrompt,
         ask_model: AskModel,
         record_reply: RecordReply,
-        decide_anew: DecideAnew,
+        recheck_calls: RecheckCalls,
         call_tools: CallTools,
         budgets: DailyBudgets,
         prices: PriceTable,
@@ -55,7 +55,7 @@ class AgentLoop:
         self._prepare_prompt = prepare_prompt
         self._ask_model = ask_model
         self._record_reply = record_reply
-        self._decide_anew = decide_anew
+        self._recheck_calls = recheck_calls
         self._call_tools = call_tools
         self._budgets = budgets
         self._prices = prices
@@ -69,7 +69,7 @@ class AgentLoop:
         try:
             prompt = await self._prepare_prompt.execute(session)
             if session.open_calls:
-                await self._decide_anew.execute(session, prompt.toolset)
+                await self._recheck_calls.execute(session, prompt.toolset)
             if session.open_calls and session.run.status is RunStatus.IN_PROGRESS:
                 await self._call_tools.execute(session, prompt.toolset)
             while session.run.status is RunStatus.IN_PROGRESS:

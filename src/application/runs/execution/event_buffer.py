@@ -29,8 +29,8 @@ class EventBuffer:
         self._progress: dict[str, int] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._flush: asyncio.Task[None] | None = None
-        self._held = False
-        self._holding = _Held(self)
+        self._is_paused = False
+        self._pause = _Pause(self)
         self._closed = False
 
     def add(self, event: NewEvent) -> None:
@@ -61,16 +61,16 @@ class EventBuffer:
             self._disarm()
         return self._drained()
 
-    def held(self) -> "_Held":
+    def paused(self) -> "_Pause":
         """Context without writes, while the caller writes taken events. Later events are written after it."""
-        return self._holding
+        return self._pause
 
-    def hold(self) -> None:
-        self._held = True
+    def pause(self) -> None:
+        self._is_paused = True
         self._disarm()
 
-    def let_go(self) -> None:
-        self._held = False
+    def resume(self) -> None:
+        self._is_paused = False
         if self._pending:
             self._arm()
 
@@ -109,7 +109,7 @@ class EventBuffer:
             self._timer = None
 
     def _arm(self) -> None:
-        if self._timer is None and not self._held and (self._flush is None or self._flush.done()):
+        if self._timer is None and not self._is_paused and (self._flush is None or self._flush.done()):
             self._timer = asyncio.get_running_loop().call_later(self._interval_s, self._begin_flush)
 
     def _begin_flush(self) -> None:
@@ -141,7 +141,7 @@ class EventBuffer:
         self._texts = []
 
 
-class _Held:
+class _Pause:
     """The buffer's pause, entered any number of times in sequence."""
 
     __slots__ = ("_buffer",)
@@ -150,12 +150,12 @@ class _Held:
         self._buffer = buffer
 
     def __enter__(self) -> None:
-        self._buffer.hold()
+        self._buffer.pause()
 
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._buffer.let_go()
+        self._buffer.resume()
 
 
 def _look_at_outcome(flush: asyncio.Task[None]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from application.runs.execution.ask_model import Answer
-from application.runs.execution.decide_anew import asks_for_approval, awaiting_approval
+from application.runs.execution.recheck_calls import asks_for_approval, awaiting_approval
 from application.runs.execution.run_session import RunSession
 from application.runs.ports import RunReader
 from application.system.ports import Clock

@@ -137,7 +137,7 @@ class RunSession:
         async with self._writing:
             waiting = await self.buffer.take()
             if waiting:
-                with self.buffer.held():
+                with self.buffer.paused():
                     await self._append(waiting)
 
     async def _advance(self, build: Callable[[], Step]) -> StepOutcome:
@@ -146,7 +146,7 @@ class RunSession:
             abandoned = self.abandoned
             step = self._completed(build(), waiting)
             # One write at a time: event numbers show whether an unanswered commit took effect.
-            with self.buffer.held():
+            with self.buffer.paused():
                 outcome = await self._journal.commit(self.lease, step)
             if abandoned:
                 self.abandoned = self.abandoned[len(abandoned) :]

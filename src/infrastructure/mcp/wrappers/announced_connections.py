@@ -21,7 +21,7 @@ class Announcements(Protocol):
         """Send topics to the other processes."""
         ...
 
-    def hear_of(self, word: str, hear: Callable[[str], None]) -> None:
+    def subscribe_prefix(self, word: str, hear: Callable[[str], None]) -> None:
         """Call `hear` with each topic from another process that begins with `word` and a colon."""
         ...
 
@@ -36,8 +36,8 @@ class AnnouncedConnections(WrappedConnections):
         super().__init__(connections)
         self._announcements = announcements
         self._tasks: set[asyncio.Task[None]] = set()
-        announcements.hear_of(FORGET, self._forget)
-        announcements.hear_of(RELEASE, self._release)
+        announcements.subscribe_prefix(FORGET, self._forget)
+        announcements.subscribe_prefix(RELEASE, self._release)
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         await self._connections.forget(organization_id, server_id)

@@ -14,7 +14,7 @@ class AnnouncedNews:
     def __init__(self, tell: Listed, *, announcements: Announcements) -> None:
         self._tell = tell
         self._announcements = announcements
-        announcements.hear_of(LISTED, self._hear)
+        announcements.subscribe_prefix(LISTED, self._hear)
 
     def listed(
         self, organization_id: OrganizationId, server_id: McpServerId, scope_id: str | None, kind: ListKind

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar, cast, runtime_checkable
 from application.system.lru import LruCache
 from domain.identity.organization import Organization
 from domain.ids import OrganizationId
-from infrastructure.events.row_feed import RowFeed
+from infrastructure.events.row_notifications import RowNotifications
 
 S = TypeVar("S")
 Method = Callable[..., Awaitable[object]]
@@ -36,12 +36,12 @@ class ReadThrough(Generic[S]):
     - A read that overlaps an invalidation is not cached, so no value outlives its change.
     """
 
-    def __init__(self, store: S, what: CachedReads, *, feed: RowFeed) -> None:
+    def __init__(self, store: S, what: CachedReads, *, notifications: RowNotifications) -> None:
         self._table = what.table
-        self._feed = feed
+        self._notifications = notifications
         self._values: LruCache[tuple[object, ...], object] = LruCache(what.capacity)
         self._generation = 0
-        feed.listen(self._drop, what.table)
+        notifications.listen(self._drop, what.table)
         writes = {write.__name__: self._dropping(getattr(store, write.__name__)) for write in what.writes}
         reads = {read.__name__: self._through(getattr(store, read.__name__)) for read in what.reads}
         self.cached = cast(S, _View(store, reads | writes))
@@ -53,7 +53,7 @@ class ReadThrough(Generic[S]):
         @wraps(read)
         async def through(*args: object) -> object:
             key = (_organization_of(args[0]), name, *args)
-            value = self._values.get(key) if self._feed.fresh() else None
+            value = self._values.get(key) if self._notifications.fresh() else None
             if value is not None:
                 return value
             generation = self._generation
@@ -73,7 +73,7 @@ class ReadThrough(Generic[S]):
             try:
                 return await write(*args, **kwargs)
             finally:
-                self._feed.changed(self._table, _organization_of(args[0]))
+                self._notifications.changed(self._table, _organization_of(args[0]))
 
         return dropping
 

@@ -14,8 +14,8 @@ from domain.gateway.session import GatewaySession, ToolNames
 from domain.ids import GatewaySessionId, McpServerId, OrganizationId
 from domain.mcp.server import ConnectionLoss, Isolation, McpServerConfig, McpServerKind
 from domain.policy.canary import CanaryToken
-from infrastructure.events.row_feed import RowFeed
-from infrastructure.events.row_stamp import RowStamp
+from infrastructure.events.row_notifications import RowNotifications
+from infrastructure.events.row_version import RowVersion
 from infrastructure.events.wakeups import InProcessWakeups
 from tests.builders import (
     AGENT,
@@ -185,8 +185,8 @@ async def test_a_session_of_a_deleted_agent_watches_for_no_canary_tokens() -> No
 
 def test_a_stamp_changes_with_whoever_writes_its_tables_and_is_none_while_that_is_not_known() -> None:
     now = [0.0]
-    feed = RowFeed(shared=True, monotonic=lambda: now[0])
-    stamp = RowStamp("agent", "mcp_server", feed=feed)
+    feed = RowNotifications(shared=True, monotonic=lambda: now[0])
+    stamp = RowVersion("agent", "mcp_server", notifications=feed)
     assert stamp() is None
 
     feed.heard(feed.beat())

@@ -19,9 +19,9 @@ from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.ask_model import AskModel
 from application.runs.execution.call_tools import CallTools, CallToolsSettings
 from application.runs.execution.daily_budget import DailyBudgets
-from application.runs.execution.decide_anew import DecideAnew
 from application.runs.execution.execute_run import ExecuteRun, ExecuteRunCommand
 from application.runs.execution.prepare_prompt import PreparePrompt
+from application.runs.execution.recheck_calls import RecheckCalls
 from application.runs.execution.record_reply import RecordReply
 from application.runs.execution.recover_runs import RecoverRuns
 from application.runs.ports import RunJournal, events_topic
@@ -104,7 +104,7 @@ class Worker:
             prepare_prompt=PreparePrompt(catalog=house.catalog, agents=house.agents, organizations=house.organizations),
             ask_model=AskModel(models=house.model, prices=house.prices, tracer=house.tracer, clock=house.clock),
             record_reply=RecordReply(check=house.check, runs=house.runs, clock=house.clock),
-            decide_anew=DecideAnew(check=house.check, clock=house.clock),
+            recheck_calls=RecheckCalls(check=house.check, clock=house.clock),
             call_tools=CallTools(
                 execute_tool=house.execute_tool,
                 box=house.box,

@@ -25,7 +25,7 @@ CALLER = AgentCaller(
 ASKED: Mapping[str, JsonValue] = {"input": "What time is it?"}
 
 
-def calling(house: RunHarness, *, hold_s: float = 0.0) -> CallAgent:
+def calling(house: RunHarness, *, suspended_wait_s: float = 0.0) -> CallAgent:
     runs, queue, clock = house.runs, house.queue, house.clock
     stop_run = StopRun(
         runs=runs, queue=queue, connections=house.connections, trace_ended=house.trace_ended, clock=clock
@@ -36,7 +36,7 @@ def calling(house: RunHarness, *, hold_s: float = 0.0) -> CallAgent:
         runs=runs,
         wakeups=house.wakeups,
         clock=clock,
-        hold_s=hold_s,
+        suspended_wait_s=suspended_wait_s,
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from domain.runs.limits import IncompleteReason
-from domain.runs.run import MAX_LAPSES, RunStatus
+from domain.runs.run import MAX_LEASE_EXPIRATIONS, RunStatus
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
 from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.crashing import crash_after
@@ -203,9 +203,9 @@ async def test_two_workers_rung_for_one_run_execute_it_once() -> None:
 async def test_a_run_that_no_worker_survives_is_given_up_and_makes_room_for_the_next_of_its_thread(
     mocker: MockerFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
-    house = RunHarness([says("lost")] * MAX_LAPSES)
+    house = RunHarness([says("lost")] * MAX_LEASE_EXPIRATIONS)
     run_id = await house.start()
-    for _ in range(MAX_LAPSES):
+    for _ in range(MAX_LEASE_EXPIRATIONS):
         await crash_after(house, mocker, 0)
     behind = await house.start()
     house.clock.advance(1)
@@ -214,8 +214,8 @@ async def test_a_run_that_no_worker_survives_is_given_up_and_makes_room_for_the_
         await house.worker.execute(run_id)
     run = house.run(run_id)
     assert run.error is not None
-    assert (run.status, run.error.code, run.attempt) == (RunStatus.FAILED, "too_many_attempts", MAX_LAPSES)
-    assert len(house.model.requests) == MAX_LAPSES, "the model is not asked once more"
+    assert (run.status, run.error.code, run.attempt) == (RunStatus.FAILED, "too_many_attempts", MAX_LEASE_EXPIRATIONS)
+    assert len(house.model.requests) == MAX_LEASE_EXPIRATIONS, "the model is not asked once more"
     assert house.queue.run_ids == [behind]
     assert house.actions(run_id) == ["run.started", "run.failed"]
     [logged] = [record for record in caplog.records if record.message == "run ended when it was claimed"]
@@ -226,12 +226,14 @@ async def test_a_run_that_no_worker_survives_is_given_up_and_makes_room_for_the_
 
 @pytest.mark.requirement("E4", "E7")
 async def test_a_run_that_gets_on_a_little_with_every_worker_is_not_given_up(mocker: MockerFixture) -> None:
-    house = RunHarness(lambda request: asks("mcp__s__read") if request.turn <= MAX_LAPSES else says(), servers=SERVERS)
-    house.change_agent(limits=replace(house.agent.config.limits, max_turns=2 * MAX_LAPSES))
+    house = RunHarness(
+        lambda request: asks("mcp__s__read") if request.turn <= MAX_LEASE_EXPIRATIONS else says(), servers=SERVERS
+    )
+    house.change_agent(limits=replace(house.agent.config.limits, max_turns=2 * MAX_LEASE_EXPIRATIONS))
     house.change_server("s", trusted=True)
     await house.warm_up()
     run_id = await house.start()
-    for _ in range(MAX_LAPSES + 1):
+    for _ in range(MAX_LEASE_EXPIRATIONS + 1):
         await crash_after(house, mocker, 1)
     await house.worker.execute(run_id)
     assert house.run(run_id).status is RunStatus.COMPLETED

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from domain.ids import OrganizationId
-from infrastructure.events.row_feed import FRESH_S, RowFeed
+from infrastructure.events.row_notifications import FRESH_S, RowNotifications
 from infrastructure.persistence.cached.read_through import CachedReads, ReadThrough
 from tests.builders import ORG, OTHER_ORG
 
@@ -70,9 +70,9 @@ class House:
     def __init__(self, *, shared: bool = True) -> None:
         self.clock = Clock()
         self.rows = Rows()
-        self.feed = RowFeed(shared=shared, monotonic=self.clock)
+        self.feed = RowNotifications(shared=shared, monotonic=self.clock)
         self.store = Things(self.rows)
-        views = ReadThrough(self.store, THINGS, feed=self.feed)
+        views = ReadThrough(self.store, THINGS, notifications=self.feed)
         self.cached, self.fresh = views.cached, views.fresh
 
     async def get(self, key: Key = KEYS[0]) -> str | None:

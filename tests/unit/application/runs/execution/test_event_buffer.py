@@ -125,7 +125,7 @@ async def test_what_comes_while_the_taker_writes_is_written_after_that() -> None
     buffer = EventBuffer(store.write, interval_s=0)
     buffer.add(delta("a"))
     taken = await buffer.take()
-    with buffer.held():
+    with buffer.paused():
         buffer.add(delta("b"))
         for _ in range(5):
             await asyncio.sleep(0)

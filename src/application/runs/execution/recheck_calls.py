@@ -38,7 +38,7 @@ class _Ended:
         return self.decision is not None and self.decision.halts
 
 
-class DecideAnew:
+class RecheckCalls:
     """Rules:
     - An approval is valid for its tool, arguments and version of the agent. After a change of
       these or of policy, the call is checked like a new one: sent, blocked, or requiring a new

@@ -1,11 +1,11 @@
-"""DecideAnew: what becomes of calls that an earlier worker left open, before any of them is sent."""
+"""RecheckCalls: what becomes of calls that an earlier worker left open, before any of them is sent."""
 
 from dataclasses import replace
 
 import pytest
 from pytest_mock import MockerFixture, MockType
 
-from application.runs.execution.decide_anew import DecideAnew
+from application.runs.execution.recheck_calls import RecheckCalls
 from application.runs.ports import LeaseLost, RunJournal
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.toolset import Toolset
@@ -59,7 +59,7 @@ class Ports:
         run = a_claimed_run()
         self.state = a_state_with_run(run, *calls)
         session = a_session(*calls, run=run, agent=an_agent(), state=self.state, journal=journal, tracer=self.tracer)
-        deciding = DecideAnew(check=CheckToolCall(schemas=JsonSchemaValidator()), clock=FixedClock())
+        deciding = RecheckCalls(check=CheckToolCall(schemas=JsonSchemaValidator()), clock=FixedClock())
         await deciding.execute(session, toolset or a_toolset())
         assert session.open_calls == self.state.runs[RUN].calls or session.open_calls == {}
         return self.state.runs[RUN].calls[calls[0].id]

@@ -13,10 +13,10 @@ Forget = Callable[[OrganizationId | None], None]
 """Called with the organization whose rows changed; None means any organization."""
 
 
-class RowFeed:
+class RowNotifications:
     """Changes of rows by table and organization.
 
-    - In a `shared` database, cached rows may be used only while the feed is fresh. This process
+    - In a `shared` database, cached rows may be used only while notifications are fresh. This process
       receives changes in commit order, and its own heartbeats after the changes that precede them.
       So a received heartbeat confirms every earlier commit, and no cached row is older than
       FRESH_S.
