@@ -1,8 +1,9 @@
 """Finds rules of a layer without effect: they match no tool, or other rules decide."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from typing import Any
 
 from domain.policy.layers import PolicyLayer, PolicyLayers, Source, ToolPolicy
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
@@ -49,7 +50,12 @@ def idle_statements(
     for name in names:
         for pattern in dict.fromkeys((*review.selected(name), *review.permitting(name))):
             holds[pattern].append(name)
-    return tuple(statement for pattern, rule in rules.rules for statement in review.idle(pattern, rule, holds[pattern]))
+    return tuple(
+        statement
+        for pattern, rule in rules.rules
+        for statement in review.idle(pattern, rule, holds[pattern])
+        if review.changes_nothing(rules, statement)
+    )
 
 
 class _Review:
@@ -86,25 +92,21 @@ class _Review:
             return [IdleStatement(pattern=pattern, reason=IdleReason.HIDDEN, by=by)]
         return self._idle_fields(pattern, rule, visible)
 
-    @staticmethod
-    def _carries_others(own: Source, rule: ToolRule, policies: Sequence[ToolPolicy]) -> bool:
-        """Whether the rule applies by its denial and another of its fields decides: without the
-        denial, that field would have no effect."""
-        if rule.decision is not Verdict.DENY:
-            return False
-        return any(
-            own in sources for policy in policies for name, sources in policy.sources.items() if name != "decision"
+    def changes_nothing(self, rules: ToolPolicies, statement: IdleStatement) -> bool:
+        """Whether each tool is treated the same without the statement. A rule also decides which other
+        rules apply: a denial hides less specific ones, and a permission overrides them."""
+        without = self._layers.with_rules(self._layer, _without(rules, statement))
+        return all(
+            _effect(self._layers.resolve(name)) == _effect(without.resolve(name))
+            for name in fitting(statement.pattern, self._names)
         )
 
     def _idle_fields(self, pattern: str, rule: ToolRule, names: Sequence[str]) -> list[IdleStatement]:
         own = Source(layer=self._layer, pattern=pattern)
         by_others: dict[tuple[IdleReason, tuple[Source, ...]], list[str]] = {}
         policies = [self._layers.resolve(name) for name in names]
-        permits = rule.decision is Verdict.ALLOW and any(pattern in self.permitting(name) for name in names)
         for field in fields(rule):
             if field.name == "overridable" or getattr(rule, field.name) is None:
-                continue
-            if field.name == "decision" and (permits or self._carries_others(own, rule, policies)):
                 continue
             matters = [
                 policy for policy in policies if policy.decision is not Verdict.DENY or field.name in _OF_DENIALS
@@ -119,3 +121,25 @@ class _Review:
             IdleStatement(pattern=pattern, reason=reason, fields=tuple(said), by=by)
             for (reason, by), said in by_others.items()
         ]
+
+
+def _effect(policy: ToolPolicy) -> ToolPolicy | None:
+    """What a policy means for calls, whatever its sources: of a hidden tool nothing, of a denied tool
+    the denial and what it does to the run."""
+    if policy.hidden_by is not None:
+        return None
+    if policy.decision is Verdict.DENY:
+        return ToolPolicy(decision=policy.decision, on_block=policy.on_block)
+    return replace(policy, sources={})
+
+
+def _without(rules: ToolPolicies, statement: IdleStatement) -> ToolPolicies:
+    if not statement.fields:
+        return ToolPolicies(rules=tuple(each for each in rules.rules if each[0] != statement.pattern))
+    absent: dict[str, Any] = dict.fromkeys(statement.fields)
+    return ToolPolicies(
+        rules=tuple(
+            (pattern, replace(rule, **absent) if pattern == statement.pattern else rule)
+            for pattern, rule in rules.rules
+        )
+    )

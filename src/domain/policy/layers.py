@@ -2,6 +2,7 @@
 except where a rule is `overridable`."""
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce
@@ -119,6 +120,13 @@ class PolicyLayers:
             if allowlist is not None
         )
         self._resolved: dict[_Key, ToolPolicy] = {}
+
+    def with_rules(self, layer: PolicyLayer, rules: ToolPolicies) -> "PolicyLayers":
+        """The same layers with other rules in one of them."""
+        changed = copy(self)
+        changed._rules = tuple((each, RuleSelection(rules) if each is layer else own) for each, own in self._rules)
+        changed._resolved = {}
+        return changed
 
     def hidden_by(self, name: str) -> PolicyLayer | None:
         """The layer with the allowlist that hides the tool, if any."""

@@ -88,6 +88,13 @@ def test_a_denial_by_which_a_rule_applies_is_not_idle_where_the_rule_says_what_b
     )
 
 
+def test_a_denial_that_hides_one_which_halts_is_not_idle() -> None:
+    organization = rules(("mcp__git__*", ToolRule(decision=Verdict.DENY)))
+    halting = ("mcp__*", ToolRule(decision=Verdict.DENY, on_block=OnBlock.HALT))
+    agent = rules(halting, ("mcp__git__*", ToolRule(decision=Verdict.DENY)))
+    assert [one.pattern for one in idle(agent, organization=organization)] == ["mcp__*"]
+
+
 def test_what_an_overridable_rule_of_the_organization_says_may_be_replaced() -> None:
     organization = rules(("*", replace(ASK, overridable=True)))
     assert idle(rules(("send_email", ALLOW)), organization=organization) == ()
