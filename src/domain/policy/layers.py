@@ -106,7 +106,7 @@ class PolicyLayers:
         agent_allowlist: Allowlist = None,
         run_allowlist: Allowlist = None,
     ) -> None:
-        self._rules = (
+        self._rules: tuple[tuple[PolicyLayer, RuleSelection], ...] = (
             (PolicyLayer.ORGANIZATION, RuleSelection(organization)),
             (PolicyLayer.AGENT, RuleSelection(agent)),
         )
