@@ -123,9 +123,9 @@ class CallAgent:
         except TimeoutError:
             if not deadline.expired():
                 raise
-        stands = await self._stored(run)
-        if stands.status.is_terminal or stands.status is RunStatus.REQUIRES_ACTION or not _started_it(call):
-            return reply_of(stands)
+        stored = await self._stored(run)
+        if stored.status.is_terminal or stored.status is RunStatus.REQUIRES_ACTION or not _started_it(call):
+            return reply_of(stored)
         stopped = await self._cancelled(call, run)
         text = f"The agent did not answer within {call.timeout_s:g} s, and its run {run.id} was cancelled."
         return AgentReply(result=ToolResult.failed("tool_timeout", text), run=reply_of(stopped).run)

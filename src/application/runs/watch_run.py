@@ -61,29 +61,29 @@ class WatchRun:
         """Subscribe to the run's end or suspension before it is started, for `wait_for_new`."""
         return self._wakeups.subscribe(status_topic(run_id))
 
-    async def wait_for_new(self, principal: Principal, run_id: RunId, bell: Subscription) -> RunOutcome:
+    async def wait_for_new(self, principal: Principal, run_id: RunId, woken: Subscription) -> RunOutcome:
         """As `wait`, for a run started after the subscription: nothing to read before a signal."""
-        await bell.wait(REREAD_S)
-        return await self._outcome(principal, run_id, bell, timeout_s=None)
+        await woken.wait(REREAD_S)
+        return await self._outcome(principal, run_id, woken, timeout_s=None)
 
     async def wait(self, principal: Principal, run_id: RunId, *, timeout_s: float | None = None) -> RunOutcome:
         """The run with its messages once it has ended or is suspended, or after `timeout_s`. Raises
         NOT_FOUND, UNAUTHENTICATED."""
-        async with self.listening(run_id) as bell:
-            return await self._outcome(principal, run_id, bell, timeout_s=timeout_s)
+        async with self.listening(run_id) as woken:
+            return await self._outcome(principal, run_id, woken, timeout_s=timeout_s)
 
     async def _outcome(
-        self, principal: Principal, run_id: RunId, bell: Subscription, *, timeout_s: float | None
+        self, principal: Principal, run_id: RunId, woken: Subscription, *, timeout_s: float | None
     ) -> RunOutcome:
         deadline = None if timeout_s is None else self._clock.monotonic() + timeout_s
         while True:
-            outcome = await self._read(bell, lambda: self._told(principal, run_id))
+            outcome = await self._read(woken, lambda: self._told(principal, run_id))
             if _at_rest(outcome.run):
                 return outcome
             left_s = REREAD_S if deadline is None else min(REREAD_S, deadline - self._clock.monotonic())
             if left_s <= 0:
                 return outcome
-            await bell.wait(left_s)
+            await woken.wait(left_s)
 
     async def follow(
         self, principal: Principal, run_id: RunId, *, after_seq: int = 0, to_the_end: bool = False
@@ -100,9 +100,9 @@ class WatchRun:
                 await self._keys.require(principal)
             return found
 
-        async with self._wakeups.subscribe(events_topic(run_id)) as bell:
+        async with self._wakeups.subscribe(events_topic(run_id)) as woken:
             while True:
-                events = await self._read(bell, partial(events_after, seq))
+                events = await self._read(woken, partial(events_after, seq))
                 if events:
                     self._count_sent(events if live else ())
                     yield events
@@ -112,19 +112,19 @@ class WatchRun:
                 if events and events[-1].type in last_events:
                     return
                 if not events:
-                    run = await self._read(bell, lambda: self._shown(principal, run_id))
+                    run = await self._read(woken, lambda: self._shown(principal, run_id))
                     if rests(run) and run.last_seq <= seq:
                         return
                 elif rests(run) and run.last_seq == seq:
                     return  # the run may have more events after its suspension (results for some pending calls)
-                await bell.wait(REREAD_S)
+                await woken.wait(REREAD_S)
                 live = True
 
     def _count_sent(self, events: tuple[RunEvent, ...]) -> None:
         for event in events:
             self._meter.event_sent(at=event.at)
 
-    async def _read(self, bell: Subscription, read: Callable[[], Awaitable[T]]) -> T:
+    async def _read(self, woken: Subscription, read: Callable[[], Awaitable[T]]) -> T:
         """The result of `read` once the database is available."""
         until = self._clock.monotonic() + AWAY_PATIENCE_S
         while True:
@@ -133,7 +133,7 @@ class WatchRun:
             except ServiceError as error:
                 if not is_storage_away(error) or self._clock.monotonic() >= until:
                     raise
-            await bell.wait(_AWAY_PAUSE_S)
+            await woken.wait(_AWAY_PAUSE_S)
 
     async def _shown(self, principal: Principal, run_id: RunId) -> Run:
         run = await self._get(principal, run_id)

@@ -56,7 +56,7 @@ class ProcessReadiness:
 
     async def problems(self) -> tuple[Obstacle, ...]:
         if self._stopping:
-            return (Obstacle(part="stopping", detail="The process was told to stop."),)
+            return (Obstacle(part="stopping", detail="The process is stopping."),)
         found = await self._storage.problems()
         dead = [loop.get_name() for loop in self._loops if loop.done()]
         if dead:

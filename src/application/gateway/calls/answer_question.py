@@ -32,7 +32,7 @@ class AnswerGatewayQuestionCommand:
 class AnswerGatewayQuestion:
     """Rules:
     - Only the session that was asked may answer, once, before the question expires.
-    - An answer that does not fit is rejected; the server gets a declined answer.
+    - An answer that does not fit is rejected, and the question is cancelled.
     """
 
     def __init__(

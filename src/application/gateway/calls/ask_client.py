@@ -66,7 +66,7 @@ class AskClient:
     - Questions and answers are searched for canary tokens. With a token they are not passed on.
     - Each question is a row; the client may answer at any process. The row is removed once the
       question is answered, abandoned or expired.
-    - Without an answer, or when too many calls of the session wait, the server gets a declined answer.
+    - Without an answer, or when too many calls of the session wait, the server gets a cancelled or declined answer.
     - The audit entry of the call says how each question ended, without its content.
     """
 
