@@ -49,7 +49,7 @@ RUN_EVENTS: Mapping[RunEventType, Described] = {
         "A call failed; `error` is `{code, detail}`, as the model is told.", (*_SETTLED, "error")
     ),
     RunEventType.TOOL_BLOCKED: Described("A call was not made; `reason` is a code.", (*_SETTLED, "reason")),
-    RunEventType.RUN_REQUIRES_ACTION: Described("The run waits for somebody; `pending` are its calls.", ("pending",)),
+    RunEventType.RUN_REQUIRES_ACTION: Described("The run waits for a person or client; `pending` lists its calls.", ("pending",)),
     RunEventType.RUN_RESUMED: Described("Nothing is pending any more; the run is queued again."),
     RunEventType.RUN_HALTED: Described(
         "Ended by policy, or by a canary token.", ("reason", "canary_id", "tool_call_id")
@@ -61,7 +61,7 @@ RUN_EVENTS: Mapping[RunEventType, Described] = {
         ("reason",),
     ),
     RunEventType.RUN_FAILED: Described("Ended by an error; `error` is `{code, detail}`.", ("error",)),
-    RunEventType.RUN_CANCELLED: Described("Ended because somebody, or the next run of the thread, wanted so."),
+    RunEventType.RUN_CANCELLED: Described("Cancelled by a request, or by the next run of the thread."),
 }
 
 WORKFLOW_EVENTS: Mapping[WorkflowEventType, Described] = {
@@ -70,9 +70,9 @@ WORKFLOW_EVENTS: Mapping[WorkflowEventType, Described] = {
     WorkflowEventType.NODE_STARTED: Described("A node is executed.", _ATTEMPT),
     WorkflowEventType.NODE_RETRYING: Described("A node failed and will be tried again.", (*_ATTEMPT, "error")),
     WorkflowEventType.NODE_WAITING: Described(
-        "A node waits for somebody; of an agent, `run_id` is its run.", (*_NODE, "run_id", "asked")
+        "A node waits for a person; `run_id` is the run of an agent node.", (*_NODE, "run_id", "asked")
     ),
-    WorkflowEventType.NODE_RESUMED: Described("A node goes on.", _ATTEMPT),
+    WorkflowEventType.NODE_RESUMED: Described("A node resumed.", _ATTEMPT),
     WorkflowEventType.NODE_READY: Described("A tool-mode node is a tool of this run now.", _NODE),
     WorkflowEventType.NODE_SUCCEEDED: Described(
         "A node has its output; `handle` is the branch that a condition took.", (*_NODE, "handle")
@@ -82,17 +82,17 @@ WORKFLOW_EVENTS: Mapping[WorkflowEventType, Described] = {
     WorkflowEventType.NODE_CANCELLED: Described(
         "A node is not needed any more, or the run was cancelled.", (*_NODE, "error")
     ),
-    WorkflowEventType.REQUIRES_ACTION: Described("Everything that is left waits for somebody.", ("pending",)),
-    WorkflowEventType.RESUMED: Described("An answer came; it goes on."),
+    WorkflowEventType.REQUIRES_ACTION: Described("All unfinished nodes wait for people.", ("pending",)),
+    WorkflowEventType.RESUMED: Described("The workflow run resumed after an answer."),
     WorkflowEventType.COMPLETED: Described("Ended with its output."),
     WorkflowEventType.FAILED: Described("Ended by a node's error.", ("error", "node_id")),
-    WorkflowEventType.CANCELLED: Described("Ended because somebody wanted so."),
+    WorkflowEventType.CANCELLED: Described("Cancelled by a request."),
 }
 
 _INTRODUCTION = """# Events
 
 What happens in a run is stored as events, numbered from 1 without gaps (`seq`). They come as server-sent events from `/v1/runs/stream` and
-`/v1/runs/{id}/stream`, and as a list from `/v1/runs/{id}/events`. A stream that was cut goes on after the event that `Last-Event-ID` names.
+`/v1/runs/{id}/stream`, and as a list from `/v1/runs/{id}/events`. An interrupted stream resumes after the event that `Last-Event-ID` names.
 
 ```text
 id: 12

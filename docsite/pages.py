@@ -23,7 +23,7 @@ _DECISION = re.compile(r"^# (\d{4})\. (.+)$", re.MULTILINE)
 
 
 def assemble(root: Path, target: Path) -> None:
-    """Write the sources of the site to `target`, anew."""
+    """Write the sources of the site to `target`, and replace what is there."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(root / "docs", target)
     for name in AT_THE_ROOT:
