@@ -49,7 +49,9 @@ RUN_EVENTS: Mapping[RunEventType, Described] = {
         "A call failed; `error` is `{code, detail}`, as the model is told.", (*_SETTLED, "error")
     ),
     RunEventType.TOOL_BLOCKED: Described("A call was not made; `reason` is a code.", (*_SETTLED, "reason")),
-    RunEventType.RUN_REQUIRES_ACTION: Described("The run waits for a person or client; `pending` lists its calls.", ("pending",)),
+    RunEventType.RUN_REQUIRES_ACTION: Described(
+        "The run waits for a person or client; `pending` lists its calls.", ("pending",)
+    ),
     RunEventType.RUN_RESUMED: Described("Nothing is pending any more; the run is queued again."),
     RunEventType.RUN_HALTED: Described(
         "Ended by policy, or by a canary token.", ("reason", "canary_id", "tool_call_id")
