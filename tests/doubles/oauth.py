@@ -37,7 +37,7 @@ class InMemoryOAuthStore:
         self._claims[key] = (claim, now + CLAIM_LASTS)
         return grant
 
-    async def give_back(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
+    async def release(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
         """The refresh token is not being used any more."""
         self._claims = {key: held for key, held in self._claims.items() if held[0] != claim}
 

@@ -1,1 +1,1 @@
-"""MCP servers as seen from Dragoman: how they are started, connected to and spoken with."""
+"""MCP client: starting, connecting to and calling MCP servers."""

@@ -1,8 +1,6 @@
-"""What goes wrong between us and a server, as `McpFailure`: the one place that words it.
-
-Transports report faults as JSON-RPC errors carrying a `TransportFault`, so that a fault fails the call it belongs to and
-nothing else; servers cannot forge one, since it never comes off the wire.
-"""
+"""Failures between Dragoman and a server, as `McpFailure`, with all their texts. Transports report
+faults as JSON-RPC errors with a `TransportFault`, so that a fault fails only its own call. Servers
+cannot forge one, since it is never read from the wire."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -23,10 +21,10 @@ from domain.mcp.client_request import ClientRequestKind
 from infrastructure.mcp.text import clean
 
 REPLY_TOO_LARGE: Final = -32010
-"""Error code a call gets here when its reply exceeds the line limit; `data` is `{"size": N, "limit": M}` in bytes."""
+"""Error code for a reply over the size limit; `data` is `{"size": N, "limit": M}` in bytes."""
 
 REPLY_UNREADABLE: Final = -32011
-"""Error code a call gets here when its reply is JSON with the call's id, but not a JSON-RPC message."""
+"""Error code for a reply with the call's id that is not a JSON-RPC message."""
 
 
 _STDERR_LINES = 20
@@ -37,8 +35,9 @@ _NOT_RUNNABLE_STATUS = 126
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransportFault:
-    """A fault of ours or of the network. `not_executed`: the server certainly did nothing; `over`: the connection is of
-    no more use; `needs_auth`: it wants (other) credentials; `for_model`: what models are told in place of `detail`."""
+    """A fault of Dragoman or the network. `not_executed`: the server certainly executed nothing;
+    `over`: the connection is unusable; `needs_auth`: it requires (other) credentials; `for_model`
+    replaces `detail` for models."""
 
     kind: McpFailureKind
     detail: str
@@ -49,8 +48,6 @@ class TransportFault:
 
 
 class TransportFailedError(Exception):
-    """A transport could not be opened."""
-
     def __init__(self, fault: TransportFault) -> None:
         super().__init__(fault.detail)
         self.fault = fault
@@ -74,14 +71,12 @@ UNANSWERED = TransportFault(
 SILENT = TransportFault(
     kind=McpFailureKind.CONNECTION_LOST, detail="The server stopped answering.", not_executed=True, over=True
 )
-FOREIGN = TransportFault(
-    kind=McpFailureKind.INVALID_REPLY, detail="The server's reply is to another request than the one it was sent."
-)
+FOREIGN = TransportFault(kind=McpFailureKind.INVALID_REPLY, detail="The server's reply belongs to another request.")
 SESSION_GONE = TransportFault(
     kind=McpFailureKind.NOT_CONNECTED, detail="The server ended the session.", not_executed=True, over=True
 )
 ENCODED = TransportFault(
-    kind=McpFailureKind.INVALID_REPLY, detail="The server's reply is compressed in a way that was not asked for."
+    kind=McpFailureKind.INVALID_REPLY, detail="The server's reply has an encoding that was not requested."
 )
 NOT_JSON_RPC = TransportFault(
     kind=McpFailureKind.INVALID_REPLY, detail="The server's reply is not a valid JSON-RPC message."
@@ -92,24 +87,24 @@ REDIRECTED = TransportFault(
     not_executed=True,
 )
 
-DEAF = "The server does not read what it is sent, so it was ended."
-"""How a started server ends that leaves its input unread."""
+UNREAD_INPUT = "The server does not read its input and was stopped."
+"""End of a started server that does not read its input."""
 
 
 def blocked_fault(advice: str, reason: str) -> TransportFault:
-    """The egress guard keeps the request in; these are its sentences for the operator and for models."""
+    """The egress guard blocked the request; `advice` is for the operator, `reason` for models."""
     return TransportFault(
         kind=McpFailureKind.NOT_CONNECTED, detail=advice, not_executed=True, over=True, for_model=reason
     )
 
 
 def needs_auth_fault(detail: str) -> TransportFault:
-    """The server wants authorization that a person has to give."""
+    """The server requires authorization by a person."""
     return TransportFault(kind=McpFailureKind.NEEDS_AUTH, detail=detail, not_executed=True, over=True, needs_auth=True)
 
 
 def auth_fault(detail: str) -> TransportFault:
-    """Credentials for the server cannot be had, and not for want of a person."""
+    """Credentials for the server are unavailable, for other reasons than a missing person."""
     return TransportFault(kind=McpFailureKind.NOT_CONNECTED, detail=detail, not_executed=True, over=True)
 
 
@@ -117,7 +112,8 @@ _CLIENT_ERROR, _SERVER_ERROR = range(400, 500), range(500, 600)
 
 
 def http_status_fault(status: int) -> TransportFault:
-    """A reply that is an HTTP error and nothing more. What a gateway answers for a server may come after the fact."""
+    """A reply that is only an HTTP error. A gateway in front of the server may answer after
+    execution."""
     if status in (401, 403):
         detail = f"The server refused access (HTTP status {status})."
         return TransportFault(kind=McpFailureKind.NEEDS_AUTH, detail=detail, not_executed=True, needs_auth=True)
@@ -136,25 +132,26 @@ def content_type_fault(content_type: str) -> TransportFault:
 
 
 def counted_bytes(limit: int) -> int:
-    """How far a body over its limit is read, so that its size can be told; a body without end must have one."""
+    """Number of bytes read of an oversized body, to report its size."""
     return 32 * limit
 
 
 def too_large_fault(size: int, limit: int, *, is_all: bool = True) -> TransportFault:
-    """A reply over the limit, both in bytes. What is far over it is not read to its end; `is_all` False: nor was this one."""
+    """A reply over the limit, both in bytes. Far larger ones are not read to the end; `is_all`
+    False: this one was not either."""
     more = "" if is_all and size <= counted_bytes(limit) else "more than "
     detail = f"The server's reply of {more}{min(size, counted_bytes(limit))} bytes exceeds the limit of {limit} bytes."
     return TransportFault(kind=McpFailureKind.TOO_LARGE, detail=detail)
 
 
 def fault_reply(request_id: int | str, fault: TransportFault) -> SessionMessage:
-    """The fault as the answer to one request."""
+    """The fault as the reply to one request."""
     error = ErrorData(code=INTERNAL_ERROR, message=fault.detail, data=fault)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
 
 
 def fault_in(error: MCPError) -> TransportFault | None:
-    """The fault behind an error the SDK raised, if it is one of a transport."""
+    """The fault in an error of the SDK, if it comes from a transport."""
     data = error.error.data
     if isinstance(data, TransportFault):
         return data
@@ -168,7 +165,8 @@ def fault_in(error: MCPError) -> TransportFault | None:
 
 
 def call_failure(error: MCPError, *, is_over: bool, end: str | None) -> McpFailure:
-    """What a failed call means. `is_over`: the connection has ended; `end`: how, in a sentence, if known."""
+    """The failure for an error. `is_over`: the connection has ended; `end`: how, as a sentence, if
+    known."""
     fault = fault_in(error)
     if fault is not None:
         return McpFailure(fault.kind, fault.detail, for_model=fault.for_model)
@@ -179,7 +177,7 @@ def call_failure(error: MCPError, *, is_over: bool, end: str | None) -> McpFailu
 
 
 def _required_in(error: MCPError) -> JsonObject | None:
-    """The capabilities that a server wants of its client (MCP 2026-07-28, basic), as far as they are ones."""
+    """The client capabilities that a server requires (MCP 2026-07-28, basic), if valid."""
     required = error.error.data.get("requiredCapabilities") if isinstance(error.error.data, dict) else None
     known = {kind.capability for kind in ClientRequestKind}
     if not isinstance(required, dict):
@@ -188,22 +186,21 @@ def _required_in(error: MCPError) -> JsonObject | None:
 
 
 def closed_error() -> MCPError:
-    """The connection ended before an answer came, in the SDK's words."""
+    """The SDK's error for a connection that ended before the reply."""
     return MCPError(code=CONNECTION_CLOSED, message=_SDK_CLOSED)
 
 
 def is_closed(error: MCPError) -> bool:
-    """Whether the SDK says that the connection ended. Its words tell this from a server's own error of the same code."""
+    """Whether the SDK reports the end of the connection. The message distinguishes it from a
+    server's error with the same code."""
     return error.code == CONNECTION_CLOSED and error.message == _SDK_CLOSED
 
 
 def connect_failure(detail: str, stderr: str = "") -> McpFailure:
-    """The connection cannot be opened."""
     return McpFailure(McpFailureKind.NOT_CONNECTED, detail, stderr=stderr)
 
 
 def exit_detail(exit_status: int, description: str) -> str:
-    """How a started server ended."""
     if exit_status == _NOT_FOUND_STATUS:
         return "The command was not found."
     if exit_status == _NOT_RUNNABLE_STATUS:

@@ -1,6 +1,5 @@
-"""What each server was given in secret, so that it is shown nowhere: not in logs and traces, and not in what the server
-itself prints or answers. Above: connections and transports.
-"""
+"""Secrets passed to each server, hidden from logs, traces, and the output and replies of the
+server. Above: connections and transports."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,8 +28,8 @@ _MAX_DEPTH = 64
 
 
 class KnownSecrets:
-    """By server: what one organization's server answers must not tell whether it is another one's secret. `everywhere`
-    hides them from logs and traces."""
+    """Secrets by server: a server's replies must not reveal whether a text is another
+    organization's secret. `everywhere` hides them from logs and traces."""
 
     def __init__(self, everywhere: Redactor) -> None:
         self._everywhere = everywhere
@@ -38,7 +37,7 @@ class KnownSecrets:
         self._of_server: LruCache[McpServerId, Redactor] = LruCache(_SERVERS)
 
     def register(self, server_id: McpServerId, *values: str) -> None:
-        """The server knows these."""
+        """Add secrets passed to the server."""
         if not values:
             return
         self._everywhere.register(*values)
@@ -47,11 +46,11 @@ class KnownSecrets:
         self._of_server.put(server_id, known)
 
     def redact(self, server_id: McpServerId, text: str) -> str:
-        """What the server printed, for people: without its secrets and what looks like one."""
+        """The server's output for people, without its secrets and secret-like texts."""
         return (self._of_server.get(server_id) or self._nothing).redact(text)
 
     def hide_in(self, server_id: McpServerId, reply: McpReply) -> McpReply:
-        """What the server answered, for models: without its secrets."""
+        """The server's reply for models, without its secrets."""
         known = self._of_server.get(server_id)
         if known is None:
             return reply
@@ -63,19 +62,19 @@ class KnownSecrets:
         )
 
     def hide_in_json(self, server_id: McpServerId, value: JsonObject) -> JsonObject:
-        """A value of the server's, without its secrets."""
+        """A value of the server, without its secrets."""
         known = self._of_server.get(server_id)
         return value if known is None else cast(JsonObject, _hidden_value(known, value))
 
     def hide_in_failure(self, server_id: McpServerId, failure: McpFailure) -> None:
-        """Take the server's secrets out of how it failed."""
+        """Remove the server's secrets from the failure's texts."""
         known = self._of_server.get(server_id)
         if known is not None:
             failure.detail = known.hide(failure.detail)
 
     @contextmanager
     def hidden_in_failures(self, server_id: McpServerId) -> Iterator[None]:
-        """Failures of the server leave the block without its secrets."""
+        """Remove the server's secrets from failures that leave the block."""
         try:
             yield
         except McpFailure as failure:
@@ -83,7 +82,7 @@ class KnownSecrets:
             raise
 
     def hiding(self, server_id: McpServerId, on_progress: ProgressCallback | None) -> ProgressCallback | None:
-        """The callback, told without the server's secrets."""
+        """The callback, called without the server's secrets."""
         known = self._of_server.get(server_id)
         if known is None or on_progress is None:
             return on_progress
@@ -95,7 +94,7 @@ class KnownSecrets:
         return told
 
     def hiding_in(self, server_id: McpServerId, call: McpCall) -> McpCall:
-        """The call, whose listener is told log messages, and whose maker is asked, without the server's secrets."""
+        """The call, with log messages and requests to its caller without the server's secrets."""
         known, tap = self._of_server.get(server_id), call.logs
         if known is not None and call.relay is not None:
             call = replace(call, relay=_HidingRelay(call.relay, known))
@@ -110,7 +109,7 @@ class KnownSecrets:
 
 
 class _HidingRelay:
-    """Passes on what a server asks for without its secrets."""
+    """Passes on the server's requests without its secrets."""
 
     def __init__(self, relay: CallerRelay, known: Redactor) -> None:
         self._relay = relay
@@ -118,15 +117,12 @@ class _HidingRelay:
 
     @property
     def capabilities(self) -> JsonObject:
-        """The caller's."""
         return self._relay.capabilities
 
     def lacks(self, required: JsonObject) -> JsonObject:
-        """What the caller lacks."""
         return self._relay.lacks(required)
 
     async def ask(self, requests: tuple[ClientRequest, ...]) -> Mapping[str, ClientAnswer]:
-        """Ask the caller."""
         return await self._relay.ask(tuple(_hidden_request(self._known, request) for request in requests))
 
 

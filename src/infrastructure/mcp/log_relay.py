@@ -1,4 +1,4 @@
-"""Log messages of servers off the wire, bounded, to whoever asked for those of a call."""
+"""Parses log messages of servers, with limits, for the callers that request them."""
 
 import json
 from collections.abc import Mapping
@@ -11,23 +11,22 @@ from infrastructure.mcp.relay import Relay
 from infrastructure.mcp.text import capped, clean, clean_value
 
 MAX_DATA_BYTES = 16 * 1024
-"""Of one message's data as JSON; larger ones are told of by their size."""
+"""Limit of one message's data as JSON; larger ones are replaced by their size."""
 MAX_MESSAGES = 500
-"""Of one call; the last one says that there are more."""
+"""Limit of one call; the last message says that more were left out."""
 _MAX_LOGGER = 128
 _LEVELS = frozenset(level.value for level in LogLevel)
 
 
 class LogRelay:
-    """The messages of one call."""
-
     def __init__(self, tap: LogTap) -> None:
         self._tap = tap
         self._relay = Relay(tap.tell)
         self._told = 0
 
     def put(self, params: Mapping[str, Any]) -> None:
-        """The raw parameters of a `notifications/message`; what is none, or less severe than asked for, is passed over."""
+        """Pass on the parameters of a `notifications/message`; invalid and less severe messages are
+        ignored."""
         level = params.get("level")
         if not isinstance(level, str) or level not in _LEVELS or "data" not in params:
             return
@@ -35,7 +34,7 @@ class LogRelay:
             return
         self._told += 1
         if self._told > MAX_MESSAGES:
-            more = f"The server has said {MAX_MESSAGES} things about this call; what else it says is left out."
+            more = f"The server has logged {MAX_MESSAGES} messages about this call; further ones are left out."
             self._relay.put(McpLogMessage(level=LogLevel.WARNING, data=more, logger="dragoman"))
             return
         name = params.get("logger")
@@ -48,11 +47,11 @@ class LogRelay:
         )
 
     async def finish(self, grace_s: float) -> None:
-        """Waits until all of it is delivered, as long as allowed."""
+        """Wait for the delivery, at most `grace_s`."""
         await self._relay.finish(grace_s)
 
     def stop(self) -> None:
-        """The call is over: the rest is dropped."""
+        """Drop the rest."""
         self._relay.stop()
 
 

@@ -1,4 +1,4 @@
-"""Hands on what comes for a listener, one at a time and in order, without holding up whoever brings it."""
+"""Delivers notifications to a listener in order, one at a time, without delaying their sender."""
 
 import asyncio
 import logging
@@ -9,12 +9,12 @@ from typing import Generic, TypeVar
 logger = logging.getLogger(__name__)
 
 MAX_WAITING = 512
-"""For a listener that is slower than its server, of more the oldest are dropped; all that the log of a call may say fits in."""
+"""Limit of waiting notifications; the oldest are dropped. All log messages of a call fit."""
 _News = TypeVar("_News")
 
 
 class Relay(Generic[_News]):
-    """For one request. What the listener raises is logged."""
+    """Deliveries of one request. Errors of the listener are logged."""
 
     def __init__(self, tell: Callable[[_News], Awaitable[None]]) -> None:
         self._tell = tell
@@ -22,18 +22,17 @@ class Relay(Generic[_News]):
         self._task: asyncio.Task[None] | None = None
 
     def put(self, news: _News) -> None:
-        """Something has come."""
         self._queue.append(news)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._deliver(), name="mcp-relay")
 
     async def finish(self, grace_s: float) -> None:
-        """Waits until all of it is delivered, as long as allowed."""
+        """Wait for the delivery, at most `grace_s`."""
         if self._task is not None and not self._task.done():
             await asyncio.wait([self._task], timeout=grace_s)
 
     def stop(self) -> None:
-        """The request is over: the rest is dropped."""
+        """Drop the rest."""
         self._queue.clear()
         if self._task is not None:
             self._task.cancel()
@@ -43,4 +42,4 @@ class Relay(Generic[_News]):
             try:
                 await self._tell(self._queue.popleft())
             except Exception:
-                logger.exception("a listener to a request failed")
+                logger.exception("a listener of an MCP request failed")

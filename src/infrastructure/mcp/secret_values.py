@@ -1,6 +1,5 @@
-"""Secret values of a server's configuration, at the moment a connection needs them: named secrets read, all of them
-hidden from logs and traces. Above: the transports.
-"""
+"""Secret values of a server's configuration, read when a connection needs them, and hidden from
+logs and traces. Above: the transports."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -17,22 +16,20 @@ from infrastructure.secrets.redaction import secrets_in
 
 
 class SecretReader(Protocol):
-    """Values of named secrets."""
-
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:
-        """The value, None if there is no such secret."""
+        """The value; None if there is no such secret."""
         ...
 
 
 class SecretValues:
-    """Reads and hides. One for the process."""
+    """One per process."""
 
     def __init__(self, *, secrets: SecretReader, known: KnownSecrets) -> None:
         self._secrets = secrets
         self._known = known
 
     async def values(self, server: McpServer, group: str, given: Mapping[str, SecretValue]) -> dict[str, str]:
-        """The values of `group` (env, headers). Raises TransportFailedError naming a secret that does not exist."""
+        """The values of `group` (env, headers). Raises TransportFailedError for a missing secret."""
         values = {name: await self.value(server, f"{group}.{name}", value) for name, value in given.items()}
         for name, value in values.items():
             is_named = isinstance(given[name], SecretRef)
@@ -40,26 +37,25 @@ class SecretValues:
         return values
 
     async def headers(self, server: McpServer, given: Mapping[str, SecretValue]) -> dict[str, str]:
-        """The same for HTTP headers, whose values are one line (RFC 9110, section 5.5)."""
+        """The values of HTTP headers, each a single line (RFC 9110, section 5.5)."""
         values = await self.values(server, "headers", given)
         for name, value in values.items():
             require_header_value(f"headers.{name}", value)
         return values
 
     async def header(self, server: McpServer, place: str, given: SecretValue) -> str:
-        """The value of a header that is all secret."""
         value = await self.value(server, place, given)
         require_header_value(place, value)
         self.hide(server, value)
         return value
 
     async def url(self, server: McpServer, given: str) -> str:
-        """The URL with the secrets in it that it names."""
+        """The URL with its references replaced by secrets."""
         values = [await self.value(server, "url", SecretRef(name)) for name in references_in(given)]
         return without_references(given, [quote(value, safe="") for value in values])
 
     async def value(self, server: McpServer, place: str, given: SecretValue) -> str:
-        """The value that stands, or is named, at `place` of a configuration. Raises TransportFailedError."""
+        """The value at `place` of a configuration, literal or by name. Raises TransportFailedError."""
         if isinstance(given, str):
             return given
         value = await self._secrets.value(server.organization_id, given.name)
@@ -69,16 +65,16 @@ class SecretValues:
         return value
 
     def hide(self, server: McpServer, *values: str) -> None:
-        """The server is given these: they are shown nowhere."""
+        """Hide values passed to the server."""
         self._known.register(server.id, *values)
 
     def redact(self, server: McpServer, text: str) -> str:
-        """What the server printed, without its secrets."""
+        """The server's output, without its secrets."""
         return self._known.redact(server.id, text)
 
 
 def require_header_value(place: str, value: str) -> None:
-    """Raise TransportFailedError for a value that would be more than a header."""
+    """Raises TransportFailedError for a value with line ends."""
     if any(character in value for character in "\r\n\0"):
         detail = f"The value of the server's {place} has line ends, which no header may have."
         raise TransportFailedError(

@@ -1,4 +1,4 @@
-"""Tells the other processes on the database how servers stand in this one, and this one how they stand there."""
+"""Reports the states of servers in this process to the others on the database, and reads theirs."""
 
 import asyncio
 import logging
@@ -15,16 +15,16 @@ from domain.mcp.server import McpServer
 logger = logging.getLogger(__name__)
 
 ALIVE_EVERY_S = 10.0
-"""A third of the time after which reports of a silent process expire."""
+"""A third of the expiry of a silent process's reports."""
 SETTLE_S = 0.2
-"""How long what changes may go on changing before it is told: most servers connect and go again within a run."""
+"""Delay before a report, as most servers connect and disconnect within a run."""
 PAUSE_S = 0.8
 _WITHDRAW_S = 2.0
 
 
 class StateReporter:
-    """One for the process. Changes are told together, at most once a second, never on anybody's way; a process that has to
-    do with no server writes nothing."""
+    """One per process. Changes are reported together, at most once a second, in the background; a
+    process without servers writes nothing."""
 
     def __init__(
         self, *, reports: ServerReports, process: str, name: str, monotonic: Callable[[], float] = time.monotonic
@@ -39,7 +39,7 @@ class StateReporter:
         self._alive_at = monotonic()
 
     def changed(self, server: McpServer, status: ServerStatus) -> None:
-        """The server stands like this now."""
+        """Record the server's status."""
         self._changed[server.id] = ServerReport(
             organization_id=server.organization_id,
             server_id=server.id,
@@ -51,11 +51,11 @@ class StateReporter:
         self._news.set()
 
     async def of(self, server: McpServer) -> tuple[ServerReport, ...]:
-        """What the others report."""
+        """The reports of the other processes."""
         return tuple(report for report in await self._reports.of(server) if report.process != self._process)
 
     async def keep(self) -> None:
-        """Report until cancelled. Changes that cannot be stored are stored when that is possible again."""
+        """Report until cancelled. Failed reports are repeated."""
         await every(ALIVE_EVERY_S, self.tell, task="mcp-states", wait=self._changed_or_after)
 
     async def _changed_or_after(self, timeout_s: float) -> None:
@@ -66,7 +66,7 @@ class StateReporter:
                 await asyncio.sleep(SETTLE_S)
 
     async def tell(self) -> None:
-        """Store what changed since it was told last, and now and then that this process is alive."""
+        """Store the changes since the last report, and periodically a sign of life."""
         self._news.clear()
         changed, self._changed = self._changed, {}
         changed = {key: report for key, report in changed.items() if self._reported.get(key) != report}
@@ -87,12 +87,12 @@ class StateReporter:
             self._alive_at = self._monotonic()
 
     async def withdraw(self) -> None:
-        """The process ends. In bounded time; what cannot be withdrawn expires."""
+        """Remove the reports at shutdown, in bounded time; remaining ones expire."""
         try:
             async with asyncio.timeout(_WITHDRAW_S):
                 await self._reports.withdraw(self._process)
         except Exception as error:  # noqa: BLE001 (the end is not held up)
-            logger.info("the state of MCP servers could not be withdrawn (%s)", type(error).__name__)
+            logger.info("withdrawing the states of MCP servers failed (%s)", type(error).__name__)
 
 
 def _says_nothing(status: ServerStatus) -> bool:

@@ -1,23 +1,22 @@
-"""Text from servers, made fit to be stored and shown. Pure."""
+"""Cleans text from servers for storage and display. No I/O."""
 
 import re
 
 from domain.json_value import JsonValue
 
-# Everything a terminal or a model could trip over: C0 without tab and newline, DEL, C1.
+# Control characters that break terminals or models: C0 without tab and newline, DEL, C1.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    """Without control characters (newline and tab stay), halves of surrogate pairs replaced by U+FFFD."""
-    if text.isprintable():  # decided in C, and true of most lines
+    """Remove control characters (newline and tab stay); lone surrogates become U+FFFD."""
+    if text.isprintable():  # fast path in C, true for most lines
         return text
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", _CONTROL.sub("", text))
 
 
 def clean_value(value: JsonValue) -> JsonValue:
-    """A JSON value with all its texts and keys cleaned."""
     match value:
         case str():
             return clean(value)
@@ -30,5 +29,5 @@ def clean_value(value: JsonValue) -> JsonValue:
 
 
 def capped(text: str, max_characters: int) -> str:
-    """The text, or its beginning with a mark where it was cut."""
+    """The text, truncated with a mark."""
     return text if len(text) <= max_characters else f"{text[: max_characters - 1]}…"

@@ -208,7 +208,7 @@ async def test_the_answer_to_another_request_is_not_taken_for_the_one_that_was_a
     async with answering(modern(call)) as address:
         failure = await failure_at(address)
     expected = {
-        "application/json": (McpFailureKind.INVALID_REPLY, "is to another request than the one it was sent"),
+        "application/json": (McpFailureKind.INVALID_REPLY, "belongs to another request"),
         "text/event-stream": (McpFailureKind.CONNECTION_LOST, "ended its reply before it had answered"),
     }[content_type]
     assert failure.kind is expected[0]

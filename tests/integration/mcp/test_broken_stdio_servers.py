@@ -274,7 +274,7 @@ async def test_a_server_that_leaves_unread_what_it_is_sent_is_ended_with_the_rea
     async with sdk_connections(write_timeout_s=0.3) as connections:
         await connections.discover(server, IN_RUN, timeout_s=20)
         await until(lambda: connections.status(server).state is ServerState.UNHEALTHY)
-        reason = "The server does not read what it is sent, so it was ended."
+        reason = "The server does not read its input and was stopped."
         assert connections.status(server).last_error == reason
         assert "[dragoman] the server has not read what it was sent for 0.3 s" in connections.logs(server)
         await until(lambda: descendants() == before)

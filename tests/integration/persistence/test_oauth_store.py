@@ -107,9 +107,9 @@ async def test_one_of_many_claims_a_grant_and_the_next_when_it_is_given_back_or_
     renewed = replace(GRANT, access_token="next", refresh_token="next")
     await store.save(ORG, SERVER, renewed)
     assert await claim("too early") is None, "storing what it got gives nothing back"
-    await store.give_back(ORG, SERVER, "another's")
+    await store.release(ORG, SERVER, "another's")
     assert await claim("still too early") is None
-    await store.give_back(ORG, SERVER, f"claim-{claimed.index(GRANT)}")
+    await store.release(ORG, SERVER, f"claim-{claimed.index(GRANT)}")
     assert await claim("second") == renewed
     assert await claim("third", CLAIM_LASTS.total_seconds() - 1) is None
     assert await claim("third", CLAIM_LASTS.total_seconds()) == renewed

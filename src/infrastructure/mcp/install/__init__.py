@@ -1,1 +1,2 @@
-"""Installing MCP servers on this machine: packages of npm and Python, and copies of custom servers."""
+"""Installation of MCP servers on this machine: npm and Python packages, and copies of custom
+servers."""

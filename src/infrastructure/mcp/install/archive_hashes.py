@@ -1,22 +1,25 @@
-"""Which archives Python packages were installed from, as uv and pip tell it: their hashes by canonical name. Pure."""
+"""Parses the hashes of installed Python archives, as uv and pip report them, by canonical name. No
+I/O."""
 
 import re
 from typing import Any
 
 ArchiveHashes = dict[str, list[str]]
-"""`sha256:` and hex of each archive; the key is the file's path where a lock knows a package by its file only."""
+"""`sha256:` and hex of each archive; the key is the file's path if a lock names a package by file
+only."""
 
 _LOCKED = re.compile(r"(?:(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?(?:==| @ )|(?P<file>/))")
 _HASH = re.compile(r"--hash=(sha256:[0-9a-f]{64})")
 
 
 def canonical_name(name: str) -> str:
-    """The one spelling of a package's name (PEP 503)."""
+    """The normalized name of a package (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def locked_hashes(lock: str) -> ArchiveHashes:
-    """From a requirements file with hashes, as `uv pip compile --generate-hashes` writes it: all archives of a version."""
+    """Hashes in a requirements file of `uv pip compile --generate-hashes`: all archives of a
+    version."""
     found: ArchiveHashes = {}
     for requirement in lock.replace("\\\n", " ").splitlines():
         locked = _LOCKED.match(requirement)
@@ -28,8 +31,8 @@ def locked_hashes(lock: str) -> ArchiveHashes:
 
 
 def reported_hashes(report: dict[str, Any]) -> ArchiveHashes:
-    """From pip's installation report (version 1): the archive that was taken. What has none, such as a checkout, is left
-    out."""
+    """Hashes in pip's installation report (version 1). Entries without hash, such as checkouts, are
+    left out."""
     found: ArchiveHashes = {}
     for item in report["install"]:
         hashes = item["download_info"].get("archive_info", {}).get("hashes") or {}

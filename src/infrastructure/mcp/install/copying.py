@@ -1,4 +1,4 @@
-"""Copying a custom server whole: a file or a directory, without what could reach out of the copy."""
+"""Copies a custom server, file or directory, without symlinks to outside."""
 
 import hashlib
 import os
@@ -15,18 +15,19 @@ _DIGEST_CHARACTERS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyLimits:
-    """How much a custom server may be."""
+    """Limits of a custom server."""
 
     max_files: int = 50_000
     max_bytes: int = 1024**3
 
 
 class CopyStopped(Exception):
-    """The copy was told to stop."""
+    pass
 
 
 class TreeCopy:
-    """One copy of `source` to `target`, which must not exist. It is made in a thread: `stop` may be called from another."""
+    """One copy of `source` to `target`, which must not exist. Runs in a thread; `stop` may be
+    called from another."""
 
     def __init__(self, source: Path, target: Path, limits: CopyLimits) -> None:
         self._source = source
@@ -38,12 +39,12 @@ class TreeCopy:
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """Make `run` raise CopyStopped soon."""
         self._stopped.set()
 
     def run(self) -> str:
-        """Copy, and return the digest over names, kinds and contents: `sha256:` and hex. Modes keep whether a file may be
-        executed and nothing else. Raises McpInstallFailure SOURCE_UNUSABLE, OSError, CopyStopped."""
+        """Copy, and return the digest over names, kinds and contents: `sha256:` and hex. Modes are
+        copied only as executable or not. Raises McpInstallFailure SOURCE_UNUSABLE, OSError,
+        CopyStopped."""
         status = self._source.lstat()
         if stat.S_ISLNK(status.st_mode):
             raise _unusable("is a symbolic link")
@@ -83,14 +84,14 @@ class TreeCopy:
         inside = os.path.normpath(name.parent / destination)
         if destination.is_absolute() or inside == ".." or inside.startswith("../"):
             raise _unusable(f"holds the link {str(name)!r}, which leads out of it")
-        # Where it leads may itself be a link: each is checked the same way, and none leads out.
+        # The target may itself be a link: each is checked in the same way.
         if not source.resolve().is_relative_to(self._source.resolve()):
             raise _unusable(f"holds the link {str(name)!r}, which leads out of it")
         self._note(f"link {destination}", name)
         target.symlink_to(destination)
 
     def _file(self, source: Path, target: Path, name: Path) -> None:
-        # No following of a link that took the file's place since it was looked at.
+        # Does not follow a link that replaced the file since the check.
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as reader:
             status = os.fstat(reader.fileno())
@@ -114,12 +115,13 @@ class TreeCopy:
 
 
 def single_executable(source: Path) -> str | None:
-    """The name of the file if `source` is one that can be run."""
+    """The name of `source` if it is an executable file."""
     return source.name if source.is_file() and os.access(source, os.X_OK) else None
 
 
 def check_source(source: Path, home: Path) -> None:
-    """Raise McpInstallFailure if `source` is not there, or is (or holds) the data directory with its keys."""
+    """Raises McpInstallFailure if `source` is missing, or is or contains the data directory with
+    its keys."""
     if not source.exists():
         raise McpInstallFailure(
             McpInstallFailureKind.SOURCE_UNUSABLE, f"There is no file or directory {str(source)!r} on this machine."
@@ -130,7 +132,7 @@ def check_source(source: Path, home: Path) -> None:
 
 
 def require_file(path: str) -> None:
-    """Raise McpInstallFailure unless there is such a file to install from."""
+    """Raises McpInstallFailure if the file to install from is missing."""
     if not Path(path).is_file():
         raise McpInstallFailure(McpInstallFailureKind.SOURCE_UNUSABLE, f"There is no file {path!r} on this machine.")
 

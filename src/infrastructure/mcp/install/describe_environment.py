@@ -1,9 +1,6 @@
-"""Writes down, as JSON, what a server's environment holds. A stand-alone script, run by that environment's Python:
-
-    python -I describe_environment.py NAME-OR-FILE OUTPUT
-
-The first argument is the name of the distribution asked about, or the file it was installed from (PEP 610, direct_url.json).
-"""
+"""Describes a server's environment as JSON. A stand-alone script, run by that environment's Python:
+python -I describe_environment.py NAME-OR-FILE OUTPUT The first argument is the name of the
+distribution, or the file it was installed from (PEP 610, direct_url.json)."""
 
 import json
 import sys
@@ -13,19 +10,18 @@ from pathlib import Path
 
 
 def installed_from(found: Distribution, file: Path) -> bool:
-    """Whether the distribution was installed from that file."""
     origin = found.read_text("direct_url.json")
     return origin is not None and json.loads(origin).get("url") == file.as_uri()
 
 
 def commands_of(found: Distribution, directory: Path) -> list[str]:
-    """The executables it put into the environment's directory of scripts."""
+    """The distribution's executables in the environment's script directory."""
     places = [Path(str(found.locate_file(file))).resolve() for file in found.files or ()]
     return sorted(place.name for place in places if place.parent == directory)
 
 
 def main(argument: str) -> dict[str, object]:
-    """Name, version and commands of the distribution, and the versions of all of them."""
+    """Name, version and commands of the distribution, and the versions of all distributions."""
     every = list(distributions())
     if argument.startswith("/"):
         (asked,) = (found for found in every if installed_from(found, Path(argument)))

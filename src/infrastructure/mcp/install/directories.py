@@ -1,5 +1,6 @@
-"""Where installed servers are kept: `ROOT/ORGANIZATION/SERVER/INSTALLATION`. An installation counts once its manifest is
-there, which is written last; everything else in the tree may be removed at a start."""
+"""Directories of installed servers: `ROOT/ORGANIZATION/SERVER/INSTALLATION`. An installation is
+valid once its manifest exists, which is written last; the rest of the tree may be removed at
+startup."""
 
 import json
 import os
@@ -21,9 +22,10 @@ _LOCATION_PARTS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What an installation consists of. `commands` are paths in it by name, of which `preferred` is taken if none is
-    asked for; `packages` the exact versions of everything that came along, and `hashes`, by the same names, those of the
-    archives it came in: npm's integrity (SRI), or each that the Python registry has of the version (`sha256:` and hex)."""
+    """Content of an installation. `commands` are paths by name, with `preferred` as default.
+    `packages` are the exact versions of all packages, and `hashes` those of their archives, by the
+    same names: npm's integrity (SRI), or each that the Python registry has of the version
+    (`sha256:` and hex)."""
 
     version: str
     commands: dict[str, str] = field(default_factory=dict)
@@ -33,25 +35,24 @@ class Manifest:
 
 
 class InstallDirectories:
-    """The tree below `root`. All methods block for as long as the disk takes."""
+    """The tree below `root`. All methods block on disk I/O."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     @property
     def root(self) -> Path:
-        """The top of the tree."""
         return self._root
 
     def path(self, location: str) -> Path:
-        """Where an installation is. Raises ValueError for what is no location."""
+        """Raises ValueError for an invalid location."""
         parts = location.split("/")
         if len(parts) != _LOCATION_PARTS or not all(_NAME.fullmatch(part) for part in parts):
             raise ValueError("not a location of an installation")
         return self._root.joinpath(*parts)
 
     def create(self, location: str) -> Path:
-        """An empty directory for a new installation."""
+        """Create an empty directory for a new installation."""
         path = self.path(location)
         for directory in (self._root, *reversed(path.relative_to(self._root).parents[:-1])):
             (self._root / directory).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -59,7 +60,7 @@ class InstallDirectories:
         return path
 
     def finish(self, location: str, manifest: Manifest) -> None:
-        """Make the installation count."""
+        """Write the manifest, which makes the installation valid."""
         path = self.path(location)
         temporary = path / f"{_MANIFEST}.new"
         with temporary.open("w", encoding="utf-8") as file:
@@ -69,11 +70,11 @@ class InstallDirectories:
         temporary.replace(path / _MANIFEST)
 
     def is_complete(self, location: str) -> bool:
-        """Whether the installation counts."""
+        """Whether the installation is valid."""
         return (self.path(location) / _MANIFEST).is_file()
 
     def manifest(self, location: str) -> Manifest | None:
-        """What the installation consists of; None if it does not count."""
+        """The manifest; None for an invalid installation."""
         try:
             with (self.path(location) / _MANIFEST).open(encoding="utf-8") as file:
                 stored = cast("dict[str, Any]", json.load(file))
@@ -82,19 +83,19 @@ class InstallDirectories:
             return None
 
     def remove(self, location: str) -> None:
-        """Remove one installation: it is out of sight at once, and then deleted."""
+        """Remove one installation: renamed at once, then deleted."""
         self._remove(self.path(location), location.replace("/", "."))
 
     def remove_all(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """Remove everything of a server, its log too."""
+        """Remove all installations of a server, and its log."""
         self._remove(self._server(organization_id, server_id), f"{organization_id}.{server_id}")
 
     def log_path(self, organization_id: OrganizationId, server_id: McpServerId) -> Path:
-        """Where the newest installation of a server writes down what it does."""
+        """The log of a server's newest installation."""
         return self._server(organization_id, server_id) / _LOG
 
     def tidy(self) -> tuple[InstalledServer, ...]:
-        """The complete installations, after everything unfinished was removed."""
+        """Remove incomplete installations; returns the complete ones."""
         shutil.rmtree(self._root / _REMOVED, ignore_errors=True)
         found = []
         for path in self._root.glob("[!.]*/*/*/"):

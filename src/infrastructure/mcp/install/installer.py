@@ -1,4 +1,5 @@
-"""The `McpInstaller` port on this machine: installs by kind into the data directory, complete or not at all."""
+"""The `McpInstaller` port on this machine: installs by kind into the data directory, completely or
+not at all."""
 
 import asyncio
 import logging
@@ -30,8 +31,8 @@ _SHOWN_LOG_BYTES = 64 * 1024
 
 
 class LocalMcpInstaller:
-    """`environment` is what the processes of installers see; an installation that is not done after `deadline_s` is
-    stopped. `home` is the data directory, which is never copied from."""
+    """`environment` is the environment of installer processes. An installation is stopped after
+    `deadline_s`. Nothing is copied from the data directory `home`."""
 
     def __init__(
         self,
@@ -59,7 +60,6 @@ class LocalMcpInstaller:
         self._deadline_s = deadline_s
 
     async def install(self, server: McpServer, on_progress: InstallProgressCallback) -> Installation:
-        """Install what the configuration names. Raises McpInstallFailure. Failing or cancelled, it leaves nothing."""
         location = f"{server.organization_id}/{server.id}/{self._ids.new('ins')}"
         try:
             target = await asyncio.to_thread(self._directories.create, location)
@@ -83,15 +83,12 @@ class LocalMcpInstaller:
         return Installation(version=manifest.version, location=location, installed_at=self._clock.now())
 
     async def uninstall(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """Remove every installation of the server, and its log."""
         await asyncio.to_thread(self._directories.remove_all, organization_id, server_id)
 
     def has(self, installation: Installation) -> bool:
-        """Whether its files are on this machine."""
         return self._directories.is_complete(installation.location)
 
     def log(self, server: McpServer) -> str:
-        """What the newest installation printed."""
         try:
             data = self._directories.log_path(server.organization_id, server.id).read_bytes()
         except OSError:
@@ -99,11 +96,9 @@ class LocalMcpInstaller:
         return data[-_SHOWN_LOG_BYTES:].decode(errors="replace")
 
     async def tidy(self) -> tuple[InstalledServer, ...]:
-        """What is installed, after what interrupted installations left was removed."""
         return await asyncio.to_thread(self._directories.tidy)
 
     async def remove(self, location: str) -> None:
-        """Remove one installation."""
         await asyncio.to_thread(self._directories.remove, location)
 
     async def _installed(self, config: McpServerConfig, target: Path, job: InstallJob) -> Manifest:
@@ -127,7 +122,7 @@ class LocalMcpInstaller:
         return manifest
 
     async def _copy(self, config: McpServerConfig, target: Path, job: InstallJob) -> Manifest:
-        assert config.path is not None  # else there is nothing to install
+        assert config.path is not None  # only these kinds are installed
         source = Path(config.path)
         job.step("copying", until=100)
         await asyncio.to_thread(check_source, source, self._home)

@@ -1,4 +1,4 @@
-"""One installation under way: its steps as progress, its installers' output in the server's log."""
+"""One installation in progress: its steps as progress, the installers' output in the server's log."""
 
 import errno
 import os
@@ -15,11 +15,11 @@ from infrastructure.mcp.install.process import run_to_end
 _LOG_LIMIT_BYTES = 256 * 1024
 _KEPT_LINES = 400
 _APPROACH = 0.97
-"""How much of the way to the end of a step is left after each line of output: their number is not known before."""
+"""Remaining part of a step after each line of output, as the number of lines is unknown."""
 
 
 class InstallLog:
-    """A file that takes lines up to a limit, and begins anew with each installation."""
+    """A size-limited log file, truncated by each installation."""
 
     def __init__(self, path: Path) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -34,7 +34,7 @@ class InstallLog:
             self._file.flush()
 
     def note(self, text: str) -> None:
-        """Add a line of ours."""
+        """Add a remark of Dragoman."""
         self.line(f"[dragoman] {text}")
 
     def __enter__(self) -> Self:
@@ -48,19 +48,18 @@ class InstallLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How an installer ended, and the last lines it printed."""
+    """Exit status of an installer, and its last lines of output."""
 
     status: int
     lines: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """The lines as one text."""
         return "\n".join(self.lines)
 
 
 class InstallJob:
-    """What the installers of the kinds work with. `environment` is all that the processes they run get to see."""
+    """Context of the installers. `environment` is the environment of their processes."""
 
     def __init__(
         self, *, log: InstallLog, on_progress: InstallProgressCallback, environment: Mapping[str, str]
@@ -74,18 +73,16 @@ class InstallJob:
         self._told = -1
 
     def step(self, step: str, *, until: int) -> None:
-        """The next step begins; at its end, `until` percent of the whole are done."""
+        """Begin a step that ends at `until` percent."""
         self._step, self._done, self._until, self._told = step, self._until, float(until), -1
         self._log.note(step)
         self._tell()
 
     def advance(self) -> None:
-        """A little of the step is done."""
         self._done = self._until - (self._until - self._done) * _APPROACH
         self._tell()
 
     def note(self, text: str) -> None:
-        """A remark of ours in the log."""
         self._log.note(text)
 
     async def run(self, command: str, *args: str, cwd: Path, env: Mapping[str, str] | None = None) -> Ended:
@@ -113,7 +110,7 @@ class InstallJob:
 
 
 def disk_failure(error: OSError) -> McpInstallFailure:
-    """What an error of the operating system means for an installation."""
+    """The failure for an error of the operating system."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return McpInstallFailure(McpInstallFailureKind.DISK_FULL, "There is no space left on the disk.")
     reason = (error.strerror or "unknown error").lower()

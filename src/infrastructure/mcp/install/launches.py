@@ -1,4 +1,4 @@
-"""How an installed server is started, from what its installation says. Read at each start; nothing is looked up elsewhere."""
+"""Start commands of installed servers, from their installations, read at each start."""
 
 import os
 from pathlib import Path
@@ -11,23 +11,25 @@ from infrastructure.mcp.install.python_packages import ENVIRONMENT, PYTHON
 from infrastructure.mcp.transports.launch import Launch, launch_in_place
 
 CONTENT = "content"
-"""Where the copy of a custom server is in its installation."""
+"""Directory of a custom server's copy in its installation."""
 
 
 class NoSuchCommandError(Exception):
-    """An installation has no command of the name asked for, or several and none was asked for. The message is a sentence
-    that is safe to show."""
+    """The installation lacks the requested command, or has several and none is requested. The
+    message is safe to show."""
 
 
 class InstalledLaunches:
-    """Command lines of started servers: of installed ones as their installations say, of others as they are configured."""
+    """Start commands: of installed servers from their installations, of others from their
+    configuration."""
 
     def __init__(self, *, directories: InstallDirectories, node: NodeRuntime) -> None:
         self._directories = directories
         self._node = node
 
     def of(self, server: McpServer) -> Launch:
-        """Raises McpFailure: NOT_INSTALLED, or NOT_CONNECTED if the installation cannot be started as configured."""
+        """Raises McpFailure NOT_INSTALLED, or NOT_CONNECTED if the installation has no such
+        command."""
         if not server.config.needs_installation:
             return launch_in_place(server)
         installation = server.installation
@@ -40,7 +42,7 @@ class InstalledLaunches:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, str(exc)) from exc
 
     def launch(self, config: McpServerConfig, manifest: Manifest, place: Path) -> Launch:
-        """The command line for an installation at `place`. Raises NoSuchCommandError."""
+        """The start command for an installation at `place`. Raises NoSuchCommandError."""
         match config.kind:
             case McpServerKind.NPM:
                 node = self._node.node()
@@ -50,7 +52,7 @@ class InstalledLaunches:
             case McpServerKind.PYTHON:
                 scripts = place / ENVIRONMENT / "bin"
                 if config.command is None and config.args[:1] == ("-m",):
-                    # Without -P, a module in the working directory would take the place of the package's.
+                    # Without -P, a module in the working directory would replace the package's.
                     return Launch(command=str(place / PYTHON), args=("-P", *config.args), path_entries=(scripts,))
                 return Launch(command=_command(config, manifest, place), args=config.args, path_entries=(scripts,))
             case _:
@@ -62,7 +64,7 @@ def _command(config: McpServerConfig, manifest: Manifest, place: Path) -> str:
 
 
 def chosen_command(wanted: str | None, manifest: Manifest) -> str:
-    """The name of the package's command to start. Raises NoSuchCommandError."""
+    """The package's command to start. Raises NoSuchCommandError."""
     commands = manifest.commands
     if wanted is not None:
         if wanted in commands:
@@ -83,7 +85,7 @@ def _of_copy(config: McpServerConfig, manifest: Manifest, content: Path) -> Laun
     if name is None:
         raise NoSuchCommandError("What was copied is not one executable: set `command` to what starts it.")
     own = content / name
-    # A command of the machine's, such as an interpreter, gets the copy as its working directory.
+    # A command of the machine, such as an interpreter, has the copy as its working directory.
     is_own = not Path(name).is_absolute() and own.resolve().is_relative_to(content.resolve()) and own.is_file()
     if is_own and not os.access(own, os.X_OK):
         raise NoSuchCommandError(f"{name!r} in the copy is not executable.")
@@ -91,7 +93,7 @@ def _of_copy(config: McpServerConfig, manifest: Manifest, content: Path) -> Laun
 
 
 def _plain(name: str) -> str:
-    """Names of Python packages and their commands differ in these."""
+    """Python normalizes names of packages and commands in these characters."""
     return name.lower().replace("_", "-").replace(".", "-")
 
 

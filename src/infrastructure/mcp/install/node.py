@@ -1,4 +1,4 @@
-"""Node.js for npm servers: the machine's, or the one that came as a Python package (`pip install dragoman[node]`)."""
+"""Node.js for npm servers: of the machine, or of the Python package (`pip install dragoman[node]`)."""
 
 import os
 import shlex
@@ -11,15 +11,15 @@ _SCRIPTS = {"npm": "npm-cli.js", "npx": "npx-cli.js"}
 
 
 def packaged_node() -> Path | None:
-    """Where the Python package with Node.js in it is installed, if it is."""
+    """Directory of the Python package with Node.js, if installed."""
     spec = find_spec(_WHEEL)
     places = spec.submodule_search_locations if spec is not None else None
     return Path(places[0]) if places else None
 
 
 class NodeRuntime:
-    """Which Node.js there is. `search_path` is the PATH of the processes we start, `packaged` the Python package's place,
-    `own_commands` a directory of ours for its commands."""
+    """Finds Node.js. `search_path` is the PATH of started processes, `packaged` the directory of
+    the Python package, `own_commands` a directory for its commands."""
 
     def __init__(self, *, search_path: str, packaged: Path | None, own_commands: Path) -> None:
         self._search_path = search_path
@@ -28,22 +28,21 @@ class NodeRuntime:
 
     @property
     def search_path(self) -> str:
-        """PATH for processes that may want node, npm or npx: on a machine without Node.js, ours come last in it. Their
-        directory is made if needed; raises OSError if it cannot be."""
+        """PATH for processes that use node, npm or npx, with the packaged ones last. Creates their
+        directory if needed; raises OSError."""
         if self._packaged is None or self._on_path("node") is not None:
             return self._search_path
         self._make_commands(self._packaged)
         return os.pathsep.join(filter(None, (self._search_path, str(self._own_commands))))
 
     def node(self) -> str | None:
-        """The executable."""
         found = self._on_path("node")
         if found is None and self._packaged is not None:
             return str(self._packaged / "bin" / "node")
         return found
 
     def npm(self) -> tuple[str, ...] | None:
-        """The command that runs npm, with its first arguments."""
+        """The npm command, with its first arguments."""
         found = self._on_path("npm")
         if found is not None and self._on_path("node") is not None:
             return (found,)
@@ -55,7 +54,8 @@ class NodeRuntime:
         return shutil.which(command, path=self._search_path)
 
     def _make_commands(self, packaged: Path) -> None:
-        # The package's own npm and npx are copies of links, and do not find the files beside the originals.
+        # The package's npm and npx are copied links, and do not find the files beside the
+        # originals.
         self._own_commands.mkdir(mode=0o700, parents=True, exist_ok=True)
         node = shlex.quote(str(packaged / "bin" / "node"))
         scripts = {"node": f"exec {node}"}

@@ -1,4 +1,4 @@
-"""Installing npm packages: npm itself, into a directory of the server's own."""
+"""Installs npm packages with npm into the server's own directory."""
 
 import json
 import re
@@ -22,14 +22,14 @@ _MODULES = "node_modules"
 
 
 class NpmPackages:
-    """From the registry that npm is set up for, or a local file. Scripts of packages are not run."""
+    """Installs from npm's configured registry or a local file. Scripts of packages do not run."""
 
     def __init__(self, *, node: NodeRuntime) -> None:
         self._node = node
 
     async def install(self, config: McpServerConfig, target: Path, job: InstallJob) -> Manifest:
-        """Install into `target`. Raises McpInstallFailure."""
-        assert config.package is not None  # the configuration was validated
+        """Raises McpInstallFailure."""
+        assert config.package is not None  # validated by the configuration
         package = npm_package(config.package, config.version)
         npm = self._node.npm()
         if npm is None or self._node.node() is None:
@@ -39,7 +39,8 @@ class NpmPackages:
             )
         if package.name is None:
             require_file(package.specifier)
-        # With a package.json in it, npm takes the working directory; its option --prefix would also move its global settings.
+        # With a package.json, npm uses the working directory; its option --prefix would move its
+        # global settings.
         (target / "package.json").write_text('{"private": true}\n', encoding="utf-8")
         job.step("downloading", until=90)
         ended = await job.run(
@@ -88,7 +89,7 @@ def _manifest(target: Path) -> Manifest:
 
 
 def _locked(target: Path) -> dict[str, dict[str, Any]]:
-    """What npm wrote down, by place in the tree since a package may be there in several versions."""
+    """The lock entries, by place in the tree since a package may have several versions."""
     packages = cast("dict[str, dict[str, Any]]", _json(target / "package-lock.json").get("packages") or {})
     return {place.removeprefix(f"{_MODULES}/"): entry for place, entry in packages.items() if place}
 
@@ -118,4 +119,4 @@ def _failure(ended: Ended, specifier: str) -> McpInstallFailure:
         return McpInstallFailure(
             kinds.REQUIREMENTS_CONFLICT, f"What {specifier!r} depends on cannot be installed together."
         )
-    return McpInstallFailure(kinds.FAILED, f"npm failed with status {ended.status}; the server's log has its words.")
+    return McpInstallFailure(kinds.FAILED, f"npm failed with status {ended.status}; see the server's log.")

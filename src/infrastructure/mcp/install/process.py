@@ -1,4 +1,4 @@
-"""One run of an installer (npm, pip, …) to its end, under the launcher that leaves no process behind."""
+"""Runs an installer (npm, pip, …) to its end, under the launcher, which leaves no process behind."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -21,8 +21,9 @@ async def run_to_end(
     environment: Mapping[str, str],
     on_line: Callable[[str], None],
 ) -> int:
-    """The exit status (128 + N if signal N ended it, 127 if there is no such command). `on_line` gets each line of both its
-    outputs, cleaned and capped. Cancelled, it ends the installer and everything below it first. Raises OSError."""
+    """Returns the exit status (128 + N for signal N, 127 for an unknown command). `on_line`
+    receives each line of both outputs, cleaned and capped. Cancelling ends the installer and its
+    descendants first. Raises OSError."""
     ended = asyncio.Event()
     process = ServerProcess(
         StdioCommand(
@@ -55,7 +56,7 @@ async def run_to_end(
 
 
 class _Lines:
-    """Bytes as they come, cut into lines."""
+    """Splits bytes into lines."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
         self._on_line = on_line

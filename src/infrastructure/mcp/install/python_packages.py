@@ -1,4 +1,4 @@
-"""Installing Python packages: a virtual environment of the server's own, filled by uv or pip."""
+"""Installs Python packages with uv or pip into the server's own virtual environment."""
 
 import json
 import re
@@ -33,9 +33,10 @@ _NONE_AT_ALL = re.compile(r"\(from versions: (none)?\)")
 
 
 class PythonPackages:
-    """From the index that pip (or uv) is set up for, or a local file. `python` makes the environments, `uv` is used if it
-    is there; where it fails, pip tries again, since each has an index of its own set up. `has_pip` says whether that Python
-    has a pip, which then fills the environments; else each gets its own, for many seconds and 25 MB."""
+    """Installs from the configured index of pip (or uv) or a local file. `python` creates the
+    environments; `uv` is used if present. If uv fails, pip tries again, because each has its own
+    configured index. Without `has_pip`, each environment gets its own pip, which takes many seconds
+    and 25 MB."""
 
     def __init__(self, *, python: Path, has_pip: bool, uv: str | None) -> None:
         self._python = python
@@ -44,7 +45,7 @@ class PythonPackages:
 
     async def install(self, config: McpServerConfig, target: Path, job: InstallJob) -> Manifest:
         """Install into `target`, which cannot be moved afterwards. Raises McpInstallFailure."""
-        assert config.package is not None  # the configuration was validated
+        assert config.package is not None  # validated by the configuration
         package = python_package(config.package, config.version)
         first = package.requirements[0]
         if package.name is None:
@@ -83,13 +84,14 @@ class PythonPackages:
         return reported_hashes(json.loads((target / _REPORT).read_text(encoding="utf-8")))
 
     async def _fill_by_uv(self, uv: str, target: Path, requirements: tuple[str, ...], job: InstallJob) -> bool:
-        """Locks what is to be installed, which is how uv tells hashes, and installs just that."""
+        """Lock the requirements, by which uv reports hashes, and install the lock."""
         (target / _WANTED).write_text("".join(f"{requirement}\n" for requirement in requirements), encoding="utf-8")
         options = ("--no-progress", "--python", PYTHON)
         locking = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--output-file", _LOCK, _WANTED)
         if (await job.run(uv, "pip", "compile", *options, *locking, cwd=target)).status:
             return False
-        # Copies: a server that writes to its own files must not change those of others through links to uv's cache.
+        # Copies: a server that writes to its own files must not change others through links to uv's
+        # cache.
         filling = ("--compile-bytecode", "--link-mode=copy", "--require-hashes", "--requirements", _LOCK)
         return not (await job.run(uv, "pip", "install", *options, *filling, cwd=target)).status
 
@@ -103,7 +105,7 @@ class PythonPackages:
         described = cast("dict[str, Any]", json.loads(description.read_text(encoding="utf-8")))
         commands = cast("list[str]", described["commands"])
         packages = cast("dict[str, str]", described["packages"])
-        if asked in hashes:  # a file, which uv does not call by its name
+        if asked in hashes:  # a file, which uv does not list by name
             hashes = {**hashes, canonical_name(described["name"]): hashes[asked]}
         return Manifest(
             version=described["version"],
@@ -117,7 +119,7 @@ class PythonPackages:
 def _no_environment() -> McpInstallFailure:
     return McpInstallFailure(
         McpInstallFailureKind.RUNTIME_MISSING,
-        "No Python environment can be made: Python's modules venv and ensurepip are needed "
+        "No Python environment can be created: Python's modules venv and ensurepip are needed "
         "(on Debian: apt-get install python3-venv).",
     )
 
@@ -127,7 +129,7 @@ def _failure(ended: Ended, requirements: tuple[str, ...]) -> McpInstallFailure:
     if "No space left on device" in text:
         return McpInstallFailure(kinds.DISK_FULL, "There is no space left on the disk.")
     if "No matching distribution found for " in text:
-        # What cannot be reached looks to pip like a registry without the package.
+        # pip reports an unreachable registry like a missing package.
         if _UNREACHABLE.search(text):
             return McpInstallFailure(kinds.REGISTRY_UNREACHABLE, "The Python package registry cannot be reached.")
         wanted = text.rpartition("No matching distribution found for ")[2].partition("\n")[0].strip()
@@ -144,4 +146,4 @@ def _failure(ended: Ended, requirements: tuple[str, ...]) -> McpInstallFailure:
         return McpInstallFailure(kinds.REGISTRY_UNREACHABLE, "The Python package registry cannot be reached.")
     if re.search(r"\b40[13] (Client Error|Error)", text):
         return McpInstallFailure(kinds.REGISTRY_REFUSED, "The Python package registry refused access.")
-    return McpInstallFailure(kinds.FAILED, f"pip failed with status {ended.status}; the server's log has its words.")
+    return McpInstallFailure(kinds.FAILED, f"pip failed with status {ended.status}; see the server's log.")

@@ -1,6 +1,5 @@
-"""The authorization code flow: sending a person to an authorization server, and taking the answer they come back with
-(OAuth 2.1 with PKCE; RFC 9207 for the issuer in the answer).
-"""
+"""Authorization code flow: the redirect of a person to an authorization server, and the answer
+(OAuth 2.1 with PKCE; RFC 9207 for the issuer in the answer)."""
 
 import base64
 import hashlib
@@ -38,8 +37,6 @@ FindServer = Callable[[OrganizationId, McpServerId], Awaitable[McpServer | None]
 
 
 class OAuthAuthorizer:
-    """The `McpAuthorizer` port."""
-
     def __init__(
         self,
         *,
@@ -62,7 +59,6 @@ class OAuthAuthorizer:
         self._clock = clock
 
     async def begin(self, server: McpServer, key_id: ApiKeyId) -> AuthorizationRequest:
-        """As the port says."""
         redirect_uri = public_url(self._address, CALLBACK_PATH)
         try:
             return await self._begin(server, key_id, redirect_uri)
@@ -70,12 +66,11 @@ class OAuthAuthorizer:
             raise _unavailable(failed) from failed
 
     async def complete(self, answer: AuthorizationAnswer) -> AuthorizedServer:
-        """As the port says."""
         pending = await self._store.take(_state_hash(answer.state))
         if pending is None or self._clock.now() >= pending.expires_at:
             raise invalid(
                 "authorization_unknown",
-                "This authorization was not begun here, was used already, or has expired. Begin it anew.",
+                "This authorization is unknown, already used, or expired. Begin it again.",
             )
         _check_issuer(pending, answer)
         if answer.error is not None or answer.code is None:
@@ -89,7 +84,7 @@ class OAuthAuthorizer:
             or binding_of(server.config) != pending.binding
         ):
             raise invalid(
-                "authorization_outdated", "The MCP server was changed meanwhile. Begin the authorization anew."
+                "authorization_outdated", "The MCP server was changed meanwhile. Begin the authorization again."
             )
         try:
             token = await self._exchange(server, pending, answer.code)
@@ -108,7 +103,7 @@ class OAuthAuthorizer:
             endpoint=pending.token_endpoint,
             scope=pending.scope,
         )
-        await self._broker.keep(server, grant)
+        await self._broker.store(server, grant)
         return AuthorizedServer(server=server, key_id=pending.key_id, issuer=pending.issuer)
 
     async def _begin(self, server: McpServer, key_id: ApiKeyId, redirect_uri: str) -> AuthorizationRequest:
@@ -161,8 +156,8 @@ class OAuthAuthorizer:
 
 
 def _scope(auth: AuthorizationCodeAuth, challenge: Challenge, found: FoundServer, granted: str | None) -> str | None:
-    """What to ask for: the configured scopes, else what the server wants, else all it lists; with what was granted
-    before, when the server wants more."""
+    """The scopes to request: the configured ones, else those the server requires, else all it
+    lists; plus those granted before if the server requires more."""
     scope = " ".join(auth.scopes) or challenge.scope or " ".join(found.scopes or ()) or None
     if challenge.error == "insufficient_scope":
         scope = union_scopes(union_scopes(granted, scope), challenge.scope)
@@ -188,7 +183,7 @@ def _authorization_url(endpoint: str, pending: PendingAuthorization, state: str)
 
 
 def _check_issuer(pending: PendingAuthorization, answer: AuthorizationAnswer) -> None:
-    """RFC 9207, section 2.4: an answer of another authorization server must not be taken."""
+    """RFC 9207, section 2.4: reject an answer of another authorization server."""
     if answer.issuer is None and not pending.issuer_in_answer:
         return
     if answer.issuer != pending.issuer:

@@ -1,6 +1,5 @@
-"""Access tokens for MCP servers: kept, renewed ahead of their end, one request for many callers. Above: the endpoints of
-connections; below: the token endpoint and the stored grants.
-"""
+"""Access tokens for MCP servers: cached, renewed before they expire, one request for concurrent
+callers. Above: endpoints of connections. Below: the token endpoint and stored grants."""
 
 import asyncio
 import logging
@@ -30,23 +29,23 @@ from infrastructure.mcp.secret_values import SecretValues
 logger = logging.getLogger(__name__)
 
 LOOK_AGAIN_S = 1.0
-"""How often to look whether another process has renewed a token, should that not be heard of."""
+"""Interval of checks whether another process has renewed a token, if no notification arrives."""
 _CAPACITY = 10_000
-_NOBODY_AGREED = "The server needs authorization: nobody has given it yet."
-_WITHDRAWN = "The server needs authorization: the one that was given has ended or was withdrawn."
-_MORE_WANTED = "The server needs authorization: it wants more rights than were given."
+_NOT_AUTHORIZED = "The server requires authorization: none has been granted yet."
+_WITHDRAWN = "The server requires authorization: the grant has expired or was withdrawn."
+_MORE_WANTED = "The server requires authorization: it requires more scopes than granted."
 
 _Key = tuple[OrganizationId, McpServerId, str]
 _Kept = TypeVar("_Kept")
 
 
 class TokenBroker:
-    """One for the process.
+    """One per process.
 
-    A renewal runs in a task of its own: who waits for it may be cancelled, the token that replaces a used-up one must not
-    be lost by that. A refresh token is good for one use (OAuth 2.1, section 4.3.1): of several processes on one database,
-    the one that claims the grant uses it, and the others take what it got. `is_told` says whether a change of theirs would
-    be known here by now.
+    - A renewal runs in its own task: cancelling a waiter must not lose the new refresh token.
+    - A refresh token is valid once (OAuth 2.1, section 4.3.1): of several processes on one
+      database, the one that claims the grant uses it; the others read its result.
+    - `is_told` says whether notifications about changed grants currently arrive.
     """
 
     def __init__(
@@ -67,33 +66,33 @@ class TokenBroker:
         self._is_told = is_told
         self._generation = 0
         self._news = asyncio.Event()
-        self._kept: LruCache[_Key, Grant] = LruCache(_CAPACITY)
+        self._cache: LruCache[_Key, Grant] = LruCache(_CAPACITY)
         self._challenges: LruCache[_Key, Challenge] = LruCache(_CAPACITY)
         self._flights: dict[_Key, asyncio.Task[Grant]] = {}
 
     async def close(self) -> None:
-        """Gives up what is under way."""
+        """Cancel the renewals in progress."""
         flights = list(self._flights.values())
         for flight in flights:
             flight.cancel()
         await asyncio.gather(*flights, return_exceptions=True)
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
-        """Grants of the organization, or of any, were changed, here or in another process."""
+        """Grants of the organization, or of any, changed in this or another process."""
         self._generation += 1
-        for key in self._kept:
+        for key in self._cache:
             if organization_id in (None, key[0]):
-                self._kept.pop(key)
+                self._cache.pop(key)
         self._news.set()
         self._news = asyncio.Event()
 
     async def token(self, server: McpServer) -> str | None:
-        """A token that is good for now. None if the server has to be asked first what it wants. Raises
-        TransportFailedError, with `needs_auth` where a person has to act."""
+        """A valid token; None if the server's requirements are unknown. Raises
+        TransportFailedError, with `needs_auth` if a person must authorize."""
         grant = await self.grant(server)
         if grant is None or grant.access_token is None:
             if isinstance(server.config.auth, AuthorizationCodeAuth):
-                raise TransportFailedError(needs_auth_fault(_NOBODY_AGREED if grant is None else _WITHDRAWN))
+                raise TransportFailedError(needs_auth_fault(_NOT_AUTHORIZED if grant is None else _WITHDRAWN))
             return None
         now = self._clock.now()
         if not grant.is_due(now) or (not grant.is_expired(now) and not self._can_renew(server, grant)):
@@ -103,16 +102,16 @@ class TokenBroker:
         except TransportFailedError as failed:
             if failed.fault.needs_auth or grant.is_expired(self._clock.now()):
                 raise
-            return grant.access_token  # renewing ahead may fail and be tried again
+            return grant.access_token  # an early renewal may fail and be repeated
         return renewed.access_token
 
     async def renew(self, server: McpServer, rejected: str | None, challenge: Challenge) -> None:
-        """The server did not take `rejected`, or wants a token at all. Afterwards `token` gives another one. Raises
+        """Renew after the server rejected `rejected`, or required a token. Raises
         TransportFailedError."""
         self._challenges.put(self._key(server), challenge)
         grant = await self._stored(server) or await self.grant(server)
         if grant is not None and grant.access_token is not None and grant.access_token != rejected:
-            return  # it was renewed while the request was under way
+            return  # it was renewed during the request
         if isinstance(server.config.auth, ClientCredentialsAuth):
             await self._once(server, lambda: self._obtained(server, challenge))
             return
@@ -120,26 +119,26 @@ class TokenBroker:
             raise TransportFailedError(needs_auth_fault(_MORE_WANTED))
         if grant is None or grant.refresh_token is None:
             if grant is not None:
-                await self.keep(server, replace(grant, access_token=None))
-            raise TransportFailedError(needs_auth_fault(_NOBODY_AGREED if grant is None else _WITHDRAWN))
+                await self.store(server, replace(grant, access_token=None))
+            raise TransportFailedError(needs_auth_fault(_NOT_AUTHORIZED if grant is None else _WITHDRAWN))
         await self._once(server, lambda: self._renewed(server, grant))
 
     def challenge(self, server: McpServer) -> Challenge | None:
-        """What the server said last about the credentials it wants."""
+        """The last challenge of the server."""
         return self._challenges.get(self._key(server))
 
     async def grant(self, server: McpServer) -> Grant | None:
-        """What is granted for this configuration of the server."""
-        kept = self._kept.get(self._key(server))
-        if kept is not None and self._is_told():
-            return kept
-        return await self._stored(server) or kept  # nothing is stored of a server that is only being tested
+        """The grant for this configuration of the server."""
+        cached = self._cache.get(self._key(server))
+        if cached is not None and self._is_told():
+            return cached
+        return await self._stored(server) or cached  # a server that is only being tested has no stored grants
 
-    async def keep(self, server: McpServer, grant: Grant) -> None:
-        """Use this grant from now on."""
+    async def store(self, server: McpServer, grant: Grant) -> None:
+        """Cache and store the grant."""
         self._take(server, grant)
         await self._store.save(server.organization_id, grant_owner(server), grant)
-        self._take(server, grant)  # if it was forgotten while it was being stored
+        self._take(server, grant)  # again, in case it was invalidated during the save
 
     def granted(
         self,
@@ -152,7 +151,7 @@ class TokenBroker:
         endpoint: str,
         scope: str | None,
     ) -> Grant:
-        """The grant that a token makes."""
+        """The grant of a token."""
         now = self._clock.now()
         return Grant(
             binding=binding,
@@ -168,7 +167,7 @@ class TokenBroker:
         )
 
     async def secret(self, server: McpServer, client: OAuthClient) -> str | None:
-        """The client's secret: its own, or the configured one. Raises TransportFailedError."""
+        """The client's secret: registered or configured. Raises TransportFailedError."""
         given = oauth_settings(server.config).client_secret
         if client.secret is not None or given is None:
             return client.secret
@@ -180,12 +179,12 @@ class TokenBroker:
         return grant.refresh_token is not None or isinstance(server.config.auth, ClientCredentialsAuth)
 
     async def _renewed(self, server: McpServer, grant: Grant) -> Grant:
-        """A new token in place of one: refreshed, or asked for again."""
+        """Renew a token: by refresh, or by a new request."""
         form = {"resource": grant.resource, **({"scope": grant.scope} if grant.scope else {})}
         if isinstance(server.config.auth, ClientCredentialsAuth):
             form["grant_type"] = "client_credentials"
         elif grant.refresh_token is None:
-            await self.keep(server, replace(grant, access_token=None))
+            await self.store(server, replace(grant, access_token=None))
             raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
         else:
             form |= {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
@@ -195,8 +194,8 @@ class TokenBroker:
     async def _claiming(
         self, server: McpServer, grant: Grant, work: Callable[[], Coroutine[None, None, Grant]]
     ) -> Grant:
-        """What `work` makes of the grant while no other process uses its refresh token; or what another one has made of
-        it meanwhile."""
+        """Run `work` while no other process uses the refresh token; else return the grant that
+        another process stored."""
         owner = (server.organization_id, grant_owner(server))
         claim = token_hex(16)
         while True:
@@ -206,7 +205,7 @@ class TokenBroker:
                 break
             stored = await self._stored(server)
             if stored is None:
-                return await work()  # of a server that is only being tested; nobody else knows of the grant
+                return await work()  # a server that is only being tested: no other process knows the grant
             if stored.tokens != grant.tokens:
                 return self._of_another(server, stored)
             with suppress(TimeoutError):
@@ -218,12 +217,12 @@ class TokenBroker:
             return await work()
         finally:
             try:
-                await self._store.give_back(*owner, claim)
+                await self._store.release(*owner, claim)
             except ServiceError as error:
-                logger.warning("a claim to renew a token stands until it lapses (%s)", error.code)
+                logger.warning("a claim to renew a token was not released; it will expire (%s)", error.code)
 
     def _of_another(self, server: McpServer, grant: Grant) -> Grant:
-        """What another process, or a person, put in place of the grant."""
+        """The grant that another process, or a person, stored instead."""
         if grant.binding != self._key(server)[2] or grant.access_token is None:
             raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
         self._take(server, grant)
@@ -239,7 +238,7 @@ class TokenBroker:
             stored = await self._stored(server)
             if stored is not None and stored.tokens != grant.tokens:
                 return self._of_another(server, stored)
-            await self.keep(server, replace(grant, access_token=None, refresh_token=None))
+            await self.store(server, replace(grant, access_token=None, refresh_token=None))
             raise TransportFailedError(needs_auth_fault(_WITHDRAWN)) from refused
         renewed = self.granted(
             token,
@@ -250,20 +249,21 @@ class TokenBroker:
             endpoint=grant.token_endpoint,
             scope=grant.scope,
         )
-        # An authorization server that does not replace the refresh token means it to be used again.
+        # Without a new refresh token, the old one stays valid.
         renewed = replace(renewed, refresh_token=renewed.refresh_token or grant.refresh_token)
-        await self.keep(server, renewed)
+        await self.store(server, renewed)
         return renewed
 
     async def _obtained(self, server: McpServer, challenge: Challenge) -> Grant:
-        """A token for the client itself, from the authorization server that the MCP server names."""
+        """Request a token for the client, from the authorization server that the MCP server names."""
         auth, url = server.config.auth, server.config.url
         assert isinstance(auth, ClientCredentialsAuth)
         assert url is not None
         found = await self._discovery.find(url, challenge, auth.issuer)
         former = await self.grant(server)
         if former is not None and former.issuer != found.issuer:
-            # A client's secret belongs to one authorization server; another may be an impostor (MCP, SEP-2352).
+            # A client's secret belongs to one authorization server; another may be an impostor
+            # (MCP, SEP-2352).
             detail = "The server names another authorization server than before; save its auth with that issuer."
             raise TransportFailedError(auth_fault(detail))
         scope = " ".join(auth.scopes) or challenge.scope or " ".join(found.scopes or ()) or None
@@ -291,11 +291,11 @@ class TokenBroker:
             endpoint=endpoint,
             scope=scope,
         )
-        await self.keep(server, grant)
+        await self.store(server, grant)
         return grant
 
     async def _once(self, server: McpServer, work: Callable[[], Coroutine[None, None, Grant]]) -> Grant:
-        """What `work` gives, or what is under way for the same server already gives."""
+        """Run `work`, or wait for the one in progress for the same server."""
         key = self._key(server)
         flight = self._flights.get(key)
         if flight is None:
@@ -306,25 +306,24 @@ class TokenBroker:
     def _landed(self, key: _Key, flight: "asyncio.Task[Grant]") -> None:
         del self._flights[key]
         if not flight.cancelled():
-            flight.exception()  # it was for those who waited; nobody may be left
+            flight.exception()  # handled by the waiters, if any
 
     def _key(self, server: McpServer) -> _Key:
         return server.organization_id, grant_owner(server), binding_of(server.config)
 
     async def _stored(self, server: McpServer) -> Grant | None:
-        """The grant as it is stored."""
         generation, key = self._generation, self._key(server)
         for grant in await self._store.load(server.organization_id, grant_owner(server)):
             if grant.binding == key[2]:
                 self._hide(server, grant)
                 if generation == self._generation:
-                    self._kept.put(key, grant)
+                    self._cache.put(key, grant)
                 return grant
         return None
 
     def _take(self, server: McpServer, grant: Grant) -> None:
         self._hide(server, grant)
-        self._kept.put(self._key(server), grant)
+        self._cache.put(self._key(server), grant)
 
     def _hide(self, server: McpServer, grant: Grant) -> None:
         tokens = (grant.access_token, grant.refresh_token, grant.client.secret)

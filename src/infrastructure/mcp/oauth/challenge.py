@@ -1,4 +1,5 @@
-"""`WWW-Authenticate` of an MCP server: where its metadata is, and which scope it wants (RFC 6750, RFC 9728)."""
+"""Parses `WWW-Authenticate` of MCP servers: metadata address and required scope (RFC 6750, RFC
+9728)."""
 
 import re
 from collections.abc import Iterable
@@ -6,14 +7,14 @@ from dataclasses import dataclass
 
 _MAX_HEADER = 8192
 _BEARER = re.compile(r"(?:^|,\s*)bearer(?:\s+|$)", re.IGNORECASE)
-# The lookbehind: a search that failed at a word does not start again at each of its letters.
+# The lookbehind prevents a failed match from starting again inside a word.
 _PARAMETER = re.compile(r'(?<![A-Za-z0-9_-])([A-Za-z_][A-Za-z0-9_-]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 _ESCAPE = re.compile(r"\\(.)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Challenge:
-    """What the server says about the credentials it wants."""
+    """The server's requirements for credentials."""
 
     resource_metadata: str | None = None
     scope: str | None = None
@@ -21,7 +22,7 @@ class Challenge:
 
 
 def read_challenge(headers: Iterable[str]) -> Challenge:
-    """The first Bearer challenge; what it does not say is None."""
+    """The first Bearer challenge; missing parameters are None."""
     for header in headers:
         start = _BEARER.search(header[:_MAX_HEADER])
         if start is None:

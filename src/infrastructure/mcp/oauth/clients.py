@@ -1,6 +1,5 @@
-"""As whom Dragoman asks: a client that was registered by hand, a client metadata document, or a dynamic registration
-(RFC 7591), in the order of MCP 2025-11-25, basic/authorization.
-"""
+"""Selects the OAuth client: registered by hand, by client metadata document, or by dynamic
+registration (RFC 7591), in the order of MCP 2025-11-25, basic/authorization."""
 
 from mcp.client.auth.utils import is_valid_client_metadata_url
 from mcp.shared.auth import OAuthClientInformationFull
@@ -18,8 +17,6 @@ _CREATED = (200, 201)
 
 
 class Clients:
-    """Finds or makes the client; keeps nothing."""
-
     def __init__(self, *, requests: OAuthRequests) -> None:
         self._requests = requests
 
@@ -32,8 +29,9 @@ class Clients:
         metadata_url: str,
         former: Grant | None,
     ) -> OAuthClient:
-        """The client for an authorization code. `metadata_url` is where our client metadata document is. A registration made before with the same authorization server is used
-        again. Raises TransportFailedError."""
+        """The client for an authorization code. `metadata_url` is the address of Dragoman's client
+        metadata document. An earlier registration with the same authorization server is reused.
+        Raises TransportFailedError."""
         metadata = found.metadata
         if auth.client_id is not None:
             method = auth_method(metadata, has_secret=auth.client_secret is not None)

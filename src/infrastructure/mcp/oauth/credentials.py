@@ -1,4 +1,4 @@
-"""What an endpoint needs of the broker: the header for a request, and another try after a refusal."""
+"""Credentials of an endpoint from the broker: the request header, and renewal after a rejection."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,20 +11,18 @@ _AUTHORIZATION = "authorization"
 
 
 class BrokeredCredentials:
-    """`remote.Credentials` for one server."""
-
     def __init__(self, *, broker: TokenBroker, server: McpServer) -> None:
         self._broker = broker
         self._server = server
 
     async def headers(self) -> Mapping[str, str]:
-        """The token. Raises TransportFailedError."""
+        """The header with the token. Raises TransportFailedError."""
         token = await self._broker.token(self._server)
         return {} if token is None else {_AUTHORIZATION: f"Bearer {token}"}
 
     async def renewed(self, sent: Mapping[str, str], status: int, challenges: Iterable[str]) -> bool:
-        """Whether there is a new token after the server refused a request, which it then did not carry out. Raises
-        TransportFailedError."""
+        """Whether a new token exists after the server rejected a request without executing it.
+        Raises TransportFailedError."""
         challenge = read_challenge(challenges)
         if status == _FORBIDDEN and challenge.error != "insufficient_scope":
             return False

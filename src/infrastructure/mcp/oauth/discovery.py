@@ -1,6 +1,6 @@
-"""From an MCP server to its authorization server: protected resource metadata (RFC 9728), then the metadata of the
-authorization server (RFC 8414, OpenID Connect Discovery), in the order of MCP 2025-11-25, basic/authorization.
-"""
+"""Finds the authorization server of an MCP server: protected resource metadata (RFC 9728), then
+authorization server metadata (RFC 8414, OpenID Connect Discovery), in the order of MCP 2025-11-25,
+basic/authorization."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -36,8 +36,8 @@ _PROBE: JsonObject = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundServer:
-    """An authorization server and what it is asked for. `resource` names the MCP server (RFC 8707); `scopes` are those
-    the MCP server lists, None if it lists none."""
+    """An authorization server. `resource` identifies the MCP server (RFC 8707); `scopes` are those
+    the MCP server lists, None without a list."""
 
     issuer: str
     metadata: OAuthMetadata
@@ -46,14 +46,12 @@ class FoundServer:
 
 
 class Discovery:
-    """Looks it up; keeps nothing."""
-
     def __init__(self, *, requests: OAuthRequests) -> None:
         self._requests = requests
 
     async def find(self, server_url: str, challenge: Challenge, issuer: str | None) -> FoundServer:
-        """The authorization server: the one that is `issuer` if one is given, else the first one named. Raises
-        TransportFailedError with what is missing or wrong."""
+        """The authorization server with the given `issuer`, else the first one named. Raises
+        TransportFailedError with the reason."""
         resource = resource_url_from_server_url(server_url)
         protected = await self._protected_resource(server_url, challenge)
         if protected is None:
@@ -73,8 +71,9 @@ class Discovery:
         )
 
     async def challenge(self, server_url: str) -> Challenge | None:
-        """What the server says to a request without credentials, if it asks for some: to one for its tools, as many servers
-        shake hands with anybody; or, where that is not how it is spoken to, to the opening of an event stream."""
+        """The server's challenge to a request without credentials, if any. The first request lists
+        tools, because many servers accept handshakes without credentials; the second one opens an
+        event stream, for legacy servers."""
         headers = {"accept": "application/json, text/event-stream"}
         answer = await self._requests.post_json(server_url, _PROBE, {**headers, MCP_METHOD_HEADER: _PROBE_METHOD})
         if answer.status != _UNAUTHORIZED:
@@ -108,7 +107,7 @@ class Discovery:
             _check(metadata, expected, server_url)
             return metadata
         raise TransportFailedError(
-            auth_fault("The server wants authorization, but its authorization server says nothing.")
+            auth_fault("The server requires authorization, but its authorization server has no metadata.")
         )
 
 
@@ -122,7 +121,7 @@ def _chosen(named: list[str], issuer: str | None) -> str:
 
 
 def _check(metadata: OAuthMetadata, expected: str, server_url: str) -> None:
-    """RFC 8414, section 3.3: metadata that speaks of another issuer must not be used."""
+    """RFC 8414, section 3.3: reject metadata of another issuer."""
     if not issuers_match(str(metadata.issuer), expected):
         raise TransportFailedError(auth_fault("The authorization server's metadata is about another issuer."))
     for endpoint in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint):

@@ -1,4 +1,4 @@
-"""What an authorization server has granted for one MCP server, what is asked of a person right now, and their store."""
+"""Grants of authorization servers, pending authorizations, and the port of their store."""
 
 import hashlib
 import json
@@ -11,15 +11,17 @@ from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth, OAuthS
 from domain.mcp.server import McpServer, McpServerConfig
 
 CLAIM_LASTS = timedelta(seconds=30)
-"""Longer than a request to a token endpoint may take; what a process that dies with a claim costs the others."""
+"""Longer than a request to a token endpoint; after a crash, other processes wait this long for the
+claim."""
 _AHEAD = timedelta(seconds=60)
 _AHEAD_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthClient:
-    """As what Dragoman is known to an authorization server. `secret` is there only for a client that was registered by
-    ourselves: a given one stays in the server's configuration. `auth_method` is one of RFC 7591, section 2."""
+    """Dragoman's client at an authorization server. `secret` is set for dynamic registrations only:
+    a configured one stays in the server's configuration. `auth_method` as in RFC 7591, section 2.
+    """
 
     client_id: str
     auth_method: str
@@ -29,8 +31,8 @@ class OAuthClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Tokens for one MCP server. Without an access token, authorization is to be asked for anew. `binding` says for which
-    configuration they are: tokens never go anywhere else."""
+    """Tokens for one MCP server. Without an access token, authorization must be requested again.
+    `binding` is the configuration for which the tokens are valid; they are sent nowhere else."""
 
     binding: str
     issuer: str
@@ -45,15 +47,15 @@ class Grant:
 
     @property
     def tokens(self) -> tuple[str | None, str | None]:
-        """What is different after a renewal: the access token and the refresh token."""
+        """The part that a renewal changes."""
         return self.access_token, self.refresh_token
 
     def is_expired(self, now: datetime) -> bool:
-        """Whether the server will not take the access token any more."""
+        """Whether the access token has expired."""
         return self.expires_at is not None and now >= self.expires_at
 
     def is_due(self, now: datetime) -> bool:
-        """Whether it is time to renew it: a minute ahead of its end, or a fifth of a shorter life."""
+        """Whether to renew now: a minute before expiry, or after four fifths of a shorter lifetime."""
         if self.expires_at is None:
             return False
         ahead = min(_AHEAD, (self.expires_at - self.obtained_at) * _AHEAD_SHARE)
@@ -62,7 +64,8 @@ class Grant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingAuthorization:
-    """A person was sent to an authorization server and is expected back, once, until `expires_at`."""
+    """A person was redirected to an authorization server; the answer is accepted once, until
+    `expires_at`."""
 
     organization_id: OrganizationId
     server_id: McpServerId
@@ -80,50 +83,49 @@ class PendingAuthorization:
 
 
 class OAuthStore(Protocol):
-    """Grants and pending authorizations; both are encrypted at rest."""
+    """Stores grants and pending authorizations, both encrypted at rest."""
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> tuple[Grant, ...]:
-        """The server's grants, one for each issuer, newest first."""
+        """The server's grants, one per issuer, newest first."""
         ...
 
     async def save(self, organization_id: OrganizationId, server_id: McpServerId, grant: Grant) -> None:
-        """Store, in place of the one of the same issuer. Of a server that is not stored (a test), nothing is."""
+        """Replace the grant of the same issuer. Ignored for a server that is not stored (a test)."""
         ...
 
     async def claim(
         self, organization_id: OrganizationId, server_id: McpServerId, issuer: str, claim: str, *, now: datetime
     ) -> Grant | None:
-        """Take the sole right to use the refresh token of the server's grant of `issuer`, for CLAIM_LASTS or until it is
-        given back. The grant as it is stored then; None if somebody else has the right, or there is no such grant."""
+        """Claim the refresh token of the server's grant of `issuer`, for CLAIM_LASTS or until
+        released. Returns the stored grant; None if it is claimed or missing."""
         ...
 
-    async def give_back(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
-        """The refresh token is not being used any more."""
-        ...
+    async def release(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None: ...
 
     async def expect(self, state_hash: str, pending: PendingAuthorization, now: datetime) -> None:
-        """Store what is asked for, and drop what expired before `now`."""
+        """Store a pending authorization, and drop those expired before `now`."""
         ...
 
     async def take(self, state_hash: str) -> PendingAuthorization | None:
-        """What was asked for with this state; nobody gets it a second time."""
+        """Remove and return the pending authorization of this state."""
         ...
 
 
 def grant_owner(server: McpServer) -> McpServerId:
-    """The server whose grants are used: a test of a saved server uses its."""
+    """The server that owns the grants; the test of a saved server uses its grants."""
     return server.tested_id or server.id
 
 
 def oauth_settings(config: McpServerConfig) -> OAuthSettings:
-    """The server's `auth`, which is known to be OAuth."""
+    """The server's `auth`, which must be OAuth."""
     auth = config.auth
     assert isinstance(auth, ClientCredentialsAuth | AuthorizationCodeAuth)
     return auth
 
 
 def binding_of(config: McpServerConfig) -> str:
-    """A digest of what tokens are bound to: the address, as whom, for what, from where."""
+    """A digest of the configuration that tokens are bound to: address, kind, client, scopes,
+    issuer."""
     auth = oauth_settings(config)
     kind = "code" if isinstance(auth, AuthorizationCodeAuth) else "credentials"
     parts = [config.url, kind, auth.client_id, sorted(auth.scopes), auth.issuer]

@@ -1,4 +1,4 @@
-"""OAuth for MCP servers, loaded when first needed: it imports the SDK, for which no start should wait."""
+"""OAuth for MCP servers, imported on first use: it imports the SDK, which would delay startup."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -10,7 +10,7 @@ from domain.mcp.server import McpServer
 
 
 class ServerCredentials(Protocol):
-    """What an endpoint asks for: `remote.Credentials`."""
+    """`remote.Credentials` of one server."""
 
     async def headers(self) -> Mapping[str, str]: ...
 
@@ -18,31 +18,26 @@ class ServerCredentials(Protocol):
 
 
 class OpenOAuth(Protocol):
-    """What is loaded."""
+    """The loaded OAuth."""
 
     @property
-    def authorizer(self) -> McpAuthorizer:
-        """Asks people."""
-        ...
+    def authorizer(self) -> McpAuthorizer: ...
 
-    def credentials(self, server: McpServer) -> ServerCredentials:
-        """Those of one server."""
-        ...
+    def credentials(self, server: McpServer) -> ServerCredentials: ...
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
-        """Grants of the organization, or of any, were changed."""
+        """Grants of the organization, or of any, changed."""
         ...
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel requests in progress."""
         ...
 
 
 class LazyOAuth(LazyClosable[OpenOAuth]):
-    """`McpAuthorizer` that is loaded by the first authorization or the first connection."""
+    """`McpAuthorizer`, loaded by the first authorization or connection."""
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
-        """Grants of the organization, or of any, were changed."""
         if self.loaded is not None:
             self.loaded.forget_organization(organization_id)
 

@@ -1,4 +1,4 @@
-"""OAuth as the connections and the authorizing of servers need it, put together over one HTTP client."""
+"""Composes OAuth for connections and authorizations over one HTTP client."""
 
 from collections.abc import Callable
 
@@ -19,8 +19,8 @@ from infrastructure.mcp.transports.remote import RemoteClient
 
 
 class OAuthParts:
-    """One broker, and who asks it. `remote` is its own and is closed with it. `is_told` says whether changes of others to
-    the stored grants would be known: `forget_organization` is called with each."""
+    """One broker and its users. `remote` is owned, and closed with it. `is_told` says whether
+    notifications of changed grants arrive (`forget_organization` is called for each)."""
 
     def __init__(
         self,
@@ -51,14 +51,11 @@ class OAuthParts:
         )
 
     def credentials(self, server: McpServer) -> BrokeredCredentials:
-        """Those of one server."""
         return BrokeredCredentials(broker=self._broker, server=server)
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
-        """Grants of the organization, or of any, were changed."""
         self._broker.forget_organization(organization_id)
 
     async def close(self) -> None:
-        """Gives up what is under way and closes every socket."""
         await self._broker.close()
         await self._remote.close()

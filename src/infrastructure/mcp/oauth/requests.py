@@ -1,6 +1,5 @@
-"""HTTP to authorization servers and metadata documents: through the egress guard, without redirects to elsewhere, small and
-in bounded time. Below: `remote.py`; above: discovery, registration, tokens.
-"""
+"""HTTP to authorization servers: egress guard, bounded redirects, size and time. Above: discovery,
+registration, tokens. Below: `remote.py`."""
 
 import asyncio
 import json
@@ -24,7 +23,8 @@ _ACCEPT = {"accept": "application/json", MCP_PROTOCOL_VERSION_HEADER: LATEST_MOD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer: `document` is None unless it is a JSON object; `challenges` are its WWW-Authenticate headers."""
+    """A response. `document` is None unless it is a JSON object; `challenges` are its
+    WWW-Authenticate headers."""
 
     status: int
     document: JsonObject | None
@@ -32,23 +32,20 @@ class Answer:
 
 
 class OAuthRequests:
-    """One for the process."""
+    """One per process. Methods raise TransportFailedError without a response."""
 
     def __init__(self, *, remote: RemoteClient, timeout_s: float = TIMEOUT_S) -> None:
         self._remote = remote
         self._timeout_s = timeout_s
 
     async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
-        """Raises TransportFailedError when there is no answer."""
         return await self._request("GET", url, {**_ACCEPT, **(headers or {})})
 
     async def post_form(self, url: str, form: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
-        """Raises TransportFailedError when there is no answer."""
         sent = {**_ACCEPT, "content-type": "application/x-www-form-urlencoded", **headers}
         return await self._request("POST", url, sent, urlencode(form).encode())
 
     async def post_json(self, url: str, document: JsonObject, headers: Mapping[str, str] | None = None) -> Answer:
-        """Raises TransportFailedError when there is no answer."""
         sent = {**_ACCEPT, "content-type": "application/json", **(headers or {})}
         return await self._request("POST", url, sent, json.dumps(document).encode())
 
@@ -70,8 +67,8 @@ class OAuthRequests:
 
 
 def require_secure(url: str, server_url: str) -> None:
-    """Raise TransportFailedError for an address that is less protected than the MCP server's own: what is fetched for a
-    server behind TLS comes over TLS (RFC 9700, section 2.6)."""
+    """Reject an address with less protection than the MCP server's: behind TLS, only TLS is allowed
+    (RFC 9700, section 2.6). Raises TransportFailedError."""
     if urlsplit(server_url).scheme == "https" and urlsplit(url).scheme != "https":
         raise TransportFailedError(auth_fault("An address of the authorization server is not protected by TLS."))
 
@@ -87,5 +84,4 @@ async def _document(endpoint: Endpoint, response: aiohttp.ClientResponse) -> Jso
 
 
 def _host(url: str) -> str:
-    """For a sentence; the URL was looked at before."""
     return f"The authorization server ({urlsplit(url).hostname})"

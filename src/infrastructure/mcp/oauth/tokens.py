@@ -20,7 +20,8 @@ _CODE = re.compile(r"[a-z_]{1,64}")
 
 
 class TokenRefusedError(Exception):
-    """The authorization server gives no token. `code` is one of RFC 6749, section 5.2, or another word of its own."""
+    """The authorization server rejected the request. `code` is of RFC 6749, section 5.2, or the
+    server's own."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -28,13 +29,11 @@ class TokenRefusedError(Exception):
 
 
 class TokenEndpoint:
-    """Asks for tokens."""
-
     def __init__(self, *, requests: OAuthRequests) -> None:
         self._requests = requests
 
     async def request(self, url: str, client: OAuthClient, secret: str | None, form: Mapping[str, str]) -> OAuthToken:
-        """The token. Raises TokenRefusedError, TransportFailedError."""
+        """Raises TokenRefusedError, TransportFailedError."""
         sent, headers = dict(form), {}
         if secret is not None and client.auth_method == BASIC:
             pair = f"{quote(client.client_id, safe='')}:{quote(secret, safe='')}"
@@ -57,7 +56,8 @@ class TokenEndpoint:
 
 
 def auth_method(metadata: OAuthMetadata, *, has_secret: bool) -> str:
-    """How a client makes itself known at the token endpoint. Raises TransportFailedError where no way is left."""
+    """The authentication method of the client at the token endpoint. Raises TransportFailedError if
+    none is possible."""
     if not has_secret:
         return NONE
     offered = metadata.token_endpoint_auth_methods_supported
@@ -69,5 +69,5 @@ def auth_method(metadata: OAuthMetadata, *, has_secret: bool) -> str:
 
 
 def error_code(said: object) -> str:
-    """An error code that may be shown: codes are words."""
+    """An error code that is safe to show: codes are words."""
     return said if isinstance(said, str) and _CODE.fullmatch(said) else "unknown_error"

@@ -10,7 +10,7 @@ from application.mcp.ports import McpFailure
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth
 from domain.mcp.server import McpServer, McpServerKind
 from infrastructure.mcp.faults import (
-    DEAF,
+    UNREAD_INPUT,
     TransportFailedError,
     TransportFault,
     connect_failure,
@@ -226,7 +226,7 @@ class StdioServerTransport:
     def describe_end(self) -> str | None:
         """How the process ended, or that it is ended for not reading."""
         if self._transport.does_not_read:
-            return DEAF
+            return UNREAD_INPUT
         status, description = self._transport.exit_status, self._transport.describe_exit()
         return None if status is None or description is None else exit_detail(status, description)
 

@@ -108,7 +108,7 @@ class SqlOAuthStore:
         )
         return None if sealed is None else _grant.read(self._open(sealed))
 
-    async def give_back(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
+    async def release(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
         wanted = {"of_organization": organization_id, "of_server": server_id, "old_claim": claim}
 
         def unit(connection: Connection) -> None:
