@@ -141,7 +141,7 @@ async def test_a_server_that_wants_more_rights_gets_a_token_with_them() -> None:
     ("wrong", "said"),
     [
         ({"issuer": "https://elsewhere.example.org"}, "another issuer"),
-        ({"token_endpoint": None}, "says nothing"),
+        ({"token_endpoint": None}, "has no metadata"),
         ({"token_endpoint": "http://10.0.0.1/token"}, "is not public"),
         ({"token_endpoint_auth_methods_supported": ["private_key_jwt"]}, "takes no client secrets"),
     ],
@@ -164,7 +164,7 @@ async def test_an_authorization_server_that_cannot_be_trusted_or_used_is_not(
     [
         ({"resource": "https://other.example.org/mcp"}, "another resource"),
         ({"authorization_servers": ["http://169.254.169.254/"]}, "is not public"),
-        ({"authorization_servers": []}, "says nothing"),
+        ({"authorization_servers": []}, "has no metadata"),
     ],
 )
 async def test_metadata_of_the_server_that_leads_astray_is_not_followed(wrong: dict[str, object], said: str) -> None:

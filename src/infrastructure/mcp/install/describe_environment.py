@@ -1,6 +1,9 @@
 """Describes a server's environment as JSON. A stand-alone script, run by that environment's Python:
-python -I describe_environment.py NAME-OR-FILE OUTPUT The first argument is the name of the
-distribution, or the file it was installed from (PEP 610, direct_url.json)."""
+
+    python -I describe_environment.py NAME-OR-FILE OUTPUT
+
+The first argument is the name of the distribution, or the file it was installed from (PEP 610, direct_url.json).
+"""
 
 import json
 import sys

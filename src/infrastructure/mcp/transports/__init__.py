@@ -1,1 +1,1 @@
-"""The wire to an MCP server: started processes, streamable HTTP, HTTP with SSE."""
+"""Transports to MCP servers: started processes, streamable HTTP, HTTP with SSE."""

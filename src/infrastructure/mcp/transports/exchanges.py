@@ -1,8 +1,6 @@
-"""Requests and their answers on one connection, beside the SDK's dispatcher: what is ours is taken before it gets there.
-
-The dispatcher costs a stream, a span and several wake-ups per request; a future costs one. It keeps everything else:
-the negotiation, the server's own requests, subscriptions.
-"""
+"""Requests and replies on one connection, beside the SDK's dispatcher. The dispatcher costs a
+stream, a span and several wake-ups per request, a future one. The dispatcher handles everything
+else: negotiation, the server's requests, subscriptions."""
 
 import asyncio
 import itertools
@@ -22,25 +20,24 @@ from infrastructure.mcp.relay import Relay
 from infrastructure.mcp.text import capped, clean
 
 MAX_MESSAGE_CHARACTERS = 16 * 1024
-"""Of what a server says of its progress at one time."""
+"""Limit of one progress message."""
 _LISTENER_GRACE_S = 1.0
 _PROGRESS = "notifications/progress"
 _MESSAGE = "notifications/message"
 
 
 class Sink(Protocol):
-    """Where messages are written."""
-
     async def ask(
         self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
     ) -> dict[str, Any] | None:
-        """Sends one request; its result if it is there then, None if it comes to the reader. Raises
-        anyio.BrokenResourceError or ClosedResourceError when the connection has ended."""
+        """Send a request; returns the result if it is available, None if it arrives at the reader.
+        Raises anyio.BrokenResourceError or ClosedResourceError when the connection has ended."""
         ...
 
 
 class _Progress:
-    """Who listens to the progress of a request, of which most report none: the relay is made for the first news."""
+    """The progress listener of a request. Most requests report none, so the relay is created for
+    the first message."""
 
     __slots__ = ("_tell", "relay")
 
@@ -55,8 +52,8 @@ class _Progress:
 
 
 class Exchanges:
-    """Requests in flight. `take` is to see every message that arrives, before anyone else. `is_private`: all of them are of one
-    user of the server."""
+    """Requests in progress. `take` must see every message first. `is_private`: all requests are of
+    one user."""
 
     def __init__(self, sink: Sink, *, is_private: bool = False) -> None:
         self._sink = sink
@@ -68,7 +65,7 @@ class Exchanges:
         self._is_closed = False
 
     def new_id(self) -> str:
-        """An id that none of the dispatcher's can equal."""
+        """An id that differs from all of the dispatcher's."""
         return f"call-{next(self._ids)}"
 
     async def request(
@@ -81,8 +78,9 @@ class Exchanges:
         on_progress: ProgressCallback | None = None,
         logs: LogTap | None = None,
     ) -> dict[str, Any]:
-        """The raw result of one request; whoever listens to its progress and log messages has heard it all, unless that takes
-        over a second. Raises MCPError. The caller bounds the time, and tells the server when it gives up."""
+        """Send a request; returns the raw result, after progress and log messages were delivered
+        (at most a second later). Raises MCPError. The caller bounds the time, and notifies the
+        server of a cancellation."""
         if self._is_closed:
             raise closed_error()
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
@@ -111,7 +109,6 @@ class Exchanges:
             self._forget(request_id)
 
     def _forget(self, request_id: str) -> None:
-        """Drop the request and stop its listeners."""
         del self._waiting[request_id]
         progress = self._progress.pop(request_id, None)
         if progress is not None and progress.relay is not None:
@@ -121,7 +118,7 @@ class Exchanges:
             messages.stop()
 
     def take(self, item: SessionMessage | Exception) -> bool:
-        """Whether a message that arrived was for a request of ours, and has been dealt with."""
+        """Whether the message belonged to one of these requests, and was handled."""
         if isinstance(item, Exception):
             return False
         message = item.message
@@ -135,7 +132,7 @@ class Exchanges:
         return False
 
     def settle(self, call_id: int | str, result: dict[str, Any]) -> bool:
-        """Whether a result was for a request of ours, and has been given to it."""
+        """Whether the result belonged to one of these requests, and was delivered."""
         answer = self._waiting.get(call_id) if isinstance(call_id, str) else None
         if answer is None:
             return False
@@ -144,7 +141,7 @@ class Exchanges:
         return True
 
     def close(self) -> None:
-        """The connection has ended: nobody is answered any more."""
+        """Fail all requests: the connection has ended."""
         self._is_closed = True
         for answer in self._waiting.values():
             if not answer.done():
@@ -161,8 +158,8 @@ class Exchanges:
         return True
 
     def _log(self, item: SessionMessage, params: Mapping[str, Any]) -> None:
-        """Told to the request that it came with; or, where a connection has but one channel, to the only one there is, if
-        nobody else's work can have caused it. Else to nobody."""
+        """Deliver to the request of the message; on a connection with a single channel, to the only
+        request, if no other user's work can have caused it."""
         if not self._logs:
             return
         related = item.metadata.related_request_id if isinstance(item.metadata, ServerMessageMetadata) else None

@@ -1,4 +1,4 @@
-"""What starts a server: a command line, wherever it comes from."""
+"""Start commands of servers."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,8 @@ from domain.mcp.server import McpServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """A command line; `path_entries` come first in the server's PATH, `cwd` is its working directory if that matters."""
+    """A start command; `path_entries` come first in the server's PATH, `cwd` is its working
+    directory, if set."""
 
     command: str
     args: tuple[str, ...]
@@ -18,7 +19,8 @@ class Launch:
 
 
 def launch_in_place(server: McpServer) -> Launch:
-    """The configured command as it is. Raises McpFailure NOT_INSTALLED for a server that has to be installed."""
+    """The configured command. Raises McpFailure NOT_INSTALLED for a server that requires
+    installation."""
     if server.config.needs_installation or server.config.command is None:
         raise McpFailure(McpFailureKind.NOT_INSTALLED, "MCP server not installed.")
     return Launch(command=server.config.command, args=server.config.args)

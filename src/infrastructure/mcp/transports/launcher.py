@@ -1,14 +1,17 @@
-"""Runs one stdio MCP server and leaves no process behind, however Dragoman, the server or its children end.
+"""Runs one stdio MCP server, and leaves no process behind when Dragoman, the server or its children
+end.
 
-A stand-alone script (``python -I -S launcher.py``, standard library only, and of that no slow import such
-as typing or argparse: they would double its start-up time): above it is ``stdio_process.py``, below it the server.
+A stand-alone script (``python -I -S launcher.py``), with the standard library only, and without
+slow imports such as typing or argparse, which would double its startup time. Above:
+``stdio_process.py``. Below: the server.
 
     launcher.py --lifeline FD [--grace SECONDS] [--rlimit NAME=VALUE]... -- COMMAND [ARGUMENT]...
 
-The server inherits stdin, stdout and stderr, so the launcher is not in the data path. It ends every descendant (SIGTERM,
-after the grace SIGKILL) when the server exits, when the other end of the lifeline pipe is closed (also by Dragoman's death),
-or when it gets SIGTERM, SIGINT or SIGHUP. Exit code: the server's, 128 + N if signal N ended it, 127 if the command
-does not exist, 126 if it cannot be run, 2 for wrong usage. Linux only.
+- The server inherits stdin, stdout and stderr: the launcher is not in the data path.
+- It ends every descendant (SIGTERM, after the grace SIGKILL) when the server exits, when the
+  lifeline pipe closes (also by Dragoman's death), or on SIGTERM, SIGINT or SIGHUP.
+- Exit code: the server's, 128 + N for signal N, 127 for an unknown command, 126 for one that cannot
+  run, 2 for wrong usage. Linux only.
 """
 
 import ctypes
@@ -27,16 +30,14 @@ FIRST_KILL_PAUSE_S, LAST_KILL_PAUSE_S = 0.02, 1.0
 
 Limits = dict[str, int]
 Process = tuple[int, bytes]
-"""Process id and start time: together they name one process, also after the id is used again."""
+"""Process id and start time, which identify a process even after the id is reused."""
 
 
 class UsageError(Exception):
-    """The launcher's own arguments are wrong."""
+    """Invalid arguments of the launcher."""
 
 
 class Options:
-    """The launcher's command line."""
-
     def __init__(self, arguments: list[str]) -> None:
         self.lifeline = -1
         self.grace_s = 2.0
@@ -71,7 +72,7 @@ class Options:
 
 
 class Launcher:
-    """Starts the server, waits for a reason to end, ends every descendant."""
+    """Starts the server, waits for an end condition, ends every descendant."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -81,7 +82,8 @@ class Launcher:
         self._wakeup, wakeup_write = os.pipe()
         os.set_blocking(wakeup_write, False)
         os.set_blocking(self._wakeup, False)
-        # Signals arrive as bytes on a pipe, so that one poll waits for them and the lifeline, with no handler logic.
+        # Signals arrive as bytes on a pipe, so that one poll waits for them and the lifeline,
+        # without handlers.
         signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
         for number in (*STOP_SIGNALS, signal.SIGCHLD):
             signal.signal(number, _no_action)
@@ -90,7 +92,7 @@ class Launcher:
         self._poll.register(options.lifeline, select.POLLIN)
 
     def run(self) -> int:
-        """Runs the server to its end and returns the exit code for the launcher."""
+        """Run the server to its end; returns the launcher's exit code."""
         self._start_server()
         while self._reap() and self._child_status is None:
             stop_asked = self._wait(None)
@@ -102,21 +104,23 @@ class Launcher:
 
     def _start_server(self) -> None:
         os.set_inheritable(self._options.lifeline, False)
-        # A signal between fork and exec would be taken by Python's handler in the child, and lost to the server.
+        # A signal between fork and exec would reach Python's handler in the child, and be lost.
         signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
         launcher = os.getpid()
         self._child = os.fork()
         if self._child == 0:
             _become_server(self._options.command, self._options.limits, launcher)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        # Without our copies, Dragoman sees the end of stdout, and the server's broken stdin, when they happen.
+        # Without these copies, Dragoman sees the end of stdout, and the server its broken stdin, at
+        # once.
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)
         os.dup2(null, 1)
         os.close(null)
 
     def _wait(self, timeout_s: float | None) -> bool:
-        """Waits for a signal, the end of the lifeline or the timeout; returns whether a stop signal arrived."""
+        """Wait for a signal, the end of the lifeline, or the timeout; returns whether a stop signal
+        arrived."""
         ready = self._poll.poll(None if timeout_s is None else max(0, int(timeout_s * 1000)))
         stop_asked = False
         for fd, _ in ready:
@@ -129,10 +133,8 @@ class Launcher:
         return stop_asked
 
     def _reap(self) -> bool:
-        """Collects ended children, adopted ones too; returns whether any child is left.
-
-        As a subreaper the launcher adopts every orphan below it, so no child left means no descendant left.
-        """
+        """Collect ended children; returns whether any child is left. As a subreaper the launcher
+        adopts every orphan below it, so no child left means no descendant left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -144,7 +146,8 @@ class Launcher:
                 self._child_status = status
 
     def _end_descendants(self) -> None:
-        """SIGTERM to each descendant once; SIGKILL to what is left after the grace, or after a further stop signal."""
+        """SIGTERM each descendant once; SIGKILL the rest after the grace, or after a further stop
+        signal."""
         asked: set[Process] = set()
         kill_at = time.monotonic() + self._options.grace_s
         kill_pause_s = FIRST_KILL_PAUSE_S
@@ -153,7 +156,7 @@ class Launcher:
             processes = descendants(os.getpid())
             if remaining_s > 0:
                 for process in processes - asked:
-                    # A stopped process acts on SIGTERM only once it is continued.
+                    # A stopped process handles SIGTERM only after SIGCONT.
                     send(process, signal.SIGTERM)
                     send(process, signal.SIGCONT)
                 asked |= processes
@@ -162,34 +165,36 @@ class Launcher:
                 continue
             refused = [send(process, signal.SIGKILL) is False for process in processes]
             if refused and all(refused):
-                complain(f"{len(refused)} processes may not be ended by this user and are left running")
+                complain(f"{len(refused)} processes cannot be ended by this user and keep running")
                 return
             self._wait(kill_pause_s)
             kill_pause_s = min(kill_pause_s * 2, LAST_KILL_PAUSE_S)
 
 
 def _no_action(_number: int, _frame: object) -> None:
-    """The wake-up pipe carries the signal; a handler must only exist."""
+    """The wake-up pipe delivers the signal, but requires a handler."""
 
 
 def _become_server(command: list[str], limits: Limits, launcher: int) -> None:
-    """In the forked child, never returning: turns into the server, or writes one line to stderr and exits 126 or 127."""
+    """In the forked child, never returning: execute the server, or write one line to stderr and
+    exit with 126 or 127."""
     code = EXIT_CANNOT_RUN
     try:
-        # Its own group: a server that signals its whole group ("kill 0" in shell scripts) must not hit the launcher.
+        # Its own session: a server that signals its whole group ("kill 0" in shell scripts) must
+        # not reach the launcher.
         os.setsid()
-        # If the launcher itself is killed the server goes with it, and its own children usually with the closed pipes.
+        # Ends the server with a killed launcher, and usually its children with the closed pipes.
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != launcher:
             return
         signal.set_wakeup_fd(-1)
-        # Python ignores SIGPIPE and SIGXFSZ, and ignored signals would stay ignored in the server.
-        # What whoever started Dragoman ignores (a shell does so for what it starts in the background) is no server's choice.
+        # Signals ignored by Python (SIGPIPE, SIGXFSZ) or by the starter of Dragoman (a shell's
+        # background job) would stay ignored in the server.
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             if signal.getsignal(number) != signal.SIG_DFL:
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        # The service keeps its own files to itself; what a server makes for people is not the service's.
+        # The service's umask protects its own files; files of the server are not the service's.
         os.umask(0o022)
         for name, value in limits.items():
             set_limit(getattr(resource, f"RLIMIT_{name.upper()}"), value)
@@ -204,21 +209,22 @@ def _become_server(command: list[str], limits: Limits, launcher: int) -> None:
 
 
 def set_limit(limit: int, value: int) -> None:
-    """Sets both bounds of a resource limit; a limit already tighter stays as it is."""
+    """Set both bounds of a resource limit; a tighter limit stays."""
     _, hard = resource.getrlimit(limit)
     bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(limit, (bound, bound))
 
 
 def descendants(root: int) -> set[Process]:
-    """Every living process below root, by the parent ids in /proc; sessions and process groups do not matter."""
+    """Every living process below root, by the parent ids in /proc, in any session or process group."""
     children: dict[int, list[Process]] = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
         try:
             with open(f"/proc/{name}/stat", "rb") as stat:
-                # The command name, in parentheses, may hold any character: fields count from the last parenthesis.
+                # The command name, in parentheses, may hold any character: fields count from the
+                # last parenthesis.
                 fields = stat.read().rpartition(b")")[2].split()
         except OSError:
             continue
@@ -234,7 +240,7 @@ def descendants(root: int) -> set[Process]:
 
 
 def send(process: Process, number: int) -> bool | None:
-    """Sends a signal: True if sent, None if the process is gone, False if this user may not."""
+    """Send a signal: True if sent, None if the process is gone, False without permission."""
     try:
         os.kill(process[0], number)
     except ProcessLookupError:
@@ -245,7 +251,7 @@ def send(process: Process, number: int) -> bool | None:
 
 
 def prctl(option: int, value: int) -> None:
-    """prctl(2), which the standard library does not offer."""
+    """prctl(2), which the standard library lacks."""
     libc = ctypes.CDLL(None, use_errno=True)
     unused = ctypes.c_ulong(0)
     if libc.prctl(ctypes.c_int(option), ctypes.c_ulong(value), unused, unused, unused) != 0:
@@ -254,7 +260,7 @@ def prctl(option: int, value: int) -> None:
 
 
 def complain(message: str) -> None:
-    """One line on stderr, which Dragoman shows in the server's log; nobody may be reading it any more."""
+    """Write one line to stderr, for the server's log; a closed stderr is ignored."""
     try:
         os.write(2, f"dragoman launcher: {message}\n".encode(errors="replace"))
     except OSError:
@@ -262,7 +268,6 @@ def complain(message: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the launcher and returns its exit code."""
     try:
         options = Options(arguments)
         os.fstat(options.lifeline)

@@ -1,7 +1,6 @@
-"""HTTP with a long-lived event stream, the transport before streamable HTTP (MCP 2024-11-05, basic/transports).
-
-Requests are posted from the task that waits for their answer; the answers come on the stream, read by one task.
-"""
+"""HTTP with a long-lived event stream, the transport before streamable HTTP (MCP 2024-11-05,
+basic/transports). Each request is posted by the task that waits for its reply; one task reads the
+replies from the stream."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,7 +29,7 @@ _POST = {"content-type": "application/json"}
 
 
 class LegacySseTransport:
-    """The stream is opened on entering, which waits until the server has named the address to post to."""
+    """Entering opens the stream, and waits until the server has sent the address to post to."""
 
     disconnect_cancels = False
 
@@ -41,7 +40,6 @@ class LegacySseTransport:
         self._reader = MessageReader(max_bytes=endpoint.max_response_bytes)
 
     async def __aenter__(self) -> tuple[MessageReader, MessageSink]:
-        """Raises TransportFailedError."""
         self._post_to = asyncio.get_running_loop().create_future()
         self._stream = asyncio.create_task(self._read(self._post_to), name="mcp-sse-stream")
         try:
@@ -59,20 +57,20 @@ class LegacySseTransport:
         await self._end_stream()
 
     def describe_end(self) -> str | None:
-        """Nothing is known about how a remote server ends."""
+        """Unknown for a remote server."""
         return None
 
     def describe_noise(self) -> str | None:
-        """What is not MCP fails the exchange it comes in."""
+        """Unknown: invalid MCP fails its own exchange."""
         return None
 
     def stderr(self) -> str:
-        """A remote server's error output stays where it is."""
+        """Unavailable for a remote server."""
         return ""
 
     async def _send(self, item: SessionMessage) -> None:
-        """Posts a message; if that fails, a request is answered with the fault. Of anything else the server is waited for a
-        little only: the caller of a request bounds its time."""
+        """Post a message; a failure becomes the reply of a request. Other messages wait for the
+        server only briefly: callers bound the time of requests."""
         assert self._post_to is not None
         message = item.message
         body = message.model_dump_json(by_alias=True, exclude_unset=True).encode()

@@ -1,4 +1,4 @@
-"""The SDK's write stream over a function, and one that notices answers to the server."""
+"""The SDK's write stream over a function, and one that observes replies to the server."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
@@ -8,26 +8,25 @@ from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
 Ask = Callable[[str, str, dict[str, Any], Mapping[str, str]], Coroutine[None, None, dict[str, Any] | None]]
-"""Sends a request (id, method, params, headers): its result, or None if that is answered to the reader."""
+"""Sends a request (id, method, params, headers); returns the result, or None if the reader receives
+it."""
 
 
 class Writer(Protocol):
-    """The SDK's write stream."""
-
     async def send(self, item: SessionMessage, /) -> None: ...
 
     async def aclose(self) -> None: ...
 
 
 class AnswerWriter:
-    """`inner`, with `answered` called when an answer to a request of the server has been written, or cannot be."""
+    """`inner`, with `answered` called after each reply to a request of the server, written or
+    failed."""
 
     def __init__(self, inner: Writer, answered: Callable[[], None]) -> None:
         self._inner = inner
         self._answered = answered
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Sends one message; raises as `inner` does."""
         try:
             await self._inner.send(item)
         finally:
@@ -35,7 +34,6 @@ class AnswerWriter:
                 self._answered()
 
     async def aclose(self) -> None:
-        """The dispatcher writes no more."""
         await self._inner.aclose()
 
     async def __aenter__(self) -> Self:
@@ -48,7 +46,7 @@ class AnswerWriter:
 
 
 class MessageSink:
-    """`send` lasts as long as the exchange it begins; cancelling it leaves the connection usable."""
+    """`send` lasts as long as its exchange; cancelling it leaves the connection usable."""
 
     def __init__(self, send: Callable[[SessionMessage], Awaitable[None]], ask: Ask | None = None) -> None:
         self._send = send
@@ -57,7 +55,7 @@ class MessageSink:
     def ask(
         self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
     ) -> Coroutine[None, None, dict[str, Any] | None]:
-        """Sends a request; its result, if it is there then, else it comes to the reader."""
+        """Send a request; returns the result if it is available, else the reader receives it."""
         return (self._ask or self._sent)(request_id, method, params, headers)
 
     async def _sent(
@@ -68,11 +66,10 @@ class MessageSink:
         return None
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Sends one message."""
         await self._send(item)
 
     async def aclose(self) -> None:
-        """The dispatcher writes no more."""
+        """The dispatcher has stopped writing."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -80,4 +77,4 @@ class MessageSink:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """As `aclose`."""
+        """Nothing to release."""

@@ -1,5 +1,5 @@
-"""Pipes of child processes on the event loop. Callbacks on file descriptors instead of tasks: nothing to cancel, nothing to
-leak. Used for the servers' stdio and for installers; asyncio only."""
+"""Pipes of child processes on the event loop (asyncio only), by callbacks instead of tasks: nothing
+to cancel, nothing to leak. Used for servers and installers."""
 
 import asyncio
 import os
@@ -8,12 +8,12 @@ from typing import IO
 
 import anyio
 
-_CHUNK_BYTES = 64 * 1024  # what a Linux pipe holds
-_LARGEST_PIPE_BYTES = 1024 * 1024  # and may be made to hold by an unprivileged process
+_CHUNK_BYTES = 64 * 1024  # the capacity of a Linux pipe
+_LARGEST_PIPE_BYTES = 1024 * 1024  # its maximum for an unprivileged process
 
 
 class ReadPipe:
-    """Hands on what arrives on a pipe. Owns the file."""
+    """Passes on the data that arrives on a pipe. Owns the file."""
 
     def __init__(self, file: IO[bytes], on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -26,29 +26,28 @@ class ReadPipe:
 
     @property
     def closed(self) -> bool:
-        """Whether the pipe came to its end, or was given up."""
+        """Whether the pipe has ended or was closed."""
         return self._file.closed
 
     def pause(self) -> None:
-        """Stops reading: the server's writes wait once the pipe is full."""
+        """Stop reading: the server's writes block once the pipe is full."""
         if self._reading:
             self._reading = False
             self._loop.remove_reader(self._file.fileno())
 
     def resume(self) -> None:
-        """Reads again."""
         if not self._reading and not self._file.closed:
             self._reading = True
             self._loop.add_reader(self._file.fileno(), self._read)
 
     def drain(self) -> None:
-        """Reads what is there now, up to the largest pipe. With its writers gone, that is all there will be."""
+        """Read the available data, up to the largest pipe. Without writers, that is all."""
         for _ in range(_LARGEST_PIPE_BYTES // _CHUNK_BYTES):
             if self._file.closed or not self._read():
                 return
 
     def close(self) -> None:
-        """Gives the pipe up; `on_end` is not called."""
+        """Close the pipe without calling `on_end`."""
         self.pause()
         self._file.close()
 
@@ -68,10 +67,8 @@ class ReadPipe:
 
 
 class WritePipe:
-    """Writes whole messages to a pipe, at most one of them waiting in memory. Owns the file.
-
-    A message that is not written after `stall_s` ends the pipe: `on_stall` is called.
-    """
+    """Writes whole messages to a pipe, at most one waiting in memory. Owns the file. `on_stall` is
+    called for a message not written after `stall_s`, and the pipe closes."""
 
     def __init__(self, file: IO[bytes], *, stall_s: float, on_stall: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -86,10 +83,8 @@ class WritePipe:
         self._room.set()
 
     async def write(self, data: bytes) -> None:
-        """Writes all of `data` or, if cancelled while waiting for room, none of it.
-
-        Raises anyio.ClosedResourceError after `close`, anyio.BrokenResourceError if nobody reads the pipe any more.
-        """
+        """Write all of `data`, or none if cancelled while waiting. Raises anyio.ClosedResourceError
+        after `close`, anyio.BrokenResourceError for a pipe without reader."""
         while not self._room.is_set():
             await self._room.wait()
         if self._closing:
@@ -106,13 +101,12 @@ class WritePipe:
             self._loop.add_writer(self._file.fileno(), self._flush)
 
     def close(self) -> None:
-        """Closes the pipe once what was accepted is written."""
+        """Close the pipe once accepted data is written."""
         self._closing = True
         if not self._unsent:
             self.abort()
 
     def abort(self) -> None:
-        """Closes the pipe now."""
         if not self._file.closed:
             self._loop.remove_writer(self._file.fileno())
             self._file.close()

@@ -1,16 +1,17 @@
-"""Resource limits of started servers, as an operator writes them: `core=0,nofile=4096`."""
+"""Parses the resource limits of started servers: `core=0,nofile=4096`."""
 
 import resource
 from collections.abc import Mapping
 
 DEFAULT_PROCESS_LIMITS = "core=0,nofile=4096"
-"""No core dumps, which would hold secrets, and enough descriptors for any server. No address space (`as`): V8 and other
-runtimes reserve far more than they use; no processes (`nproc`): the kernel counts all of the user's, not the server's."""
+"""No core dumps, which would contain secrets, and enough descriptors for any server. No address
+space (`as`): runtimes such as V8 reserve more than they use. No processes (`nproc`): the kernel
+counts those of the user."""
 
 
 def parse_process_limits(text: str) -> Mapping[str, int]:
-    """Limits by their name in setrlimit(2) without `RLIMIT_`, in lower case; empty for an empty text. Raises
-    ValueError."""
+    """Limits by their setrlimit(2) name without `RLIMIT_`, in lower case; empty for empty text.
+    Raises ValueError."""
     limits: dict[str, int] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, _, value = (part.strip() for part in entry.partition("="))

@@ -1,8 +1,6 @@
-"""HTTP to remote servers: one client for the process, one endpoint per connection. Below: aiohttp; above: the transports.
-
-aiohttp instead of the SDK's own HTTP client, which costs five times the CPU per call; nothing of one endpoint (headers,
-cookies, session) is in the client they share.
-"""
+"""HTTP to remote servers: one client per process, one endpoint per connection. Above: the
+transports. Below: aiohttp, at a fifth of the CPU of the SDK's client. The shared client has no
+headers, cookies or sessions of endpoints."""
 
 import asyncio
 import re
@@ -36,31 +34,30 @@ from infrastructure.mcp.pace import NOISE, Pace
 
 CONNECT_TIMEOUT_S = 10.0
 KEEPALIVE_S = 4.0
-"""How long an unused connection stays open: less than the 5 s of Node.js and uvicorn. A call that meets a connection as its
-server closes it has an unknown outcome, and a new connection costs less than that."""
+"""Idle time of pooled connections, below the 5 s of Node.js and uvicorn: a call on a connection
+that its server closes has an unknown outcome."""
 _OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "proxy-authorization"})
-"""Headers of the client: nobody else sets them on a connection that requests of several servers may share."""
+"""Headers of the client, which servers' configurations cannot set on shared connections."""
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _KEEP_METHOD = (307, 308)
-_UNWELCOME = (401, 403)
+_REJECTED = (401, 403)
 _REDIRECTS = (301, 302, 303, *_KEEP_METHOD)
 _FIRST_ERROR_STATUS = 400
 _PIECE_BYTES = 8 * 1024
-"""Of an event stream, that is read at one time."""
+"""Bytes of an event stream read at a time."""
 _NOT_SENT = (
     aiohttp.ClientConnectorError,
     aiohttp.ConnectionTimeoutError,
     aiohttp.ClientHttpProxyError,
     aiohttp.InvalidURL,
 )
-"""Errors before the first byte of a request: of names, connections, TLS, and of a proxy that refuses a tunnel."""
+"""Errors before the first byte of a request: of names, connections, TLS, and rejected proxy
+tunnels."""
 
 
 class RemoteClient:
-    """The HTTP client all connections of the process share. Close it in the end.
-
-    `egress` says what may be reached; `resolver`, in place of the system's, resolves names before it is asked.
-    """
+    """The HTTP client shared by all connections of the process. Close it at the end. `egress`
+    decides about addresses; `resolver` replaces the system's."""
 
     def __init__(
         self,
@@ -76,15 +73,16 @@ class RemoteClient:
             egress=egress,
             proxies=proxies,
             resolver=resolver,
-            # Limits per server are kept above; one here would let slow servers starve the others.
+            # Limits per server are applied above; a limit here would let slow servers starve
+            # others.
             max_connections=0,
             keepalive_s=KEEPALIVE_S,
             timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_S),
         )
 
     def check(self, url: URL) -> None:
-        """Look at a URL. Raises TransportFailedError for one that may not be requested; the address of a name is looked at on
-        the way there (`unreachable_fault`)."""
+        """Check a URL; addresses of its name are checked when connecting (`unreachable_fault`).
+        Raises TransportFailedError."""
         try:
             self._egress.check(str(url))
         except EgressBlockedError as blocked:
@@ -93,30 +91,29 @@ class RemoteClient:
     async def send(
         self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
     ) -> aiohttp.ClientResponse:
-        """The response to a request for a URL that was checked; it follows no redirect. Raises aiohttp.ClientError and
+        """The response for a checked URL, without redirects. Raises aiohttp.ClientError,
         EgressBlockedError."""
         session = await self._sessions.to(url.scheme, url.raw_host or "", url.port)
         return await session.request(method, url, headers=headers, data=body, allow_redirects=False)
 
     async def close(self) -> None:
-        """Closes every socket."""
         await self._sessions.close()
 
 
 class Credentials(Protocol):
-    """Headers that make requests welcome, and that may change between two of them."""
+    """Authorization headers, which may change between requests."""
 
     async def headers(self) -> Mapping[str, str]:
-        """Those for the next request. Raises TransportFailedError."""
+        """The headers for the next request. Raises TransportFailedError."""
         ...
 
     async def renewed(self, sent: Mapping[str, str], status: int, challenges: Iterable[str]) -> bool:
-        """Whether there are others after the server refused a request with `sent`. Raises TransportFailedError."""
+        """Whether new headers exist after the server rejected `sent`. Raises TransportFailedError."""
         ...
 
 
 class Exchange:
-    """A request in flight. Entering sends it and gives the response, whose body is yet to be read.
+    """A request in progress. Entering sends it and returns the response with an unread body.
 
     - Leaving before the end of the body closes the connection.
     - Raises TransportFailedError on entering and in the block, also when another task aborts it.
@@ -133,7 +130,8 @@ class Exchange:
         self._aborted = False
 
     def abort(self) -> None:
-        """Break it off. As `asyncio.timeout` does, but without its timer: this is on the path of each call."""
+        """Cancel the exchange, as `asyncio.timeout` does, but without a timer: each call passes
+        here."""
         if self._task is not None and not self._aborted:
             self._aborted = True
             self._task.cancel()
@@ -168,11 +166,12 @@ class Exchange:
 
 
 class Endpoint:
-    """One server's address with the headers that go to it and nowhere else.
+    """One server's address, with the headers sent only to it.
 
     - A redirect is followed only within the origin and with its method (307, 308), and remembered.
-    - A request that is refused for its credentials was not carried out, so it is sent once more with others, if there are any.
-    - Replies may be compressed; limits are of what they decompress to.
+    - A request rejected for its credentials was not executed, and is sent once more with new ones,
+      if any.
+    - Replies may be compressed; limits apply to the decompressed size.
     """
 
     def __init__(
@@ -196,12 +195,13 @@ class Endpoint:
         self._in_flight: set[Exchange] = set()
 
     def abort_requests(self) -> None:
-        """Breaks off what is in flight; whoever waits for it gets TransportFailedError."""
+        """Abort the requests in progress; their callers receive TransportFailedError."""
         for exchange in self._in_flight:
             exchange.abort()
 
     def at(self, url: str) -> "Endpoint":
-        """Another address of the same server, absolute or relative. Raises TransportFailedError if it is elsewhere."""
+        """Another address of the same server, absolute or relative. Raises TransportFailedError for
+        another origin."""
         target = self._url.join(URL(url))
         if target.origin() != self._url.origin():
             raise TransportFailedError(REDIRECTED)
@@ -210,25 +210,24 @@ class Endpoint:
         return other
 
     def request(self, method: str, headers: Mapping[str, str], body: bytes | None = None) -> "Exchange":
-        """A request to be sent."""
         return Exchange(self._in_flight, lambda: self._answer(method, headers, body))
 
     async def _answer(self, method: str, headers: Mapping[str, str], body: bytes | None) -> aiohttp.ClientResponse:
         """The response after at most one redirect and one renewal of credentials."""
         redirected = renewed = False
         while True:
-            if self._checked is not self._url:  # what is allowed does not change
+            if self._checked is not self._url:  # the policy does not change
                 self._client.check(self._url)
                 self._checked = self._url
             shown = await self._credentials.headers() if self._credentials is not None else {}
             response = await self._client.send(method, self._url, {**self._headers, **headers, **shown}, body)
-            if response.status not in _REDIRECTS and response.status not in _UNWELCOME:
+            if response.status not in _REDIRECTS and response.status not in _REJECTED:
                 return response
             try:
                 if response.status in _REDIRECTS:
                     self._follow(response, redirected)
                     redirected = True
-                elif not renewed and await self._is_welcome_now(
+                elif not renewed and await self._is_accepted_now(
                     shown, response.status, response.headers.getall("www-authenticate", [])
                 ):
                     renewed = True
@@ -239,9 +238,9 @@ class Endpoint:
                 raise
             response.release()
 
-    async def _is_welcome_now(self, shown: Mapping[str, str], status: int, challenges: Sequence[str]) -> bool:
-        """Whether a refused request would be taken if it were sent again."""
-        if self._credentials is None or status not in _UNWELCOME:
+    async def _is_accepted_now(self, shown: Mapping[str, str], status: int, challenges: Sequence[str]) -> bool:
+        """Whether a rejected request would be accepted now."""
+        if self._credentials is None or status not in _REJECTED:
             return False
         return await self._credentials.renewed(shown, status, challenges)
 
@@ -258,8 +257,8 @@ class Endpoint:
         self._url = target
 
     async def read_body(self, response: aiohttp.ClientResponse) -> bytes:
-        """The whole body. Raises TransportFailedError when it is over the limit. What is over it is counted to its end, if that
-        comes soon, but not decompressed."""
+        """The whole body. Raises TransportFailedError if it is over the limit; the excess is
+        counted, up to a bound, but not decompressed."""
         is_compressed = _is_compressed(response)
         limit, announced = self.max_response_bytes, response.content_length
         if announced is not None and announced > limit:
@@ -282,8 +281,8 @@ class Endpoint:
     async def read_events(
         self, response: aiohttp.ClientResponse, pace: Pace
     ) -> AsyncIterator[StreamEvent | OversizedEvent]:
-        """The events of an event stream, to its end. Comments cost `pace`. Raises TransportFailedError when it breaks, or for
-        an event without end."""
+        """The events of a stream, to its end. Comments are charged to `pace`. Raises
+        TransportFailedError for a broken stream or an endless event."""
         _is_compressed(response)
         limit = self.max_response_bytes
         stream = EventStream(limit)
@@ -299,7 +298,7 @@ class Endpoint:
 
 
 def _fault_of(exc: BaseException) -> TransportFault | None:
-    """What an error of the client or the guard means; None for any other."""
+    """The fault for an error of the client or the guard; None for others."""
     if isinstance(exc, EgressBlockedError):
         return blocked_fault(exc.advice, exc.reason)
     if isinstance(exc, _NOT_SENT):
@@ -308,14 +307,14 @@ def _fault_of(exc: BaseException) -> TransportFault | None:
 
 
 def unreachable_fault(error: Exception) -> TransportFault:
-    """Why there is no connection: nothing answers, or none of the addresses of a name may be reached."""
+    """The reason for a missing connection: no answer, or a forbidden address."""
     if (blocked := refusal_in(error)) is not None:
         return blocked_fault(blocked.advice, blocked.reason)
     return PROXY_FAILED if isinstance(error, PROXY_ERRORS) else UNREACHABLE
 
 
 def _is_compressed(response: aiohttp.ClientResponse) -> bool:
-    """Whether the body came compressed. Raises TransportFailedError if it still is."""
+    """Whether the body was compressed. Raises TransportFailedError if it still is."""
     encoding = response.headers.get("content-encoding", "identity")
     if not is_decoded(encoding):
         raise TransportFailedError(ENCODED)
@@ -328,5 +327,5 @@ def content_type_of(response: aiohttp.ClientResponse) -> str:
 
 
 def status_fault(response: aiohttp.ClientResponse) -> TransportFault | None:
-    """What an error status means; None for a success."""
+    """The fault of an error status; None for success."""
     return http_status_fault(response.status) if response.status >= _FIRST_ERROR_STATUS else None

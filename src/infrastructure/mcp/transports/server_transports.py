@@ -1,4 +1,4 @@
-"""How each kind of server is reached: the transport for one connection to it."""
+"""Creates the transport for a connection, by kind of server."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -32,8 +32,9 @@ _OWN_LOG_BYTES = 8 * 1024
 
 
 class ServerTransport(Protocol):
-    """One life of a connection, entered and left by its owner task. Entering may raise TransportFailedError, OSError,
-    ValueError; leaving is bounded and completes under cancellation."""
+    """One life of a connection, entered and left by its owner task. Entering may raise
+    TransportFailedError, OSError, ValueError; leaving is bounded, and completes under cancellation.
+    """
 
     disconnect_cancels: bool
 
@@ -44,38 +45,41 @@ class ServerTransport(Protocol):
     ) -> None: ...
 
     def describe_end(self) -> str | None:
-        """How the connection ended, in a sentence; None if it has not, or there is no more to say than that."""
+        """How the connection ended, as a sentence; None before the end, or if unknown."""
         ...
 
     def describe_noise(self) -> str | None:
-        """What the server said besides MCP, in a sentence, if it did."""
+        """Output of the server besides MCP, as a sentence, if any."""
         ...
 
     def stderr(self) -> str:
-        """The last lines of the server's error output, for the operator."""
+        """The last lines of the error output, for the operator."""
         ...
 
 
 class OpenTransport(Protocol):
-    """Makes the transport for a new connection; `log` outlives it."""
+    """Creates the transport for a new connection; `log` outlives it."""
 
     def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
-        """Raises McpFailure NOT_CONNECTED if the server cannot be reached as it is configured, NOT_INSTALLED."""
+        """Raises McpFailure NOT_CONNECTED for an unusable configuration, NOT_INSTALLED."""
         ...
 
     async def close(self) -> None:
-        """Lets go of what the transports share, after the last of them."""
+        """Release shared resources, after the last transport."""
         ...
 
 
 CredentialsFor = Callable[[McpServer], Credentials]
-"""The credentials of a server with OAuth."""
 
 
 class ServerTransports:
-    """Transports by kind of server. `environment` is Dragoman's own; a started server gets a few names of it, and the
-    resource limits `limits`. `launch` says what starts a server, and raises McpFailure if nothing does. A started server
-    that reads nothing for `write_timeout_s`, or for as long as its calls may take, is ended."""
+    """Transports by kind of server.
+
+    - `environment` is Dragoman's own; a started server inherits a few names of it.
+    - `limits` are its resource limits, and `launch` its start command.
+    - A started server that does not read for `write_timeout_s`, or its longer call timeout, is
+      stopped.
+    """
 
     def __init__(
         self,
@@ -99,11 +103,9 @@ class ServerTransports:
         self._limits = parse_process_limits(DEFAULT_PROCESS_LIMITS) if limits is None else limits
 
     async def close(self) -> None:
-        """As `OpenTransport`."""
         await self._remote.close()
 
     def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
-        """As `OpenTransport`."""
         config = server.config
         if config.kind.is_remote:
             is_legacy = config.kind is McpServerKind.SSE
@@ -116,7 +118,7 @@ class ServerTransports:
 
     async def _reached(self, server: McpServer) -> ServerTransport:
         config = server.config
-        assert config.url is not None  # the configuration was validated
+        assert config.url is not None  # validated by the configuration
         headers = await self._secrets.headers(server, config.headers)
         credentials = None
         match config.auth:
@@ -149,14 +151,14 @@ class ServerTransports:
         def redact(text: str) -> str:
             return self._secrets.redact(server, text)
 
-        write_timeout_s = max(self._write_timeout_s, config.timeout_s)  # a call may keep a server from reading as long
+        write_timeout_s = max(self._write_timeout_s, config.timeout_s)  # a server may not read during a call
         return StdioServerTransport(
             command, self._environment, log, config.max_response_bytes, redact, write_timeout_s=write_timeout_s
         )
 
 
 class LateTransport:
-    """A transport that can be made only when its secrets have been read, which entering it does."""
+    """A transport created on entering, once its secrets are read."""
 
     def __init__(self, make: Callable[[], Awaitable[ServerTransport]], *, disconnect_cancels: bool) -> None:
         self._make = make
@@ -164,7 +166,6 @@ class LateTransport:
         self.disconnect_cancels = disconnect_cancels
 
     async def __aenter__(self) -> tuple[MessageReader, MessageSink | MessageWriter]:
-        """Raises TransportFailedError, and what entering the transport raises."""
         try:
             self._made = await self._make()
         except McpFailure as failure:
@@ -178,20 +179,18 @@ class LateTransport:
             await self._made.__aexit__(exc_type, exc, traceback)
 
     def describe_end(self) -> str | None:
-        """Of the transport, once there is one."""
         return self._made.describe_end() if self._made is not None else None
 
     def describe_noise(self) -> str | None:
-        """Of the transport, once there is one."""
         return self._made.describe_noise() if self._made is not None else None
 
     def stderr(self) -> str:
-        """Of the transport, once there is one."""
         return self._made.stderr() if self._made is not None else ""
 
 
 class StdioServerTransport:
-    """A started server. Its error output goes to its own log, for failures, and to the server's, which outlives it."""
+    """A started server. Its error output goes to its own log, for failures, and to the server's
+    log, which outlives it."""
 
     disconnect_cancels = False
 
@@ -224,14 +223,12 @@ class StdioServerTransport:
         await self._transport.__aexit__(exc_type, exc, traceback)
 
     def describe_end(self) -> str | None:
-        """How the process ended, or that it is ended for not reading."""
         if self._transport.does_not_read:
             return UNREAD_INPUT
         status, description = self._transport.exit_status, self._transport.describe_exit()
         return None if status is None or description is None else exit_detail(status, description)
 
     def describe_noise(self) -> str | None:
-        """Lines on stdout that are none of the protocol's."""
         lines = self._transport.unreadable_lines
         return f"Lines of its standard output that are not MCP messages: {lines}." if lines else None
 

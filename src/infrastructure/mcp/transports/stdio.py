@@ -1,7 +1,5 @@
-"""Transport for the MCP SDK's client to a server on stdin and stdout.
-
-Above it: the connection's owner task. Below it: ``stdio_process``, ``pipes``, ``stdio_pipes``, ``stdio_framing``.
-"""
+"""Transport of the MCP SDK's client to a server on stdin and stdout. Above: the connection's owner
+task. Below: `stdio_process`, `pipes`, `stdio_pipes`, `stdio_framing`."""
 
 import asyncio
 import signal
@@ -34,47 +32,50 @@ _UNREADABLE_LOGGED = 5
 _UNREADABLE_SURFACED = 20
 _SIGNAL_CODES = 128
 _LINES_AT_ONCE = 32
-"""That are read before the event loop does something else; answers to calls do not count."""
+"""Limit of lines read before yielding to the event loop; replies to calls do not count."""
 
 
 class StderrLog:
-    """The last bytes a server wrote to stderr, and our own lines about it. Outlives the connection, to be read later."""
+    """The last bytes of a server's stderr, and Dragoman's remarks. Outlives the connection."""
 
     def __init__(self, max_bytes: int = DEFAULT_STDERR_BYTES) -> None:
         self._max_bytes = max_bytes
         self._bytes = bytearray()
 
     def append(self, data: bytes) -> None:
-        """Adds to the end; the oldest bytes give way."""
+        """Append; the oldest bytes are dropped."""
         self._bytes += data[-self._max_bytes :]
         if len(self._bytes) > 2 * self._max_bytes:
             del self._bytes[: -self._max_bytes]
 
     def note(self, line: str) -> None:
-        """Adds a line of ours, marked as such."""
+        """Append a marked remark of Dragoman."""
         start = b"" if not self._bytes or self._bytes.endswith(b"\n") else b"\n"
         self.append(start + f"[dragoman] {line}\n".encode(errors="replace"))
 
     def text(self) -> str:
-        """What is kept, invalid UTF-8 replaced."""
+        """The stored text, with invalid UTF-8 replaced."""
         return self._bytes[-self._max_bytes :].decode(errors="replace")
 
     def tail(self, lines: int) -> str:
-        """The last lines of it."""
         return "\n".join(self.text().splitlines()[-lines:])
 
 
 class StdioTransport:
-    """One life of a server process: ``async with Client(transport)`` starts it, and leaves nothing behind.
+    """One life of a server process: ``async with Client(transport)`` starts it, and leaves nothing
+    behind.
 
-    `environment` is Dragoman's own, of which the server gets a few names. A message over `max_line_bytes` is dropped
-    while it arrives and fails the call it answers (REPLY_TOO_LARGE); lines that are no messages are counted, and the
-    first ones put into `log` and handed to the session as exceptions. A server that says more than its `Pace` allows, or than
-    the reader takes, is not read from meanwhile; one that has not read a message after `write_timeout_s` is ended.
-
-    Entering waits for nothing, so no cancellation can come in the middle of a spawn. Leaving is bounded and completes
-    under cancellation: stdin is closed, `close_grace_s` is left for a polite exit, then the launcher sends SIGTERM to
-    every descendant and, `kill_grace_s` later, SIGKILL. There are no tasks.
+    - `environment` is Dragoman's own; the server inherits a few names of it.
+    - A message over `max_line_bytes` is dropped on arrival, and fails the call it replies to
+      (REPLY_TOO_LARGE).
+    - Invalid lines are counted; the first ones are logged in `log` and passed to the session as
+      exceptions.
+    - Reading pauses while the `Pace` is exceeded or the reader is full. A server that has not read
+      a message after `write_timeout_s` is stopped.
+    - Entering never waits, so that cancellation cannot interrupt a spawn. Leaving is bounded and
+      completes under cancellation: stdin closes, and after `close_grace_s` the launcher sends
+      SIGTERM to every descendant, after `kill_grace_s` SIGKILL.
+    - There are no tasks.
     """
 
     def __init__(
@@ -101,18 +102,19 @@ class StdioTransport:
         self._later: asyncio.Handle | None = None
         self._last_wait: asyncio.TimerHandle | None = None
         self.unreadable_lines = 0
-        """How many lines on stdout were no messages."""
+        """Number of lines on stdout that were not messages."""
         self.does_not_read = False
-        """Whether it was ended for not reading what it was sent."""
+        """Whether it was stopped for not reading its input."""
 
     @property
     def exit_status(self) -> int | None:
-        """The server's exit code, 128 + N if signal N ended it, 127 if there is no such command, 126 if it cannot be
-        run; None before the end. Set when the read stream ends, unless the server closed its stdout and stays."""
+        """The server's exit code, 128 + N for signal N, 127 for an unknown command, 126 for one
+        that cannot run; None before the end. Set when the read stream ends, unless the server
+        closed its stdout and continues."""
         return None if self._process is None else self._process.exit_status
 
     def describe_exit(self) -> str | None:
-        """How the server ended, in words (`exited with code 3`), or None before the end."""
+        """How the server ended (`exited with code 3`); None before the end."""
         status = self.exit_status
         if status is None:
             return None
@@ -121,10 +123,8 @@ class StdioTransport:
         return f"exited with code {status}"
 
     async def __aenter__(self) -> tuple[MessageReader, MessageWriter]:
-        """Starts the server. Raises OSError (no such directory, no descriptor left), RuntimeError when used again.
-
-        A command that does not exist is seen as a server that exits at once with status 127.
-        """
+        """Start the server; an unknown command exits at once with status 127. Raises OSError (no
+        such directory, no descriptor left), RuntimeError on reuse."""
         if self._process is not None:
             raise RuntimeError("a transport is one life of a server")
         self._process = ServerProcess(
@@ -132,7 +132,7 @@ class StdioTransport:
         )
         stdin, stdout, stderr = self._process.pipes
         self._stdin = WritePipe(stdin, stall_s=self._write_timeout_s, on_stall=self._on_stall)
-        self._stdout = ReadPipe(stdout, self._on_stdout, self._on_last_words)
+        self._stdout = ReadPipe(stdout, self._on_stdout, self._on_last_output)
         self._stderr = ReadPipe(stderr, self._log.append, _nothing)
         self._reader = MessageReader(self._on_reader_empty, max_bytes=self._max_line_bytes)
         return self._reader, MessageWriter(self._stdin)
@@ -140,9 +140,8 @@ class StdioTransport:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Ends the server and everything below it."""
         assert self._process is not None
-        # What the server still writes is read and dropped: with a full stdout it could not come to its end.
+        # Remaining output is read and dropped: with a full stdout the server could not end.
         self._reader.close()
         self._stdin.close()
         try:
@@ -161,7 +160,8 @@ class StdioTransport:
             self._read_lines()
 
     def _read_lines(self) -> None:
-        """Reads what has come, as far as reader and pace allow; while something is left, the server is not read from."""
+        """Process the lines that reader and pace allow; reading from the server pauses while lines
+        are left."""
         self._later = None
         count = 0
         while self._unread and count < _LINES_AT_ONCE and not self._reader.is_full and not self._reader.pace.delay_s:
@@ -169,10 +169,10 @@ class StdioTransport:
         if not self._unread:
             self._stdout.resume()
             if self._stdout.closed:
-                self._on_last_words()
+                self._on_last_output()
             return
         self._stdout.pause()
-        if not self._reader.is_full:  # else it says when it is empty
+        if not self._reader.is_full:  # a full reader reports when it is empty
             self._later = asyncio.get_running_loop().call_later(self._reader.pace.delay_s, self._read_lines)
 
     def _read_line(self, line: bytes | OversizedLine) -> bool:
@@ -213,17 +213,17 @@ class StdioTransport:
 
     def _on_stall(self) -> None:
         self.does_not_read = True
-        self._log.note(f"the server has not read what it was sent for {self._write_timeout_s:g} s, so it is ended")
+        self._log.note(f"the server has not read its input for {self._write_timeout_s:g} s and is stopped")
         self._reader.end()
 
     def _on_exit(self) -> None:
-        # Its last words are already in the pipe, and belong in the log before anyone is told of its end.
+        # The last output is in the pipe, and belongs in the log before the end is reported.
         self._stderr.drain()
         self._log.note(f"the server {self.describe_exit()}")
-        self._on_last_words()
+        self._on_last_output()
 
-    def _on_last_words(self) -> None:
-        """After the end of stdout or of the process: usually the other follows at once, and is waited for a little."""
+    def _on_last_output(self) -> None:
+        """After the end of stdout or of the process; the other usually follows within a moment."""
         if self._stdout.closed and self.exit_status is not None and not self._unread:
             self._reader.end()
         elif self._last_wait is None:
@@ -232,4 +232,4 @@ class StdioTransport:
 
 
 def _nothing() -> None:
-    """The end of stderr means nothing."""
+    """The end of stderr is ignored."""

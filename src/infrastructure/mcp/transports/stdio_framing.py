@@ -1,7 +1,5 @@
-"""What a stdio server writes, as JSON-RPC messages: lines of bounded size, and no line that ends the connection.
-
-Pure, no I/O. Used by ``stdio.py``.
-"""
+"""Parses a stdio server's output as JSON-RPC messages, in lines of bounded size; no line ends the
+connection. No I/O. Used by `stdio.py`."""
 
 import json
 import re
@@ -17,14 +15,15 @@ from application.system.event_stream import OversizedEvent
 from infrastructure.mcp.faults import REPLY_TOO_LARGE, REPLY_UNREADABLE
 
 MAX_UNASKED_BYTES: Final = 512 * 1024
-"""Of a request or notification of a server. Parsed, a message takes up to a hundred times its size in memory."""
+"""Limit of a server's request or notification. A parsed message takes up to a hundred times its
+size in memory."""
 
 _HEAD_BYTES = 4096
 _TAIL_BYTES = 1024
 _SHOWN_CHARACTERS = 200
 _HALF_PAIR = re.compile(r"[\ud800-\udfff]")
 
-# JSON tokens without nesting: enough to read an envelope around a value that is not looked at.
+# JSON tokens without nesting: enough to read an envelope around an unparsed value.
 _STRING = rb'"(?:[^"\\]|\\.)*"'
 _MEMBER = re.compile(rb"\s*(%b)\s*:\s*(%b|-?\d+(?:\.\d+)?|true|false|null)\s*([,}])" % (_STRING, _STRING))
 
@@ -37,7 +36,7 @@ _ENVELOPE = msgspec.json.Decoder(_Envelope)
 
 
 class UnreadableLineError(ValueError):
-    """A line that is no JSON-RPC message and belongs to no call; `shown` is the beginning of it."""
+    """A line that is not a JSON-RPC message and belongs to no call; `shown` is its beginning."""
 
     def __init__(self, line: bytes) -> None:
         self.shown = line[: _SHOWN_CHARACTERS * 4].decode(errors="replace")[:_SHOWN_CHARACTERS].strip()
@@ -45,7 +44,8 @@ class UnreadableLineError(ValueError):
 
 
 class OversizedLineError(ValueError):
-    """A line above the limit that belongs to no call. The limit of what a server says unasked is lower than that of answers."""
+    """A line over the limit that belongs to no call. The limit of unsolicited messages is lower
+    than that of replies."""
 
     def __init__(self, size: int, limit: int) -> None:
         self.size = size
@@ -54,7 +54,7 @@ class OversizedLineError(ValueError):
 
 
 Settled = Callable[[int | str, dict[str, Any]], bool]
-"""Whether the call with the id was waiting, and has been given the result."""
+"""Delivers a result to the waiting call with the id; False if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class OversizedLine:
 
 
 class BoundedLines:
-    """Cuts a byte stream into lines, keeping at most `max_bytes` of a line that is not complete."""
+    """Splits a byte stream into lines, buffering at most `max_bytes` of an incomplete line."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -76,7 +76,7 @@ class BoundedLines:
         self._head = b""
 
     def feed(self, data: bytes) -> list[bytes | OversizedLine]:
-        """The lines completed by `data`, without their newlines."""
+        """The lines completed by `data`, without newlines."""
         *complete, rest = data.split(b"\n")
         lines: list[bytes | OversizedLine] = []
         for part in complete:
@@ -104,11 +104,11 @@ class BoundedLines:
 
 
 def read_line(line: bytes, settled: Settled | None = None) -> list[SessionMessage | Exception]:
-    """The messages in a line: one, none for a blank line, several for a batch (a 2025-03-26 server may send those).
+    """The messages in a line: one, none for a blank line, several for a batch (2025-03-26 servers).
 
-    `settled` is asked first about a result: whether its call has been given it, and no message need be made of it.
-    A reply that cannot be read becomes an error reply for the call it belongs to, so that nobody waits for it in vain;
-    anything else that cannot be read becomes an `UnreadableLineError`, which the SDK's session takes as a value.
+    - `settled` receives results first; no message is built for those it delivers.
+    - An unreadable reply becomes an error reply for its call; other unreadable lines become an
+      `UnreadableLineError`, which the SDK's session accepts as a value.
     """
     text = line.strip()
     if not text:
@@ -129,7 +129,7 @@ def read_line(line: bytes, settled: Settled | None = None) -> list[SessionMessag
 
 
 def _is_unasked(text: bytes) -> bool:
-    """Whether a line is a request or a notification, without building the values in it."""
+    """Whether a line is a request or a notification, without parsing its values."""
     try:
         return bool(bytes(_ENVELOPE.decode(text).method))
     except (msgspec.DecodeError, RecursionError, ValueError):
@@ -137,7 +137,8 @@ def _is_unasked(text: bytes) -> bool:
 
 
 def _plain_response(text: bytes) -> tuple[int | str, dict[str, Any]] | None:
-    """The id and result in what nearly every line is, without the detour over all the kinds of messages that it is not."""
+    """The id and result of a plain reply, the form of nearly every line, without parsing other
+    kinds of messages."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError):
@@ -151,7 +152,7 @@ def _plain_response(text: bytes) -> tuple[int | str, dict[str, Any]] | None:
 
 
 def read_oversized(line: OversizedLine | OversizedEvent, limit: int) -> SessionMessage | Exception:
-    """An error reply for the call that the discarded line or event belongs to, else an `OversizedLineError`."""
+    """An error reply for the call of a discarded line or event, else an `OversizedLineError`."""
     call_id = _reply_id(line.head, line.tail)
     if call_id is None:
         return OversizedLineError(line.size, limit)
@@ -166,7 +167,8 @@ def read_oversized(line: OversizedLine | OversizedEvent, limit: int) -> SessionM
 
 
 def _read_odd_line(line: bytes) -> list[SessionMessage | Exception]:
-    """Second, slower look: a batch, and text that strict readers refuse (invalid UTF-8, half of a surrogate pair)."""
+    """Slower parsing: batches, and text that strict parsers reject (invalid UTF-8, lone
+    surrogates)."""
     try:
         value = json.loads(line.decode(errors="replace"))
     except (ValueError, RecursionError):
@@ -197,10 +199,9 @@ def _error_reply(call_id: int | str, error: ErrorData) -> SessionMessage:
 
 
 def _reply_id(head: bytes, tail: bytes) -> int | str | None:
-    """The id of the reply with this beginning and end; None for requests, notifications and what is not JSON.
-
-    Servers write the id before the result (Python's SDK) or after it (TypeScript's), so both ends are read.
-    """
+    """The id of the reply with this beginning and end; None for requests, notifications and invalid
+    JSON. Python's SDK writes the id before the result, TypeScript's after it, so both ends are
+    read."""
     members = _leading_members(head) | _trailing_members(tail)
     if b'"id"' not in members or b'"method"' in members:
         return None
@@ -209,15 +210,15 @@ def _reply_id(head: bytes, tail: bytes) -> int | str | None:
 
 
 def _leading_members(head: bytes) -> dict[bytes, bytes]:
-    """The unnested members of a JSON object before its first nested one."""
+    """The scalar members of a JSON object before its first nested one."""
     opening = re.match(rb"\s*\{", head)
     return _members(head, opening.end())[0] if opening else {}
 
 
 def _trailing_members(tail: bytes) -> dict[bytes, bytes]:
-    """The unnested members of a JSON object after its last nested one."""
+    """The scalar members of a JSON object after its last nested one."""
     tail = tail.rstrip()
-    failed: set[int] = set()  # a member that starts here leads nowhere
+    failed: set[int] = set()  # positions without a valid member
     for comma in re.finditer(rb",", tail):
         members, end = _members(tail, comma.end(), failed)
         if members and end == len(tail):
@@ -226,7 +227,7 @@ def _trailing_members(tail: bytes) -> dict[bytes, bytes]:
 
 
 def _members(text: bytes, start: int, known: set[int] | None = None) -> tuple[dict[bytes, bytes], int]:
-    """The members from `start`, and where they end; those of which the starts are `known` are not read again."""
+    """The members from `start`, and their end; members at `known` starts are not parsed again."""
     members: dict[bytes, bytes] = {}
     seen = set() if known is None else known
     while start not in seen and (found := _MEMBER.match(text, start)):

@@ -1,7 +1,5 @@
-"""The message streams the MCP SDK reads and writes over the pipes of a stdio server.
-
-Futures instead of tasks: nothing to cancel, nothing to leak. Used by ``stdio.py``; asyncio only.
-"""
+"""The SDK's message streams over the pipes of a stdio server (asyncio only), by futures instead of
+tasks: nothing to cancel, nothing to leak. Used by `stdio.py`."""
 
 import asyncio
 from collections import deque
@@ -19,16 +17,17 @@ from infrastructure.mcp.transports.pipes import WritePipe
 
 DEFAULT_MAX_BYTES = 4 * 1024 * 1024
 MAX_ITEMS = 64
-"""That wait for the reader."""
+"""Limit of items waiting for the reader."""
 _IN_A_ROW = 32
 
 
 class MessageReader:
-    """The SDK's read stream: what the server said, for one reader. Ends when the connection does.
+    """The SDK's read stream, for one reader. Ends with the connection.
 
-    Bounded: when `is_full`, or while its `pace` is used up, whoever fills it stops reading from the server. Of the server's
-    requests no more than `requests_at_a_time` are taken before one is `answered`. `on_empty` is called when the reader has
-    taken everything, and when it leaves.
+    - When it `is_full` or its `pace` is used up, its writer stops reading from the server.
+    - At most `requests_at_a_time` requests of the server are in progress; each ends with
+      `answered`.
+    - `on_empty` is called when all items were taken, and when the reader leaves.
     """
 
     def __init__(self, on_empty: Callable[[], None] = lambda: None, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
@@ -43,25 +42,25 @@ class MessageReader:
         self._taken_in_a_row = 0
         self.pace = Pace()
         self.closed = False
-        """Whether the reader left; what arrives then is dropped."""
+        """Whether the reader left; later items are dropped."""
         self.requests_at_a_time: int | None = None
-        """None for a reader that is not told what is `answered`."""
+        """None disables the limit of requests in progress."""
         self.tap: Callable[[SessionMessage | Exception], bool] | None = None
-        """Sees each item first, and keeps those for which it returns True."""
+        """Sees each item first, and consumes those for which it returns True."""
         self.answers: Callable[[int | str, dict[str, Any]], bool] | None = None
-        """Given each result first, of which then no item is made; True for those that somebody waited for."""
+        """Receives each result first; True consumes it, and no item is built."""
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing should be added until some of it has been taken."""
+        """Whether to stop adding items."""
         return len(self._items) >= MAX_ITEMS or self._bytes > self._max_bytes
 
     def settled(self, call_id: int | str, result: dict[str, Any]) -> bool:
-        """Whether a result has come to the call it is for."""
+        """Whether a result was delivered to its call."""
         return not self.closed and self.answers is not None and self.answers(call_id, result)
 
     def put(self, item: SessionMessage | Exception, size: int = 0) -> None:
-        """Hands an item of `size` bytes to the reader."""
+        """Add an item of `size` bytes."""
         if self.closed:
             return
         if self.tap is not None and self.tap(item):
@@ -74,7 +73,7 @@ class MessageReader:
         self._wake()
 
     async def room(self) -> None:
-        """Wait until more may be put."""
+        """Wait until items may be added."""
         while self.is_full and not self.closed:
             self._room.clear()
             await self._room.wait()
@@ -82,20 +81,21 @@ class MessageReader:
             await self.pace.wait()
 
     def answered(self) -> None:
-        """One of the server's requests that were taken is done with."""
+        """One of the server's requests in progress has ended."""
         self._requests = max(0, self._requests - 1)
         self._wake()
 
     def end(self) -> None:
-        """No more items: the reader gets what is there, then the end of the stream."""
+        """Add no more items: the reader receives the remaining ones, then the end of the stream."""
         self._ended = True
         self._wake()
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next item. Raises anyio.EndOfStream, anyio.ClosedResourceError, anyio.BusyResourceError."""
+        """The next item. Raises anyio.EndOfStream, anyio.ClosedResourceError,
+        anyio.BusyResourceError."""
         if self._taken_in_a_row >= _IN_A_ROW:
             self._taken_in_a_row = 0
-            await asyncio.sleep(0)  # what was taken is delivered by tasks: let them run
+            await asyncio.sleep(0)  # tasks deliver the taken items: let them run
         while not self._items or self._is_held_back(self._items[0]):
             if self.closed:
                 raise anyio.ClosedResourceError
@@ -133,11 +133,9 @@ class MessageReader:
         self.answered()
 
     async def aclose(self) -> None:
-        """The reader leaves."""
         self.close()
 
     def close(self) -> None:
-        """The reader leaves."""
         self.closed = True
         self._items.clear()
         self._on_empty()
@@ -173,19 +171,19 @@ class MessageWriter:
         self._pipe = pipe
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Writes a message; raises as `WritePipe.write` does."""
+        """Raises as `WritePipe.write`."""
         await self._pipe.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
 
     async def ask(
         self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
     ) -> dict[str, Any] | None:
-        """Writes a request, whose answer comes to the reader. Raises as `send`."""
+        """Write a request, whose reply arrives at the reader. Raises as `send`."""
         request = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
         await self._pipe.write(msgspec.json.encode(request) + b"\n")
         return None
 
     async def aclose(self) -> None:
-        """Closes the server's stdin once what was sent is written."""
+        """Close the server's stdin once accepted data is written."""
         self._pipe.close()
 
     async def __aenter__(self) -> Self:

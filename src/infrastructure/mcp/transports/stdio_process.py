@@ -1,4 +1,5 @@
-"""The process of a stdio server, started through ``launcher.py``: spawn, notice of its end, orderly end. Used by ``stdio.py``."""
+"""The process of a stdio server, started through `launcher.py`: spawn, detection of its end,
+orderly stop. Used by `stdio.py`."""
 
 import asyncio
 import logging
@@ -15,18 +16,19 @@ import anyio
 logger = logging.getLogger(__name__)
 
 INHERITED_NAMES = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
-"""What a server gets of Dragoman's environment: nothing that could be a secret."""
+"""Names of Dragoman's environment that servers inherit; none can be a secret."""
 
 MARGIN_S = 1.0
-"""For the launcher to act after its grace, and for the event loop to see it."""
+"""Time for the launcher to act after its grace, and for the event loop to notice."""
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StdioCommand:
-    """How to start a server. `env` is added to the inherited names; `limits` are resource limits by their name in
-    setrlimit(2) without `RLIMIT_`, in lower case (`{"nofile": 1024, "cpu": 60}`). Raises ValueError."""
+    """Start command of a server. `env` is added to the inherited names. `limits` are resource
+    limits by their setrlimit(2) name without `RLIMIT_`, in lower case (`{"nofile": 1024, "cpu":
+    60}`). Raises ValueError."""
 
     command: str
     args: tuple[str, ...] = ()
@@ -44,16 +46,16 @@ class StdioCommand:
 
 
 class ServerProcess:
-    """A started server. `on_exit` is called once, on the event loop, after the launcher and all below it are gone.
-
-    Spawning is synchronous (a millisecond: the standard library uses vfork) and the end is noticed through a pidfd:
-    asyncio's own subprocess support can be cancelled between spawn and hand-over, and keeps a thread per process.
-    """
+    """A started server. `on_exit` is called once, on the event loop, after the launcher and all
+    below it have ended. Spawning is synchronous (a millisecond, by vfork), and a pidfd reports the
+    end: asyncio's subprocesses can be cancelled between spawn and hand-over, and use a thread per
+    process."""
 
     def __init__(
         self, command: StdioCommand, *, environment: Mapping[str, str], kill_grace_s: float, on_exit: Callable[[], None]
     ) -> None:
-        """Raises OSError if the working directory does not exist, or no descriptor or process can be had."""
+        """Raises OSError if the working directory does not exist, or no descriptor or process is
+        available."""
         self._loop = asyncio.get_running_loop()
         self._on_exit = on_exit
         self._exited: asyncio.Future[int] = self._loop.create_future()
@@ -77,22 +79,21 @@ class ServerProcess:
 
     @property
     def exit_status(self) -> int | None:
-        """The launcher's exit code (its docstring says which), 128 + N if signal N ended the launcher itself."""
+        """The launcher's exit code (see its docstring), or 128 + N if signal N ended the launcher
+        itself."""
         return self._exited.result() if self._exited.done() else None
 
     @property
     def pipes(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
-        """Our ends of stdin, stdout and stderr; whoever takes them closes them."""
+        """Dragoman's ends of stdin, stdout and stderr; the taker closes them."""
         stdin, stdout, stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
         assert stdin is not None and stdout is not None and stderr is not None  # noqa: PT018 (asked for in _popen)
         return stdin, stdout, stderr
 
     async def stop(self, *, close_grace_s: float, kill_grace_s: float) -> None:
-        """Waits `close_grace_s` for the end, which the closed stdin asks for, then has the launcher end everything.
-
-        Completes, within the two graces and twice `MARGIN_S`, also when the task is cancelled meanwhile; the
-        cancellation is raised at the end.
-        """
+        """Wait `close_grace_s` for the end after stdin was closed, then have the launcher end
+        everything. Completes within both graces and twice `MARGIN_S`, also under cancellation,
+        which is raised at the end."""
         with anyio.CancelScope(shield=True):
             if not await self._exited_within(close_grace_s):
                 self._close_lifeline()
@@ -109,7 +110,7 @@ class ServerProcess:
         while not self._exited.done() and (left := deadline - self._loop.time()) > 0:
             try:
                 await asyncio.wait([self._exited], timeout=left)
-            except asyncio.CancelledError as exc:  # the scope above keeps out anyio's, not asyncio's own
+            except asyncio.CancelledError as exc:  # the scope above shields from anyio's cancellation, not asyncio's
                 self._interrupted = exc
         return self._exited.done()
 
@@ -148,7 +149,8 @@ def _popen(
 
 
 def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    # A value beginning with "()" is a shell function exported by an old bash, which a child shell would run.
+    # A value beginning with "()" is a shell function exported by an old bash, which a child shell
+    # would execute.
     return {
         name: value
         for name in INHERITED_NAMES

@@ -1,8 +1,6 @@
 """Streamable HTTP, both generations on one URL (MCP 2025-03-26 to 2026-07-28, basic/transports).
-
-Above: the SDK's dispatcher, which writes each request from the task that waits for its answer; so the POST runs in that
-task, ends with it, and there are no tasks here but the one that listens to an older server's own messages.
-"""
+Above: the SDK's dispatcher. Each POST runs in the task that waits for its reply; the only other
+task listens to a legacy server's own messages."""
 
 import asyncio
 import contextlib
@@ -56,10 +54,11 @@ _NOTIFICATION_TIMEOUT_S = 5.0
 
 
 class StreamableHttpTransport:
-    """A logical connection: nothing is opened on entering. Leaving ends an older server's session, within 2 s."""
+    """A logical connection: entering opens nothing. Leaving ends a legacy server's session, within
+    2 s."""
 
     disconnect_cancels = True
-    """In the modern generation, giving up the POST is what cancels the call."""
+    """In the modern generation, aborting the POST cancels the call."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -88,20 +87,20 @@ class StreamableHttpTransport:
                     pass
 
     def describe_end(self) -> str | None:
-        """Nothing is known about how a remote server ends."""
+        """Unknown for a remote server."""
         return None
 
     def describe_noise(self) -> str | None:
-        """What is not MCP fails the exchange it comes in."""
+        """Unknown: invalid MCP fails its own exchange."""
         return None
 
     def stderr(self) -> str:
-        """A remote server's error output stays where it is."""
+        """Unavailable for a remote server."""
         return ""
 
     async def _send(self, item: SessionMessage) -> None:
-        """Posts a message. A request returns when its answer has been handed to the reader; what goes wrong becomes
-        that answer."""
+        """Post a message. A request returns once its reply, or a failure as its reply, is passed to
+        the reader."""
         message = item.message
         stamped = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
         if isinstance(message, JSONRPCRequest) and message.method == "initialize":
@@ -121,7 +120,7 @@ class StreamableHttpTransport:
     async def _ask(
         self, request_id: str, method: str, params: dict[str, Any], headers: Mapping[str, str]
     ) -> dict[str, Any] | None:
-        """As `MessageSink.ask`: most servers answer in JSON, and that is read without a detour."""
+        """Fast path of `MessageSink.ask` for JSON replies, the most frequent ones."""
         self._version = headers.get(MCP_PROTOCOL_VERSION_HEADER, self._version)
         sent = _ACCEPT | self._own_headers() | dict(headers)
         body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
@@ -151,7 +150,7 @@ class StreamableHttpTransport:
         self, message: JSONRPCNotification | JSONRPCResponse | JSONRPCError, headers: Mapping[str, str], body: bytes
     ) -> None:
         if self._version in MODERN_PROTOCOL_VERSIONS:
-            return  # the modern wire has no messages of this direction besides requests
+            return  # the modern protocol has only requests in this direction
         with contextlib.suppress(TransportFailedError, TimeoutError):
             async with asyncio.timeout(_NOTIFICATION_TIMEOUT_S), self._endpoint.request("POST", headers, body):
                 pass
@@ -169,7 +168,7 @@ class StreamableHttpTransport:
         headers: Mapping[str, str],
         body: bytes | None = None,
     ) -> None:
-        """Hands on what a POST is answered with, `body` if it was read; a stream that breaks off is taken up again."""
+        """Pass on the reply to a POST, with `body` if it was read; a broken stream is resumed."""
         if response.status == _NOT_FOUND and _SESSION_HEADER in headers:
             raise TransportFailedError(SESSION_GONE)
         if message.method == "initialize":
@@ -214,7 +213,8 @@ class StreamableHttpTransport:
     async def _read_events(
         self, request_id: RequestId, response: aiohttp.ClientResponse
     ) -> tuple[str, int | None, bool]:
-        """Hands on what comes; the last event id, the delay asked for, and whether the request was answered."""
+        """Pass on the events; returns the last event id, the requested delay, and whether the
+        request was answered."""
         last_id, retry_ms = "", None
         try:
             async for event in self._endpoint.read_events(response, self._reader.pace):
@@ -235,14 +235,15 @@ class StreamableHttpTransport:
         return last_id, retry_ms, False
 
     def _hand_on(self, request_id: RequestId | None, data: bytes) -> bool:
-        """Hands on the messages of an event, with the request to which they belong; whether its answer was among them."""
+        """Pass on the messages of an event with their request; returns whether its reply was among
+        them."""
         answered = False
         items = read_line(data)
         for item in items:
             reply = _reply_in([item])
             if reply is not None and request_id is not None:
                 if not _is_to(request_id, reply):
-                    continue  # as on stdio, where nothing waits for it
+                    continue  # as on stdio, where no call waits for it
                 reply.id = request_id
                 answered = True
             elif (
@@ -255,7 +256,7 @@ class StreamableHttpTransport:
         return answered
 
     async def _resume(self, request_id: RequestId, last_id: str, retry_ms: int | None) -> tuple[str, int | None, bool]:
-        """Takes up a stream where it broke off (2025-03-26 to 2025-11-25)."""
+        """Resume a broken stream (2025-03-26 to 2025-11-25)."""
         await asyncio.sleep(_retry_s(retry_ms))
         headers = _ACCEPT_EVENTS | self._own_headers() | {"last-event-id": last_id}
         async with self._endpoint.request("GET", headers) as response:
@@ -264,7 +265,7 @@ class StreamableHttpTransport:
             return await self._read_events(request_id, response)
 
     async def _listen(self) -> None:
-        """Reads what an older server says of its own accord, for as long as it keeps that stream open to us."""
+        """Read a legacy server's own messages, as long as it keeps that stream open."""
         last_id, retry_ms, failures = "", None, 0
         while failures < _MAX_RESUMPTIONS:
             headers = _ACCEPT_EVENTS | self._own_headers() | ({"last-event-id": last_id} if last_id else {})
@@ -287,7 +288,7 @@ class StreamableHttpTransport:
 
 
 def _plain_result(request_id: str, body: bytes) -> dict[str, Any] | None:
-    """The result in a body that is nothing but that; None for all others, which take longer to understand."""
+    """The result in a body with nothing else; None for others, which need full parsing."""
     try:
         reply = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, ValueError):
@@ -308,14 +309,14 @@ def _reply_in(items: Iterable[SessionMessage | Exception]) -> JSONRPCResponse | 
 
 
 def _is_to(request_id: RequestId, reply: JSONRPCResponse | JSONRPCError) -> bool:
-    """Whether a reply has the id of the request, as a number or a text; an error may have none."""
+    """Whether a reply has the request's id, as a number or a text; an error may have none."""
     if reply.id is None:
         return isinstance(reply, JSONRPCError)
     return str(reply.id) == str(request_id)
 
 
 def _error_without_id(body: bytes, request_id: RequestId) -> JSONRPCError | None:
-    """What a server says that did not get as far as to know which request it refuses."""
+    """The error of a server that failed before it knew the id of the request."""
     try:
         error = ErrorData.model_validate(json.loads(body)["error"])
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -324,7 +325,8 @@ def _error_without_id(body: bytes, request_id: RequestId) -> JSONRPCError | None
 
 
 def _is_unspecific(reply: JSONRPCResponse | JSONRPCError) -> bool:
-    """Servers built on older TypeScript examples say in this way, instead of by 404, that they forgot the session."""
+    """Servers based on old TypeScript examples report a lost session in this way, instead of by
+    404."""
     return isinstance(reply, JSONRPCError) and reply.error.code == CONNECTION_CLOSED
 
 
