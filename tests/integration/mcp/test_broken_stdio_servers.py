@@ -276,5 +276,5 @@ async def test_a_server_that_leaves_unread_what_it_is_sent_is_ended_with_the_rea
         await until(lambda: connections.status(server).state is ServerState.UNHEALTHY)
         reason = "The server does not read its input and was stopped."
         assert connections.status(server).last_error == reason
-        assert "[dragoman] the server has not read what it was sent for 0.3 s" in connections.logs(server)
+        assert "[dragoman] the server has not read its input for 0.3 s" in connections.logs(server)
         await until(lambda: descendants() == before)
