@@ -25,8 +25,8 @@ _MIN_TOKEN = 12
 
 
 class SettingsError(Exception):
-    """Settings that cannot be used. The message has a line for each, for the person who starts the service, and shows
-    no secret."""
+    """Invalid settings. The message has one line per setting, for the operator, and shows no
+    secret."""
 
 
 class Settings(BaseModel):
@@ -61,12 +61,12 @@ class Settings(BaseModel):
     metrics_token: SecretStr | None = Field(
         default=None,
         min_length=16,
-        description="a text of at least 16 characters, which /metrics then asks for as a bearer token",
+        description="a text of at least 16 characters, which /metrics then requires as a bearer token",
         examples=["a-long-random-text"],
     )
     secret_key: Annotated[SecretStr, AfterValidator(values.secret_keys)] | None = Field(
         default=None,
-        description=f"a text of at least {values.MIN_SECRET_KEY} characters; several, newest first, with commas between them",
+        description=f"a text of at least {values.MIN_SECRET_KEY} characters; several, newest first, separated by commas",
         examples=["the-new-long-passphrase,the-old-long-passphrase"],
     )
     max_connections: int = Field(
@@ -77,7 +77,7 @@ class Settings(BaseModel):
     )
     shared_addresses: Annotated[str, AfterValidator(values.networks)] = Field(
         default="127.0.0.0/8,::1",
-        description="networks and addresses that many clients share, as a proxy's, with commas between them",
+        description="networks and addresses that many clients share, such as a proxy's, separated by commas",
         examples=["127.0.0.0/8,::1,10.0.3.7"],
     )
     request_timeout_s: float = Field(
@@ -90,7 +90,7 @@ class Settings(BaseModel):
     )
     egress_allow: Annotated[str, AfterValidator(values.egress_allow)] = Field(
         default="",
-        description="networks, addresses and host names with commas between them",
+        description="networks, addresses and host names separated by commas",
         examples=["10.1.0.0/16,mcp.internal"],
     )
     http_proxy: Annotated[str, AfterValidator(values.proxy_url)] | None = Field(
@@ -110,36 +110,36 @@ class Settings(BaseModel):
     no_proxy: str = Field(
         default="",
         validation_alias="NO_PROXY",
-        description="host names, addresses and networks with commas between them",
+        description="host names, addresses and networks separated by commas",
         examples=["10.0.0.0/8,.internal"],
     )
     key_rate_limit: Annotated[str, AfterValidator(values.rate)] | None = Field(
         default=None,
-        description="REQUESTS/SECONDS, which each API key may send in that time: up to 1000000/86400",
+        description="REQUESTS/SECONDS for each API key: up to 1000000/86400",
         examples=["600/60"],
     )
     mcp_max_calls: int = Field(
         default=256,
         ge=1,
         le=100_000,
-        description="a number from 1 to 100000: MCP calls of one organization at one time",
+        description="a number from 1 to 100000: concurrent MCP calls of one organization",
         examples=["256"],
     )
     mcp_rate_limit: Annotated[str, AfterValidator(values.rate)] | None = Field(
         default=None,
-        description="CALLS/SECONDS, which each organization's MCP servers together may be called: up to 1000000/86400",
+        description="CALLS/SECONDS for all MCP servers of an organization together: up to 1000000/86400",
         examples=["6000/60"],
     )
     mcp_max_processes: int = Field(
         default=100,
         ge=1,
         le=100_000,
-        description="a number from 1 to 100000: MCP servers that one organization has started at one time",
+        description="a number from 1 to 100000: concurrently started MCP servers of one organization",
         examples=["100"],
     )
     mcp_process_limits: Annotated[str, AfterValidator(values.process_limits)] = Field(
         default=DEFAULT_PROCESS_LIMITS,
-        description="resource limits of started MCP servers, NAME=NUMBER with commas between them",
+        description="resource limits of started MCP servers, NAME=NUMBER separated by commas",
         examples=["core=0,nofile=4096"],
     )
     public_url: values.HttpUrl | None = Field(
@@ -218,7 +218,7 @@ class Settings(BaseModel):
     otel_headers: Annotated[SecretStr, AfterValidator(values.otel_headers)] | None = Field(
         default=None,
         validation_alias="OTEL_EXPORTER_OTLP_HEADERS",
-        description="NAME=VALUE with commas between them",
+        description="NAME=VALUE separated by commas",
         examples=["authorization=Bearer%20…"],
     )
     openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
@@ -238,7 +238,7 @@ class Settings(BaseModel):
 
     @property
     def database_path(self) -> Path | None:
-        """The SQLite file that DATABASE_URL names; None when it lies in HOME."""
+        """The SQLite file in DATABASE_URL; None for the default file in HOME."""
         named = None if self.database_url is None else values.SQLITE_FILE.fullmatch(self.database_url)
         return None if named is None else values.absolute(Path(named["path"]))
 
@@ -249,47 +249,44 @@ class Settings(BaseModel):
 
     @property
     def secret_keys(self) -> tuple[str, ...]:
-        """The keys of SECRET_KEY, the encrypting one first; empty when the key is kept in HOME."""
+        """The keys of SECRET_KEY, the encrypting one first; empty when the key is in HOME."""
         return () if self.secret_key is None else tuple(values.separate(self.secret_key))
 
     @property
     def rate_limit_of_mcp_calls(self) -> RateLimit | None:
-        """How often the MCP servers of each organization may be called, if there is a limit."""
+        """The rate of calls to the MCP servers of each organization, if limited."""
         return None if self.mcp_rate_limit is None else values.parse_rate(self.mcp_rate_limit)
 
     @property
     def rate_limit_of_keys(self) -> RateLimit | None:
-        """How often each API key may be used; None for as often as it likes."""
+        """The rate of requests of each API key, if limited."""
         return None if self.key_rate_limit is None else values.parse_rate(self.key_rate_limit)
 
     @property
     def networks_of_shared_addresses(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """Addresses that many clients share."""
         return values.parse_networks(self.shared_addresses)
 
     @property
     def egress_allowed(self) -> tuple[str, ...]:
-        """What outbound requests may reach although it is not public."""
         return values.entries(self.egress_allow)
 
     @property
     def proxy_exceptions(self) -> tuple[str, ...]:
-        """What outbound requests reach without a proxy."""
         return values.entries(self.no_proxy)
 
     @property
     def traces_to_langfuse(self) -> bool:
-        """Whether Langfuse's keys are given."""
+        """Whether both keys of Langfuse are set."""
         return self.langfuse_public_key is not None and self.langfuse_secret_key is not None
 
     @property
     def otel_header_values(self) -> dict[str, str]:
-        """What goes along with every export."""
+        """Headers of every export."""
         return {} if self.otel_headers is None else values.parse_otel_headers(self.otel_headers.get_secret_value())
 
     @property
     def langfuse_url(self) -> str:
-        """Where traces go: LANGFUSE_BASE_URL, else LANGFUSE_HOST, else Langfuse's own cloud."""
+        """LANGFUSE_BASE_URL, else LANGFUSE_HOST, else Langfuse's own cloud."""
         return self.langfuse_base_url or self.langfuse_host or _LANGFUSE_CLOUD
 
     @cached_property
@@ -300,17 +297,17 @@ class Settings(BaseModel):
         if self.database_url is not None:
             found.add(urlsplit(self.database_url).password or "")
         found |= {unquote(urlsplit(proxy or "").password or "") for proxy in (self.http_proxy, self.https_proxy)}
-        # A token stands in a header behind its scheme, and alone where somebody quotes it.
+        # A token follows its scheme in a header, and may be quoted alone elsewhere.
         found |= {word for text in self.otel_header_values.values() for word in text.split() if len(word) >= _MIN_TOKEN}
         return tuple(sorted(found - {""}))
 
 
 def load_settings() -> Settings:
-    """The settings of this process. Raises SettingsError naming every wrong one."""
+    """Raises SettingsError naming every invalid setting."""
     try:
         settings = Settings.model_validate(_given())
     except ValidationError as error:
-        # From None: pydantic's own message repeats the values, secrets among them.
+        # From None: pydantic's message contains the values, including secrets.
         raise _settings_error([_complaint(detail) for detail in error.errors(include_url=False)]) from None
     if (settings.langfuse_public_key is None) != (settings.langfuse_secret_key is None):
         missing = "langfuse_secret_key" if settings.langfuse_public_key else "langfuse_public_key"
@@ -326,8 +323,8 @@ def load_settings() -> Settings:
 
 
 def _given() -> dict[str, str]:
-    """What the environment says, by field or alias. An empty variable is none; case does not matter. (pydantic-settings would do
-    this and more, at a fortieth of a start.)"""
+    """Environment variables by field or alias. Empty variables are ignored; case is irrelevant.
+    (pydantic-settings does the same at forty times the cost at start.)"""
     present = {name.upper(): value for name, value in os.environ.items() if value}
     given = {}
     for name, field in Settings.model_fields.items():
@@ -337,12 +334,12 @@ def _given() -> dict[str, str]:
 
 
 def _key_of_search(settings: Settings) -> str | None:
-    """The setting that holds the key of the search provider, if that needs one."""
+    """The field of the search provider's key, if the provider needs one."""
     return {"brave": "brave_api_key", "tavily": "tavily_api_key"}.get(settings.search_provider)
 
 
 def unknown_variables() -> tuple[str, ...]:
-    """A warning for each `DRAGOMAN_…` variable that is no setting, with the nearest name."""
+    """A warning for each unknown `DRAGOMAN_…` variable, with the nearest setting."""
     names = {name.removeprefix(PREFIX) for name in map(variable_name, Settings.model_fields) if name.startswith(PREFIX)}
     unknown = sorted(
         name
@@ -360,17 +357,16 @@ def unknown_variables() -> tuple[str, ...]:
 
 
 def base_process_environment() -> dict[str, str]:
-    """The part of our environment that a started server inherits; nothing of it is secret."""
+    """The part of our environment that a started server inherits; it contains no secret."""
     return process_environment.inherited(os.environ)
 
 
 def installer_environment() -> dict[str, str]:
-    """The part of our environment that npm, pip and uv get when they install a server."""
+    """The part of our environment for npm, pip and uv."""
     return process_environment.for_installers(os.environ)
 
 
 def variable_name(field: str) -> str:
-    """The environment variable of a field."""
     alias = Settings.model_fields[field].validation_alias
     return alias if isinstance(alias, str) else f"{PREFIX}{field.upper()}"
 
@@ -394,6 +390,6 @@ def _line(field: str, complaint: str) -> str:
 
 
 def _not_this(field: str, value: object) -> str:
-    """The wrong value, unless it may be (or hold) a secret."""
+    """The wrong value, unless it may contain a secret."""
     holds_secret = not Settings.model_fields[field].repr or "key" in field or not isinstance(value, str)
     return "" if holds_secret or "@" in str(value) else f", not {str(value)[:80]!r}"

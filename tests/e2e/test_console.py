@@ -90,7 +90,7 @@ def test_one_talks_on_with_an_agent_on_the_thread_of_a_run(person: Person) -> No
     person.page.get_by_role("button", name="Start a run").click()
     expect(person.page.locator("#connection")).to_have_text("Ended: completed")
     first = person.page.url
-    more = person.page.get_by_label("Talk on")
+    more = person.page.get_by_label("Reply")
     more.fill("And again.")
     for _ in range(2):  # renewed by itself when a run changes, at any moment
         person.renew("#state", "run-changed")
@@ -119,8 +119,8 @@ def test_a_double_click_starts_one_run_and_no_click_another_while_the_page_is_le
 def test_a_double_click_makes_one_key_whose_token_is_shown(person: Person, service: Service) -> None:
     person.go("/console/keys")
     person.page.get_by_label("Name", exact=True).fill("clicked-twice")
-    person.page.get_by_role("button", name="Make the key").dblclick()
-    expect(person.page.get_by_label("Its token.")).to_have_value(re.compile("^dgm_"))
+    person.page.get_by_role("button", name="Create key").dblclick()
+    expect(person.page.get_by_label("Token. It is shown")).to_have_value(re.compile("^dgm_"))
     expect(person.page.get_by_role("row").filter(has_text="clicked-twice")).to_have_count(1)
     names = [key["name"] for key in service.call("GET", "/api-keys")["data"]]
     assert names.count("clicked-twice") == 1

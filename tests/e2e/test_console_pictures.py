@@ -65,10 +65,10 @@ def look_at_a_file(page: Page) -> None:
     entries = ",\n".join(
         f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in CLIENTS_FILE["mcpServers"].items()
     )
-    text = page.get_by_label("Or its text")
+    text = page.get_by_label("Or text")
     text.fill(f'{{"mcpServers": {{\n{entries}\n}}}}')
     text.evaluate("each => { each.rows = 8; }")
-    page.get_by_role("button", name="Look at what it would make").click()
+    page.get_by_role("button", name="Preview").click()
     page.get_by_role("region", name="Preview").wait_for()
 
 
@@ -112,7 +112,7 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
         "agent-edit": Picture(path=f"/console/agents/{agent}/edit", text="refunds", height=760),
         "policy": Picture(
             path=f"/console/agents/{agent}/edit",
-            text="What it may do",
+            text="Permissions",
             top="section[aria-labelledby=may-title]",
             height=820,
         ),
@@ -132,7 +132,7 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
         "workflow-run": Picture(path=run, text="Shall these notes go out?", height=1_200 if phone else 940),
         "usage": Picture(path="/console/usage", text="analyst", height=1_240),
         "keys": Picture(path="/console/keys", text="on-call", height=700),
-        "settings": Picture(path="/console/settings", text="Days that runs are kept", height=820),
+        "settings": Picture(path="/console/settings", text="Retention of runs (days)", height=820),
         "secrets": Picture(path="/console/secrets", text="TICKETS_TOKEN", height=860),
         "audit": Picture(path="/console/audit?action=tool.*", text="tool.executed", height=520),
     }

@@ -71,12 +71,12 @@ def test_a_letter_and_a_meeting_are_cards_that_are_settled_on_the_page(person: P
     expect(meeting).to_contain_text("Room 4")
     if AXE.exists():
         assert person.violations() == []
-    letter.get_by_label("What came of it").fill("Sent at noon.")
+    letter.get_by_label("Result").fill("Sent at noon.")
     person.renew("#state", "run-changed")
-    expect(letter.get_by_label("What came of it")).to_have_value("Sent at noon.")
-    letter.get_by_role("button", name="It is done").click()
+    expect(letter.get_by_label("Result")).to_have_value("Sent at noon.")
+    letter.get_by_role("button", name="Done", exact=True).click()
     expect(letter).to_have_count(0)
-    meeting.get_by_role("button", name="It was not done").click()
+    meeting.get_by_role("button", name="Not done").click()
     expect(page.locator("#status")).to_have_text("completed")
     expect(page.locator("#connection")).to_have_text("Ended: completed")
     results = [

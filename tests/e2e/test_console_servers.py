@@ -136,7 +136,7 @@ def test_a_command_is_tried_out_before_it_is_saved_and_what_is_wrong_is_told_at_
     page.get_by_label("Arguments").fill(f"-I\n-S\n{PLAIN}")
     page.locator("#env-0-name").fill("TOKEN")
     page.locator("#env-0-value\\.secret").select_option("TOKEN")
-    page.get_by_role("button", name="One more").click()
+    page.get_by_role("button", name="Add another").click()
     page.locator("#env-2-name").fill("OTHER")
     page.locator("#env-2-value").fill("v4lue")
     page.get_by_text("Trust, connections and limits").click()
@@ -186,14 +186,14 @@ def test_a_file_is_chosen_looked_at_and_imported(person: Person, service: Servic
     file.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
     page = person.page
     person.go("/console/servers-import")
-    page.get_by_label("Or its text").fill("{")
-    page.get_by_role("button", name="Look at what it would make").click()
-    expect(page.get_by_label("Or its text")).to_have_attribute("aria-invalid", "true")
-    page.get_by_label("A file").set_input_files(file)
-    expect(page.get_by_label("Or its text")).to_have_value(file.read_text(encoding="utf-8"))
-    page.get_by_role("button", name="Look at what it would make").click()
+    page.get_by_label("Or text").fill("{")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_label("Or text")).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("File").set_input_files(file)
+    expect(page.get_by_label("Or text")).to_have_value(file.read_text(encoding="utf-8"))
+    page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("region", name="Preview")).to_contain_text("env.KEY")
-    page.get_by_role("button", name="Make 1 server").click()
+    page.get_by_role("button", name="Create 1 server").click()
     page.get_by_role("link", name="plain-two").click()
     page.get_by_role("heading", name="MCP server plain-two").wait_for()
     assert service.call("GET", "/mcp-servers/plain-two")["env"] == {"KEY": "[hidden]"}
@@ -222,8 +222,8 @@ def test_a_person_authorizes_dragoman_in_a_window_of_their_own_and_the_page_goes
         expect(page.locator(".status.needs_auth")).to_be_visible()
         page.get_by_role("button", name="Authorize").click()
         with page.context.expect_page() as opened:
-            page.get_by_role("link", name="Agree at the authorization server").click()
-        opened.value.get_by_role("link", name="Agree").click()
+            page.get_by_role("link", name="Authorize at the authorization server").click()
+        opened.value.get_by_role("link", name="Authorize at").click()
         expect(opened.value.get_by_role("heading", name="Authorized")).to_be_visible()
         expect(page.locator(".status.needs_auth")).to_have_count(0)
         page.get_by_role("button", name="Connect and list the tools").click()
@@ -260,10 +260,10 @@ def test_every_page_of_servers_can_be_read_by_everybody_in_light_and_dark_and_on
             if page == "server-installing":
                 somebody.page.get_by_role("progressbar").wait_for()
             if page == "server-import":
-                somebody.page.get_by_label("Or its text").fill(
+                somebody.page.get_by_label("Or text").fill(
                     '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'
                 )
-                somebody.page.get_by_role("button", name="Look").click()
+                somebody.page.get_by_role("button", name="Preview").click()
                 somebody.page.get_by_role("region", name="Preview").wait_for()
             for folded in somebody.page.locator("details:not([open]) > summary").all():
                 folded.click()

@@ -1,4 +1,5 @@
-"""The command line `dragoman`: a client of the service that owns HOME, or of one opened here for a single command."""
+"""The command line `dragoman`: a client of the running service, or of one opened for a single
+command."""
 
 from interfaces.cli.app import main
 

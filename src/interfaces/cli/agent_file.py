@@ -1,4 +1,4 @@
-"""Agents as files: reading one, and making the service's agent what the file says."""
+"""Agents as files: reading one, and applying it to the service."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -32,29 +32,31 @@ _UNSET: Mapping[str, JsonValue] = {
     for field in fields(AgentSettings)
     if field.default is not MISSING and field.name != "limits"
 }
-"""What a file that does not name a field means. Limits are merged."""
+"""Defaults of fields that a file omits. Limits are merged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedAgent:
-    """The agent as the service has it now, and what was done: created, updated or unchanged."""
+    """The stored agent, and the action: created, updated or unchanged."""
 
     agent: JsonObject
     done: str
 
 
 def is_agent_file(name_or_file: str) -> bool:
-    """Whether `--agent` means a file: agents' names seldom end like one."""
+    """Whether `--agent` is a file; agents' names rarely have such a suffix."""
     return name_or_file.endswith(SUFFIXES)
 
 
 def load_agent_file(path: Path) -> JsonObject:
-    """The agent a YAML or JSON file describes. Raises BadUsage naming the file and, for bad syntax, the place."""
+    """The agent in a YAML or JSON file. Raises BadUsage naming the file and the position of a
+    syntax error."""
     return load_definition(path, what="agent", needs="name and model")
 
 
 async def apply_agent(api: ServiceApi, wanted: JsonObject) -> AppliedAgent:
-    """Create the agent of that name, or make it exactly what is wanted: what is not named goes back to its default."""
+    """Create the agent, or update it to exactly `wanted`: absent fields return to their
+    defaults."""
     path = path_to("agents", str(wanted["name"]))
     try:
         present = await api.get(path)

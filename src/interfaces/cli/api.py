@@ -1,4 +1,4 @@
-"""The service as commands see it: JSON in and out under `/v1`, and the event stream of a run."""
+"""The service as commands see it: JSON under `/v1`, and the event stream of a run."""
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
@@ -26,42 +26,29 @@ class ServiceApi(Protocol):
 
     @property
     def address(self) -> str:
-        """Where the service is, for people."""
-        ...
+        """The service's address, for people."""
 
-    async def get(self, path: str, query: Query | None = None) -> JsonObject:
-        """Read."""
-        ...
+    async def get(self, path: str, query: Query | None = None) -> JsonObject: ...
 
     async def post(
         self, path: str, body: JsonObject | None = None, *, headers: Mapping[str, str] | None = None
-    ) -> JsonObject:
-        """Create or act."""
-        ...
+    ) -> JsonObject: ...
 
-    async def upload(self, path: str, content: bytes, query: Query) -> JsonObject:
-        """Send a file."""
-        ...
+    async def upload(self, path: str, content: bytes, query: Query) -> JsonObject: ...
 
-    async def patch(self, path: str, body: JsonObject, *, headers: Mapping[str, str] | None = None) -> JsonObject:
-        """Change."""
-        ...
+    async def patch(self, path: str, body: JsonObject, *, headers: Mapping[str, str] | None = None) -> JsonObject: ...
 
-    async def delete(self, path: str) -> None:
-        """Remove."""
-        ...
+    async def delete(self, path: str) -> None: ...
 
     def events(self, path: str, *, after: str | None = None) -> AsyncGenerator[ServerEvent, None]:
-        """Follow an event stream from the event after `after`; it ends where the service ends it."""
-        ...
+        """Follow an event stream after the event `after`, until the service ends it."""
 
     def lines(self, path: str, query: Query | None = None) -> AsyncGenerator[str, None]:
-        """Read a text that may be long, line by line and without line ends."""
-        ...
+        """Read a long text line by line, without line ends."""
 
 
 def path_to(*segments: str) -> str:
-    """`/v1/…` with each segment quoted, so that what a user typed stays one segment."""
+    """`/v1/…` with each segment quoted, so that user input stays one segment."""
     for segment in segments:
         if segment in {"", ".", ".."}:
             raise BadUsage(f"{segment!r} is neither an id nor a name.")
@@ -69,7 +56,8 @@ def path_to(*segments: str) -> str:
 
 
 async def listed(api: ServiceApi, path: str, query: Query | None = None, *, limit: int | None = None) -> JsonObject:
-    """Entries of a paged list as one page: all of them, or the first `limit`. `next_cursor` says whether there are more."""
+    """Entries of a paged list as one page: all, or the first `limit`. `next_cursor` tells
+    whether there are more."""
     entries: list[JsonValue] = []
     cursor: str | None = None
     while True:

@@ -1,4 +1,4 @@
-"""The tree of commands, and the one place where failures become a line on stderr and an exit code."""
+"""The command tree, and the mapping of failures to a line on stderr and an exit code."""
 
 import io
 import sys
@@ -30,16 +30,15 @@ def _root(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Run LLM agents with native and MCP tools.
-
-    Commands talk to the service at DRAGOMAN_URL (with DRAGOMAN_API_KEY), else to the one that runs on the data directory
-    DRAGOMAN_HOME (default ./.dragoman), else open that directory themselves.
-    """
+    """Run LLM agents with native and MCP tools. Commands use the service at DRAGOMAN_URL (with
+    DRAGOMAN_API_KEY), else the service that runs on the data directory DRAGOMAN_HOME (default
+    ./.dragoman), else they open that directory themselves."""
 
 
 def build_app(arguments: Sequence[str] | None = None) -> typer.Typer:
-    """The command line: the whole without `arguments`; for those that begin with a command, that one alone, as the others take as
-    long to load as many a command to run; for those that name none an outline, with the names and summaries that help shows."""
+    """The command line. It loads only the command that `arguments` name, because loading all
+    takes too long. Without `arguments` it is complete; arguments without a command give an
+    outline with names and summaries."""
     app = typer.Typer(
         name="dragoman",
         add_completion=False,
@@ -64,7 +63,7 @@ def build_app(arguments: Sequence[str] | None = None) -> typer.Typer:
 
 def _outline(app: typer.Typer) -> None:
     def nothing() -> None:
-        """Stands for a command; whoever names one gets the real one."""
+        """Placeholder of a command in the outline."""
 
     for command in COMMANDS:
         if command.is_group:
@@ -93,7 +92,7 @@ def invoke(arguments: Sequence[str], session: Session) -> int:
 def _usage_line(error: typer.TyperException) -> str:
     message = error.format_message()
     if "\n" in message:
-        # No command was given: the message is the help.
+        # Without a command the message is the help.
         return message
     # Usage errors know their command; typer does not export their type.
     path: object = getattr(getattr(error, "ctx", None), "command_path", "dragoman")
@@ -110,14 +109,14 @@ def main() -> None:
     """The console script."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # What a model writes need not fit the terminal's encoding.
+            # A model's text may not fit the terminal's encoding.
             stream.reconfigure(errors="replace")
     session = Session(terminal=Terminal(out=sys.stdout, err=sys.stderr), connect=_connect)
     try:
         code = invoke(sys.argv[1:], session)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has enough of it. What is left to flush goes nowhere.
+        # The reader closed the pipe; discard what is left to flush.
         sys.stdout = io.StringIO()
         code = 0
     sys.exit(code)

@@ -1,7 +1,5 @@
-"""Sends HTTP requests into an ASGI app of this process, handing on each piece of the answer as soon as it is there.
-
-httpx's own ASGITransport gives an answer only once it is complete, which a followed event stream never is.
-"""
+"""Sends HTTP requests into an ASGI app of this process and streams the response. httpx's own
+ASGITransport returns only complete responses, which event streams never are."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
@@ -14,17 +12,17 @@ AsgiApp = Callable[..., Awaitable[None]]
 
 _AsgiMessage = MutableMapping[str, object]
 _PIECES_AHEAD = 32
-"""How many pieces an app may be ahead of its reader before `send` waits."""
+"""Most chunks that an app may be ahead of its reader before `send` waits."""
 
 
 class StreamingAsgiTransport(httpx.AsyncBaseTransport):
-    """One task per request runs the app; closing the response early tells the app so, and ends it."""
+    """One task per request runs the app; closing the response early ends the task."""
 
     def __init__(self, app: AsgiApp) -> None:
         self._app = app
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer, as soon as its head is there. An exception of the app comes out as it is."""
+        """The response, as soon as its head is available. Exceptions of the app are passed on."""
         exchange = _Exchange(body=await request.aread())
         task = asyncio.create_task(exchange.run(self._app, _scope(request)))
         try:
@@ -39,7 +37,7 @@ class StreamingAsgiTransport(httpx.AsyncBaseTransport):
 
 
 class _Exchange:
-    """What the app and the reader of its answer share."""
+    """State shared by the app and the reader of its response."""
 
     def __init__(self, *, body: bytes) -> None:
         self.status: int | None = None
@@ -57,7 +55,7 @@ class _Exchange:
             self.answered.set()
             self._gone.set()
             if not self.complete:
-                # Broken off, and the reader must learn it even if it is far behind.
+                # Interrupted: a slow reader must see it too.
                 while self.pieces.full():
                     self.pieces.get_nowait()
                 self.pieces.put_nowait(None)
@@ -100,20 +98,20 @@ class _Body(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         if self._exchange.complete:
-            # What the app still does after its answer is its own affair, but it belongs to this request.
+            # The app may continue after its response, as part of this request.
             await _over(self._task)
         else:
             await _end(self._task)
 
 
 async def _end(task: "asyncio.Task[None]") -> None:
-    """Cancel and wait: nobody reads on."""
+    """Cancel the task and wait."""
     task.cancel()
     await _over(task)
 
 
 async def _over(task: "asyncio.Task[None]") -> None:
-    """Wait until the app is through; how it ended is of no interest any more."""
+    """Wait for the end of the app; its outcome is irrelevant."""
     await asyncio.wait({task})
     if not task.cancelled():
         task.exception()

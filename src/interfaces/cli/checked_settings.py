@@ -1,11 +1,11 @@
-"""The settings of this process, for a command: a wrong one is bad usage."""
+"""The settings of this process for commands; invalid ones are bad usage."""
 
 from infrastructure.settings import Settings, SettingsError, load_settings
 from interfaces.cli.failures import BadUsage
 
 
 def checked_settings() -> Settings:
-    """The settings. Raises BadUsage naming every wrong one."""
+    """Raises BadUsage naming every invalid setting."""
     try:
         return load_settings()
     except SettingsError as exc:

@@ -1,4 +1,4 @@
-"""Finds the service a command talks to: the one named by settings, the one that owns HOME, or one opened here."""
+"""Finds the service for a command: that of the settings, that of HOME, or one opened here."""
 
 import json
 import os
@@ -22,7 +22,7 @@ PROBE_TIMEOUT_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningService:
-    """What HOME/serve.json says about the service that owns HOME."""
+    """The content of HOME/serve.json about the service that owns HOME."""
 
     url: str
     pid: int
@@ -31,9 +31,10 @@ class RunningService:
 @asynccontextmanager
 async def connected(*, worker: bool) -> AsyncIterator[ServiceApi]:
     """The service, by the settings of this process:
-
-    DRAGOMAN_URL with DRAGOMAN_API_KEY; else the service that owns HOME, with its HOME/admin.key (or DRAGOMAN_API_KEY);
-    else HOME opened in this process, under its lock, for as long as the command takes; with `worker` it executes runs.
+    - DRAGOMAN_URL with DRAGOMAN_API_KEY; else
+    - the service that owns HOME, with its HOME/admin.key (or DRAGOMAN_API_KEY); else
+    - HOME opened in this process, under its lock, during the command; with `worker` it executes
+      runs.
     """
     settings = checked_settings()
     api_key = None if settings.api_key is None else settings.api_key.get_secret_value()
@@ -54,7 +55,7 @@ async def connected(*, worker: bool) -> AsyncIterator[ServiceApi]:
 
 
 async def running_service(home: Path) -> RunningService | None:
-    """The service that owns HOME, if it is alive and answers; what a killed one left behind counts for nothing."""
+    """The live service that owns HOME; the file of a killed one is ignored."""
     announced = announced_service(home)
     if announced is None or not _is_alive(announced.pid):
         return None
@@ -68,7 +69,7 @@ async def running_service(home: Path) -> RunningService | None:
 
 
 def announced_service(home: Path) -> RunningService | None:
-    """What HOME/serve.json says, whether or not it is still so."""
+    """The content of HOME/serve.json, current or not."""
     try:
         document = json.loads((home / "serve.json").read_text(encoding="utf-8"))
         return RunningService(url=str(document["url"]).rstrip("/"), pid=int(document["pid"]))
@@ -102,7 +103,7 @@ def _is_alive(pid: int) -> bool:
 
 @asynccontextmanager
 async def _opened_here(settings: Settings, api_key: str | None, *, worker: bool) -> AsyncIterator[ServiceApi]:
-    # The whole service: loaded only by a command that finds none running.
+    # The complete service: loaded only if none is running.
     with loading():
         from interfaces.service import embedded
 

@@ -1,4 +1,4 @@
-"""Reading a YAML or JSON file that describes something to be applied."""
+"""Reads a YAML or JSON file to be applied."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -8,9 +8,10 @@ from interfaces.cli.failures import BadUsage
 
 
 def load_definition(path: Path, *, what: str, needs: str, texts: Collection[str] = ()) -> JsonObject:
-    """The mapping with a name that a file holds; `what` it describes and what it `needs` are told when it does not.
-    Under the keys `texts` YAML's bare `true`, `no`, `on` and the like are what they say, and not truth values.
-    Raises BadUsage naming the file and, for bad syntax, the place."""
+    """The mapping in a file. `what` and `needs` describe it in error messages.
+    - Under the keys `texts`, YAML's bare `true`, `no`, `on` and the like are strings.
+    - Raises BadUsage naming the file and the position of a syntax error.
+    """
     from interfaces.definition_text import DefinitionTextError, read_definition
 
     try:

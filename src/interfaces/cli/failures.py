@@ -1,4 +1,4 @@
-"""Expected failures of a command: one line for a person, and the exit code that goes with it."""
+"""Expected failures of a command: one line for a person, and an exit code."""
 
 FAILED = 1
 BAD_USAGE = 2
@@ -8,7 +8,7 @@ INTERRUPTED = 130
 
 
 class CommandFailure(Exception):
-    """A command cannot do what it was asked. The message is a line that is safe to show."""
+    """A command failed. The message is one line that is safe to show."""
 
     def __init__(self, message: str, *, exit_code: int = FAILED) -> None:
         super().__init__(message)
@@ -17,14 +17,14 @@ class CommandFailure(Exception):
 
 
 class BadUsage(CommandFailure):
-    """What the user gave is wrong."""
+    """The arguments are invalid."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, exit_code=BAD_USAGE)
 
 
 class ServiceUnreachable(CommandFailure):
-    """There is no answer from the service at `address`."""
+    """No response from the service at `address`."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(
@@ -34,14 +34,14 @@ class ServiceUnreachable(CommandFailure):
 
 
 class ConnectionLost(CommandFailure):
-    """The service stopped answering in the middle of an answer."""
+    """The service stopped in the middle of a response."""
 
     def __init__(self, address: str) -> None:
         super().__init__(f"The connection to the service at {address} broke.")
 
 
 class UnexpectedAnswer(CommandFailure):
-    """The service answered something that this command does not understand."""
+    """A response that this command does not understand."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(
@@ -50,7 +50,7 @@ class UnexpectedAnswer(CommandFailure):
 
 
 class ApiProblem(CommandFailure):
-    """The service refused: a problem document (RFC 9457) with its status and code."""
+    """The service rejected the request: a problem document (RFC 9457) with status and code."""
 
     def __init__(self, *, status: int, code: str, detail: str, violations: tuple[tuple[str, str], ...] = ()) -> None:
         faults = "; ".join(f"{path} {message}" if path else message for path, message in violations)

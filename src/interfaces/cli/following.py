@@ -1,4 +1,4 @@
-"""Follows a run to its end or to where it waits for somebody; Ctrl-C cancels it through the service."""
+"""Follows a run until it ends or waits; Ctrl-C cancels it through the service."""
 
 import asyncio
 import signal
@@ -19,25 +19,26 @@ CANCELLING_TIMEOUT_S = 15.0
 
 
 class Interruption:
-    """The signal by which the user asked to stop, once there is one."""
+    """The signal by which the user interrupted, if any."""
 
     def __init__(self) -> None:
         self._asked = asyncio.Event()
         self.signal: signal.Signals | None = None
 
     def ask(self, by: signal.Signals) -> None:
-        """Note the wish to stop."""
+        """Record the interruption."""
         self.signal = by
         self._asked.set()
 
     async def wait(self) -> None:
-        """Until the user asks to stop."""
+        """Wait for an interruption."""
         await self._asked.wait()
 
 
 @contextmanager
 def stopped_by_signals() -> Iterator[Interruption]:
-    """While inside, the first SIGINT or SIGTERM is a wish; a second one takes effect at once, as ever."""
+    """Within this context the first SIGINT or SIGTERM is recorded; a second one has its usual
+    effect."""
     loop = asyncio.get_running_loop()
     interruption = Interruption()
     signals = (signal.SIGINT, signal.SIGTERM)
@@ -58,7 +59,7 @@ def stopped_by_signals() -> Iterator[Interruption]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """Where a run came to rest: `{run, messages}` as the service gave it, and the exit code that says so."""
+    """The end of following: `{run, messages}` from the service, and the exit code."""
 
     document: JsonObject
     run: RunView
@@ -68,7 +69,8 @@ class Ending:
 async def follow_to_rest(
     api: ServiceApi, run_id: str, *, view: RunDisplay, interruption: Interruption, after: str | None = None
 ) -> Ending:
-    """Show the run's events after `after` until it has ended or waits. A wish to stop cancels the run first."""
+    """Show the run's events after `after` until it ends or waits. An interruption cancels the
+    run first."""
     following = asyncio.create_task(_show_events(api, run_id, view=view, after=after))
     asked = asyncio.create_task(interruption.wait())
     try:
@@ -102,7 +104,7 @@ def exit_code_of(status: str, interrupted_by: signal.Signals | None) -> int:
 
 
 async def events_of_run(api: ServiceApi, run_id: str, *, after: str | None) -> AsyncGenerator[ServerEvent, None]:
-    """The run's events up to and without `end`, each once, over as many connections as it takes."""
+    """The run's events before `end`, each once, over as many connections as needed."""
     failures = 0
     path = path_to("runs", run_id, "stream")
     while True:
@@ -118,7 +120,7 @@ async def events_of_run(api: ServiceApi, run_id: str, *, after: str | None) -> A
         failures += 1
         if failures > RECONNECTS:
             raise CommandFailure(
-                f"The connection to the service at {api.address} is lost. The run goes on there; see "
+                f"The connection to the service at {api.address} is lost. The run continues there; see "
                 f"`dragoman run-show {run_id}`."
             )
         await asyncio.sleep(RECONNECT_PAUSE_S * failures)

@@ -1,4 +1,4 @@
-"""How far an installation is, for people: a bar on a terminal, a line for each step elsewhere."""
+"""Progress of an installation: a bar on a terminal, otherwise a line per step."""
 
 from types import TracebackType
 from typing import Self
@@ -8,7 +8,7 @@ from interfaces.http.mcp_servers.views import InstallProgressView
 
 
 class InstallView:
-    """Enter it, show what comes, leave it: the bar goes, the lines stay."""
+    """Context manager: on exit the bar disappears, lines stay."""
 
     def __init__(self, terminal: Terminal, slug: str) -> None:
         self._terminal = terminal
@@ -17,7 +17,6 @@ class InstallView:
         self._bar = terminal.progress_bar(f"Installing {slug}") if terminal.is_interactive else None
 
     def show(self, progress: InstallProgressView) -> None:
-        """What is being done, and how much is done."""
         if self._bar is not None:
             self._bar.update(progress["step"], progress["percent"])
         elif progress["step"] != self._step:

@@ -1,4 +1,4 @@
-"""Loading the service into this process, at the least cost: what is imported once stays until the end."""
+"""Loads the service into this process quickly; imported modules stay loaded."""
 
 import gc
 import sys
@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from types import ModuleType
 
 _UNUSED = ("fast_depends", "fastapi", "flask", "greenlet", "pydantic_settings", "rich", "starlette", "werkzeug")
-"""What dependency-injector and structlog import where it is installed, for features that nothing here uses: a tenth of the
-start, and some megabytes."""
+"""Optional imports of dependency-injector and structlog that we do not use: a tenth of the start, and
+some megabytes."""
 
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Import the service inside, before it has threads: what one of them imported meanwhile might be left out. Nothing is
-    collected meanwhile: there is no garbage, and looking for it would take a quarter of the time; what was loaded is not
-    looked at by later collections either."""
+    """Context for importing the service, before any threads start. Garbage collection is off
+    inside, because it would take a quarter of the time. Loaded objects are exempt from later
+    collections."""
     modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]
     left_out = [name for name in _UNUSED if name not in modules]
     collecting = gc.isenabled()
     gc.disable()
-    # An entry of None is how Python itself knows that there is nothing to import.
+    # For Python an entry of None means that the module does not exist.
     modules.update(dict.fromkeys(left_out))
     try:
         yield

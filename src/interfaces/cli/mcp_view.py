@@ -17,7 +17,6 @@ _STDERR_LINES = 10
 
 
 def show_server(terminal: Terminal, server: McpServerView, status: ServerStatusView) -> None:
-    """A server's settings and the state of its connections."""
     terminal.fields(
         {
             "slug": server["slug"],
@@ -74,8 +73,8 @@ def _installed(status: ServerStatusView) -> str:
 
 
 def show_tools(terminal: Terminal, slug: str, tools: McpServerToolsView) -> None:
-    """A server's tools, and those of them that could not be registered."""
-    unseen = f"{slug} was never asked for its tools; `dragoman mcp tools {slug} --refresh` asks it."
+    """A server's tools, and those that could not be registered."""
+    unseen = f"{slug} was never listed; `dragoman mcp tools {slug} --refresh` asks it."
     terminal.table(
         ("name", "called by models", "state", "description"),
         [
@@ -91,14 +90,14 @@ def show_tools(terminal: Terminal, slug: str, tools: McpServerToolsView) -> None
 
 
 def show_difference(terminal: Terminal, tool: PinnedToolView) -> None:
-    """What approving a tool would change."""
+    """The changes of an approval."""
     terminal.line(f"{tool['name']} ({tool['digest']})")
     for line in tool.get("diff", "").splitlines():
         terminal.line(f"  {line}")
 
 
 def show_outcome(terminal: Terminal, slug: str, outcome: TestResultView) -> None:
-    """Whether a server works, and if not why."""
+    """The result of a test, with the reason of a failure."""
     if outcome["ok"]:
         terminal.line(f"{slug} works.")
         terminal.fields(

@@ -1,4 +1,5 @@
-"""Secret values from the terminal or a pipe. Never from arguments, which every user of the machine can see."""
+"""Reads secrets from the terminal or a pipe, never from arguments, which all users of the
+machine can see."""
 
 import getpass
 import sys
@@ -7,7 +8,7 @@ from interfaces.cli.failures import INTERRUPTED, BadUsage, CommandFailure
 
 
 def read_secret(prompt: str) -> str:
-    """What a person types (unseen) after the prompt, or all of a pipe but its last line end. Raises BadUsage."""
+    """Hidden input after the prompt, or all of a pipe except its last line end. Raises BadUsage."""
     if sys.stdin.isatty():
         try:
             return getpass.getpass(prompt)

@@ -1,4 +1,4 @@
-"""The service over HTTP: its problems and the faults of the way there become failures with one line each."""
+"""The service over HTTP: problem documents and network faults become failures of one line each."""
 
 from collections.abc import AsyncGenerator, Mapping
 from typing import cast
@@ -19,7 +19,7 @@ SILENCE_TIMEOUT_S = 45.0
 
 
 class ServiceClient:
-    """One service at `address`, spoken to as the holder of `api_key`. Whoever makes it closes it."""
+    """One service at `address`, with `api_key`. Its creator closes it."""
 
     def __init__(
         self,
@@ -38,31 +38,26 @@ class ServiceClient:
             transport=transport,
             timeout=httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             trust_env=through_proxies,
-            # Loading the authorities' certificates takes longer than a whole request without TLS.
+            # Loading CA certificates takes longer than a request without TLS.
             verify=address.startswith("https:"),
         )
 
     @property
     def address(self) -> str:
-        """Where the service is."""
         return self._address
 
     async def aclose(self) -> None:
-        """Give the connections back."""
         await self._http.aclose()
 
     async def get(self, path: str, query: Query | None = None) -> JsonObject:
-        """Read."""
         return await self._json("GET", path, query=query)
 
     async def post(
         self, path: str, body: JsonObject | None = None, *, headers: Mapping[str, str] | None = None
     ) -> JsonObject:
-        """Create or act."""
         return await self._json("POST", path, body=body, headers=headers)
 
     async def upload(self, path: str, content: bytes, query: Query) -> JsonObject:
-        """Send a file."""
         headers = {"Content-Type": "application/octet-stream"}
         try:
             response = await self._http.post(path, params=dict(query), content=content, headers=headers)
@@ -76,15 +71,13 @@ class ServiceClient:
         return document
 
     async def patch(self, path: str, body: JsonObject, *, headers: Mapping[str, str] | None = None) -> JsonObject:
-        """Change."""
         return await self._json("PATCH", path, body=body, headers=headers)
 
     async def delete(self, path: str) -> None:
-        """Remove."""
         await self._send("DELETE", path)
 
     async def events(self, path: str, *, after: str | None = None) -> AsyncGenerator[ServerEvent, None]:
-        """Follow an event stream. ConnectionLost when it breaks; a clean end is the service's word."""
+        """Follow an event stream. Raises ConnectionLost when it is interrupted."""
         headers = {"Accept": "text/event-stream", **({"Last-Event-ID": after} if after else {})}
         timeout = httpx.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
         decoder = EventStream(self._max_event_bytes)
@@ -103,7 +96,7 @@ class ServiceClient:
             raise self._failure(exc) from exc
 
     async def lines(self, path: str, query: Query | None = None) -> AsyncGenerator[str, None]:
-        """Read line by line. ConnectionLost when it breaks."""
+        """Read line by line. Raises ConnectionLost on an interruption."""
         timeout = httpx.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
         rest = b""
         try:
@@ -113,7 +106,7 @@ class ServiceClient:
                 if response.is_error:
                     raise _problem(response.status_code, await response.aread())
                 async for chunk in response.aiter_bytes():
-                    # Not aiter_lines: it also ends lines at characters that JSON leaves as they are.
+                    # Not aiter_lines: it also splits at characters that JSON leaves unescaped.
                     *whole, rest = (rest + chunk).split(b"\n")
                     for line in whole:
                         yield line.decode("utf-8", "replace")

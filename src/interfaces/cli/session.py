@@ -1,4 +1,4 @@
-"""What every command has at hand: the terminal, and a way to the service."""
+"""The context of every command: the terminal, and access to the service."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
@@ -16,12 +16,11 @@ ResultT = TypeVar("ResultT")
 
 
 class Connect(Protocol):
-    """A way to the service."""
+    """Access to the service."""
 
     def __call__(self, *, worker: bool) -> AbstractAsyncContextManager[ServiceApi]:
-        """The service, for as long as the context lasts. `worker` says whether a service that has to be opened for the
-        command also executes runs."""
-        ...
+        """The service, while the context lasts. With `worker`, a service opened for the command
+        also executes runs."""
 
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
@@ -29,17 +28,13 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print the answer as JSON
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One invocation."""
-
     terminal: Terminal
     connect: Connect
     read_secret: Callable[[str], str] = read_secret
 
     def perform(self, action: Callable[[ServiceApi], Awaitable[int | None]], *, worker: bool = False) -> None:
-        """Run the action with the service at hand. What it returns, if not 0 or None, is the exit code.
-
-        Without a running service, unfinished runs go on during the action only with `worker`.
-        """
+        """Run the action with the service. Its result, if not 0 or None, is the exit code.
+        Without a running service, unfinished runs continue only with `worker`."""
 
         async def with_service() -> int:
             async with self.connect(worker=worker) as api:
@@ -49,7 +44,7 @@ class Session:
             raise typer.Exit(code)
 
     def complete(self, work: Coroutine[None, None, ResultT]) -> ResultT:
-        """Run asynchronous work to its end, unless the user interrupts it."""
+        """Run asynchronous work, unless the user interrupts it."""
         import asyncio
 
         try:
@@ -60,7 +55,7 @@ class Session:
 
 
 def session_of(context: typer.Context) -> Session:
-    """The session that the invocation carries."""
+    """The session of the invocation."""
     session = context.find_object(Session)
     if session is None:
         raise RuntimeError("a command was invoked without a session")

@@ -1,4 +1,5 @@
-"""What a command prints: data on stdout, remarks on stderr; with rich on a terminal, as plain aligned text elsewhere."""
+"""Output of commands: data on stdout, remarks on stderr; rich on a terminal, else plain aligned
+text."""
 
 import json
 import re
@@ -7,13 +8,13 @@ from typing import TextIO
 
 from domain.json_value import JsonValue
 
-# Control characters of models and servers would steer the user's terminal; tab and newline may stay.
+# Control characters of models and servers could control the user's terminal; tab and newline stay.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _GAP = "  "
 
 
 class Terminal:
-    """Two text streams and what each can show."""
+    """Two text streams and their capabilities."""
 
     def __init__(self, *, out: TextIO, err: TextIO) -> None:
         self._out = out
@@ -21,7 +22,7 @@ class Terminal:
 
     @property
     def is_interactive(self) -> bool:
-        """Whether a person watches both streams."""
+        """Whether both streams are terminals."""
         return self._out.isatty() and self._err.isatty()
 
     def line(self, text: str = "") -> None:
@@ -37,7 +38,7 @@ class Terminal:
         print(printable(text), end="", file=self._out, flush=True)
 
     def faint(self, text: str) -> None:
-        """A line of lesser weight on a terminal's stdout."""
+        """A dimmed line on stdout."""
         self.styled(text, style="dim")
 
     def styled(self, text: str, *, style: str) -> None:
@@ -54,7 +55,7 @@ class Terminal:
         print(json.dumps(document, indent=2, ensure_ascii=False), file=self._out)
 
     def fields(self, fields: Mapping[str, str]) -> None:
-        """Names with values, one a line; empty values are left out."""
+        """Names with values, one per line, without empty values."""
         shown = {name: value for name, value in fields.items() if value}
         width = max(map(len, shown), default=0)
         for name, value in shown.items():
@@ -91,7 +92,7 @@ class Terminal:
 
 
 class ProgressBar:
-    """A bar with what is being done beside it. It is gone when it stops."""
+    """A bar with its current step; it disappears on stop."""
 
     def __init__(self, stream: TextIO, label: str) -> None:
         from rich.console import Console
@@ -103,20 +104,17 @@ class ProgressBar:
         self._task = self._progress.add_task(self._label, total=100)
 
     def start(self) -> None:
-        """Show it."""
         self._progress.start()
 
     def update(self, step: str, percent: int) -> None:
-        """What is being done, and how much of the whole is done."""
         self._progress.update(self._task, description=f"{self._label}: {printable(step)}", completed=percent)
 
     def stop(self) -> None:
-        """Take it away."""
         self._progress.stop()
 
 
 def printable(text: str) -> str:
-    """Text without characters that do more than be seen."""
+    """Text with control characters replaced."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 

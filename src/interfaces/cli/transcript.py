@@ -49,7 +49,7 @@ def parts_of(message: MessageView) -> list[Part]:
 
 
 def show_messages(terminal: Terminal, messages: list[MessageView]) -> None:
-    """A transcript: who spoke, what they said, which tools were called and what they answered."""
+    """A transcript: roles, texts, tool calls and their results."""
     for message in messages:
         heading = f"{message['role']}  {message['created_at']}".rstrip()
         terminal.styled(f"{heading}  {message['run_id']}" if message["run_id"] else heading, style="bold")
@@ -60,7 +60,7 @@ def show_messages(terminal: Terminal, messages: list[MessageView]) -> None:
 
 
 def part_lines(part: Part) -> Iterator[str]:
-    """A part of a message, line by line; long tool results are cut."""
+    """A message part as lines; long tool results are cut."""
     match part.type:
         case "text":
             yield from part.text.splitlines()
@@ -79,7 +79,6 @@ def part_lines(part: Part) -> Iterator[str]:
 
 
 def call_text(call: Part) -> str:
-    """A tool call on one line."""
     return f"{call.name} {short_json(call.params) if call.malformed is None else one_line(call.malformed, 80)}"
 
 
@@ -90,13 +89,12 @@ def incomplete_text(run: RunView) -> str:
 
 
 def provider_words(run: RunView) -> str:
-    """What the model provider said when it failed the run, on one line; empty if nothing is known."""
+    """The model provider's error on one line; empty if unknown."""
     said = None if run["error"] is None else run["error"].get("provider_error")
     return "" if said is None else one_line(said["message"], _RESULT_LIMIT)
 
 
 def show_run(terminal: Terminal, run: RunView) -> None:
-    """A run's fields."""
     usage = run["usage"]
     cost = f", ${usage['cost_usd']:.4f}" if usage["cost_usd"] else ""
     terminal.fields(
@@ -119,7 +117,7 @@ def show_run(terminal: Terminal, run: RunView) -> None:
 
 
 def show_pending(terminal: Terminal, run: RunView) -> None:
-    """What a waiting run waits for, and the command that settles it. On stderr."""
+    """The pending actions of a run, and the commands that settle them. On stderr."""
     terminal.note(f"The run {run['id']} waits for:")
     pending = read_as(list[Part], run["pending"])
     for call in pending:
@@ -140,7 +138,7 @@ def _settling(call: Part) -> str:
 
 
 def _question(asked: Elicitation) -> str:
-    """What a server asks, on one line. It says what it likes: no control characters get to the terminal."""
+    """A server's question on one line, without control characters."""
     if asked.url is not None:
         return f"asks you to visit {one_line(asked.url, 300)}: {one_line(asked.message, 300)}"
     fields = (asked.schema or {}).get("properties")

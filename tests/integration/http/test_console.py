@@ -296,7 +296,7 @@ async def test_the_audit_trail_is_searched_and_verified(service: Service) -> Non
     page = await browse(service, "GET", "/console/audit?action=agent.*", headers=browser)
     assert "agent.created" in page.text.partition("<tbody>")[2]
     nothing = await browse(service, "GET", "/console/audit?actor=nobody", headers=browser)
-    assert "No entry is like that." in nothing.text
+    assert "No matching entries." in nothing.text
     verified = await browse(service, "POST", "/console/audit/verify", headers=browser)
     assert "whole" in verified.text
     exported = await browse(service, "GET", "/console/audit/export?action=agent.*&actor=", headers=browser)

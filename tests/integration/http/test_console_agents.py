@@ -211,7 +211,7 @@ async def test_the_history_goes_on_where_a_page_of_it_ends(service: Service) -> 
     assert more is not None
     older = (await browse(service, "GET", html.unescape(more[1]), headers=browser)).text
     assert re.findall(r"Version (\d+)<", older) == ["3", "2", "1"]
-    assert "The first one." in older
+    assert "The first version." in older
 
 
 async def test_a_draft_is_explained_with_the_rule_that_decides_and_nothing_is_saved(service: Service) -> None:

@@ -103,7 +103,7 @@ async def test_usage_is_drawn_and_listed_by_day_agent_and_model(service: Service
     assert "openai:gpt-5-mini" in page.partition("<h2>By model</h2>")[2]
     assert '<span class="figure">$0.0045</span> cost' in page
     nothing = (await browse(service, "GET", f"{path}&model=openai:other", headers=browser)).text
-    assert "Nothing was used." in nothing
+    assert "No usage." in nothing
     theirs = (await browse(service, "GET", path, headers=await signed_in(service, OTHER_ADMIN))).text
     assert '<span class="figure">$0.0015</span> cost' in theirs
 

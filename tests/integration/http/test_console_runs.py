@@ -157,9 +157,9 @@ async def test_people_read_what_has_happened_before_they_talk_on(service: Servic
     run_id = (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hello"})).json()["id"]
     browser = await signed_in(service)
     page = (await browse(service, "GET", f"/console/runs/{run_id}", headers=browser)).text
-    assert page.index('id="timeline"') < page.index("Talk on")
+    assert page.index('id="timeline"') < page.index("Reply")
     renewed = (await browse(service, "GET", f"/console/runs/{run_id}/state", headers=browser)).text
-    assert renewed.index('<div id="further" hx-swap-oob="innerMorph">') < renewed.index("Talk on")
+    assert renewed.index('<div id="further" hx-swap-oob="innerMorph">') < renewed.index("Reply")
 
 
 @pytest.mark.requirement("H2")

@@ -224,7 +224,7 @@ async def test_a_file_is_imported_only_after_it_was_looked_at(service: Service) 
     form = {"file": json.dumps({"mcpServers": entries, "theme": "dark"})}
     preview = await browse(service, "POST", "/console/servers-import/preview", headers=admin, data=form)
     assert "2 of 3" in preview.text
-    for told in ("env.KEY", "headers.Authorization", "to be installed afterwards", "There is an MCP server"):
+    for told in ("env.KEY", "headers.Authorization", "to be installed", "There is an MCP server"):
         assert told in preview.text
     assert "v4lue" not in preview.text
     assert "t0ken" not in preview.text

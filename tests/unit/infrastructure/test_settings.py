@@ -167,7 +167,7 @@ def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -
         (
             "DRAGOMAN_EGRESS_ALLOW",
             "10.1.0.0/16,http://mcp.internal/",
-            "DRAGOMAN_EGRESS_ALLOW must be networks, addresses and host names with commas between them, not"
+            "DRAGOMAN_EGRESS_ALLOW must be networks, addresses and host names separated by commas, not"
             " '10.1.0.0/16,http://mcp.internal/'. Example: DRAGOMAN_EGRESS_ALLOW=10.1.0.0/16,mcp.internal",
         ),
         (

@@ -1,1 +1,1 @@
-"""The commands, a file for each group; what they load beyond typer they load when they run."""
+"""The commands, one file per group. Each loads its dependencies when it runs."""

@@ -1,4 +1,4 @@
-"""`dragoman agent`: what runs are made of."""
+"""`dragoman agent`: agents."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,10 +18,10 @@ agent_app = typer.Typer(help="Manage agents.", no_args_is_help=True, epilog="Exa
 @agent_app.command("apply", epilog="Example: dragoman agent apply guide.yaml")
 def apply(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML or JSON with name, model and what else it needs.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML or JSON with at least name and model.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Create the agent of a file, or make it what the file says; what the file does not name goes back to its default."""
+    """Create or update the agent of a file; fields that the file omits return to their defaults."""
     session = session_of(context)
     wanted = load_agent_file(file)
 
@@ -69,7 +69,7 @@ def list_agents(context: typer.Context, as_json: JsonFlag = False) -> None:
                 )
                 for agent in entries_of(AgentView, page)
             ],
-            empty="There are no agents. Make one with `dragoman agent apply FILE`.",
+            empty="There are no agents. Create one with `dragoman agent apply FILE`.",
         )
 
     session.perform(show)

@@ -1,4 +1,4 @@
-"""`dragoman approval`: tool calls that wait for a person."""
+"""`dragoman approval`: tool calls that require approval."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from interfaces.cli.terminal import short_json
 from interfaces.http.approvals.views import ApprovalView
 
 approval_app = typer.Typer(
-    help="Approve or deny tool calls that wait for it.",
+    help="Approve or deny pending tool calls.",
     no_args_is_help=True,
     epilog="Example: dragoman approval list --state pending",
 )
@@ -30,10 +30,10 @@ def list_approvals(
     state: Annotated[
         str | None, typer.Option("--state", metavar="STATE", help=f"Only these: {', '.join(_STATES)}.")
     ] = None,
-    run_id: Annotated[str | None, typer.Option("--run", metavar="ID", help="Of this run only.")] = None,
+    run_id: Annotated[str | None, typer.Option("--run", metavar="ID", help="Only approvals of this run.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """List approvals, the newest first."""
+    """List approvals, newest first."""
     session = session_of(context)
     if state is not None and state not in _STATES:
         raise BadUsage(f"--state takes one of {', '.join(_STATES)}.")
@@ -73,25 +73,25 @@ def decide_approval(
     context: typer.Context,
     approval_id: Annotated[str, typer.Argument(metavar="ID", help="The approval's id, apr_….")],
     *,
-    approve: Annotated[bool, typer.Option("--approve", help="The call may be made.")] = False,
-    deny: Annotated[bool, typer.Option("--deny", help="The call may not be made; the model is told.")] = False,
+    approve: Annotated[bool, typer.Option("--approve", help="Approve the call.")] = False,
+    deny: Annotated[bool, typer.Option("--deny", help="Deny the call; the model sees it.")] = False,
     arguments: Annotated[
         str | None,
-        typer.Option("--arguments", metavar="JSON", help="With --approve: arguments in place of the model's."),
+        typer.Option("--arguments", metavar="JSON", help="With --approve: arguments that replace the model's."),
     ] = None,
     reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help="Why. Of a denial the model is told.")
+        str | None, typer.Option("--reason", metavar="TEXT", help="The reason. For a denial the model sees it.")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Approve or deny a tool call, once. Its run goes on when it waits for nothing else."""
+    """Approve or deny a tool call, once. Its run resumes when no other call is pending."""
     session = session_of(context)
     if approve == deny:
-        raise BadUsage("Say either --approve or --deny.")
+        raise BadUsage("Give either --approve or --deny.")
     body: JsonObject = {"decision": "approve" if approve else "deny"}
     if arguments is not None:
         if deny:
-            raise BadUsage("--arguments goes with --approve.")
+            raise BadUsage("--arguments requires --approve.")
         body["arguments"] = _object(arguments)
     if reason is not None:
         body["reason"] = reason
@@ -103,7 +103,7 @@ def decide_approval(
             f"{approval['id']} is {approval['state']}: {approval['tool']} {short_json(_sent(approval))}"
         )
         if approval["run_id"]:
-            session.terminal.note(f"See how its run goes on with: dragoman run-show {approval['run_id']}")
+            session.terminal.note(f"Show its run with: dragoman run-show {approval['run_id']}")
         if as_json:
             session.terminal.json(document)
 

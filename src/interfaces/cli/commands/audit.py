@@ -1,4 +1,4 @@
-"""`dragoman audit`: who did what, and whether that is what was written."""
+"""`dragoman audit`: reading and verifying the audit trail."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -34,27 +34,27 @@ def _audit() -> None:
 
 
 ActorOption = Annotated[
-    str | None, typer.Option("--actor", metavar="KEY_ID", help="Only what this API key did, or `system`.")
+    str | None, typer.Option("--actor", metavar="KEY_ID", help="Only actions of this API key, or of `system`.")
 ]
-ResourceOption = Annotated[str | None, typer.Option("--resource", metavar="ID", help="Only what was done to this.")]
+ResourceOption = Annotated[str | None, typer.Option("--resource", metavar="ID", help="Only actions on this resource.")]
 RunOption = Annotated[str | None, typer.Option("--run", metavar="ID", help="Only entries of this run.")]
 ToolOption = Annotated[
-    str | None, typer.Option("--tool", metavar="NAME", help="Only calls of this tool, by the name a model sees.")
+    str | None, typer.Option("--tool", metavar="NAME", help="Only calls of this tool, by its name for models.")
 ]
 ServerOption = Annotated[
-    str | None, typer.Option("--server", metavar="SERVER", help="Only what concerns this MCP server: its slug or id.")
+    str | None, typer.Option("--server", metavar="SERVER", help="Only entries of this MCP server, by slug or id.")
 ]
 SinceOption = Annotated[
     str | None, typer.Option("--since", metavar="TIME", help="An RFC 3339 time, or how long ago: 30m, 2h, 7d.")
 ]
 UntilOption = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Only what was before: as for --since.")
+    str | None, typer.Option("--until", metavar="TIME", help="Only entries before this time, as for --since.")
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Conditions:
-    """What the user wants to see of the trail."""
+    """The filter from the options."""
 
     actor: str | None
     resource: str | None
@@ -65,7 +65,7 @@ class _Conditions:
     until: str | None
 
     async def query(self, api: ServiceApi) -> dict[str, str | int]:
-        """As the service takes it; the slug of a server becomes its id. Raises BadUsage."""
+        """The query of the API; a server's slug becomes its id. Raises BadUsage."""
         now = datetime.now(UTC)
         server_id = self.server
         if server_id is not None and not server_id.startswith("mcp_"):
@@ -97,7 +97,7 @@ def list_events(
     server: ServerOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="How many entries at most.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Most entries to list.")] = 50,
     as_json: JsonFlag = False,
 ) -> None:
     """List audit events, newest first."""
@@ -148,13 +148,12 @@ def export_events(
     since: SinceOption = None,
     until: UntilOption = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of to the terminal.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of the terminal.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Changes nothing: an export is a JSON object a line.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="No effect: an export has one JSON object per line.")] = False,
 ) -> None:
-    """Print audit events as lines of JSON, in the order of their seals, each with its number and seal."""
+    """Print audit events as lines of JSON, in the order of their seals, each with its number and
+    seal."""
     session = session_of(context)
     conditions = _Conditions(
         actor=actor, resource=resource, run_id=run_id, tool=tool, server=server, since=since, until=until
@@ -174,7 +173,8 @@ def export_events(
 
 
 async def _written(lines: AsyncGenerator[str, None], output: Path) -> int:
-    """The lines in a file that is whole or not there; how many they are. Raises BadUsage."""
+    """Write the lines to a file, completely or not at all; returns their number. Raises
+    BadUsage."""
     unfinished = output.with_name(f"{output.name}.part")
     count = 0
     try:
@@ -192,7 +192,8 @@ async def _written(lines: AsyncGenerator[str, None], output: Path) -> int:
 
 @audit_app.command("verify", epilog="Example: dragoman audit verify && echo untouched")
 def verify_trail(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Check the chain of seals over the audit trail; exits 1 when it is broken or cannot be checked."""
+    """Check the chain of seals over the audit trail; exits 1 if it is broken or cannot be
+    checked."""
     session = session_of(context)
 
     async def verify(api: ServiceApi) -> int:
@@ -217,7 +218,7 @@ def verify_trail(context: typer.Context, as_json: JsonFlag = False) -> None:
                 " of that time as well (DRAGOMAN_SECRET_KEY, after a comma), and verify again."
             )
         if report["ok"]:
-            session.terminal.line("The audit trail is as it was written.")
+            session.terminal.line("The audit trail is unchanged.")
         return 0 if report["ok"] else FAILED
 
     session.perform(verify)
@@ -233,7 +234,7 @@ def _in_words(broken: BrokenLinkView) -> str:
 _PROBLEMS = {
     "edited": "{} was edited",
     "deleted": "{} was deleted",
-    "reordered": "{} stood at another place",
+    "reordered": "{} was at another place",
     "inserted": "{} was inserted",
     "head_edited": "its signed head was edited",
     "head_deleted": "its signed head was deleted",
@@ -242,7 +243,8 @@ _PROBLEMS = {
 
 
 async def _events(api: ServiceApi, query: Query, actions: list[str], limit: int) -> JsonObject:
-    """The service filters by one action at a time; several lists become one, each entry once, newest first."""
+    """Events of several actions merged, newest first, without duplicates: the API filters by one
+    action."""
     path = path_to("audit-events")
     if len(actions) <= 1:
         return await listed(api, path, {**query, **({"action": actions[0]} if actions else {})}, limit=limit)
@@ -264,7 +266,7 @@ def _documents(page: JsonObject) -> list[JsonValue]:
 
 
 def moment(text: str, *, now: datetime, option: str = "--since") -> str:
-    """An RFC 3339 time from one, or from `2h`: that long before `now`. Raises BadUsage."""
+    """The time from RFC 3339, or from `2h`: two hours before `now`. Raises BadUsage."""
     ago = _AGO.fullmatch(text)
     try:
         given = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}) if ago else datetime.fromisoformat(text)

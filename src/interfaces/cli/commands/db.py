@@ -1,4 +1,4 @@
-"""`dragoman db`: the schema of the database, and copies of it."""
+"""`dragoman db`: schema and copies of the database."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 from interfaces.cli.session import JsonFlag, session_of
 
 db_app = typer.Typer(
-    help="Look after the database.",
+    help="Upgrade and back up the database.",
     no_args_is_help=True,
     epilog="Example: dragoman db upgrade",
 )
@@ -16,8 +16,9 @@ db_app = typer.Typer(
 
 @db_app.command("upgrade", epilog="Example: DRAGOMAN_DATABASE_URL=postgresql://owner@db/dragoman dragoman db upgrade")
 def upgrade(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Bring the database to the schema of this version. `serve` and `worker` do so at their start as well; apart from
-    them it can be done as the user who owns the tables, who then need not be the user they connect as."""
+    """Upgrade the database to the schema of this version. `serve` and `worker` also do so at
+    start. A separate upgrade can use the owner of the tables, so that the service needs fewer
+    rights."""
     from infrastructure.container import Container
     from infrastructure.lifecycle import configure_logs, upgrade_database
     from interfaces.cli.checked_settings import checked_settings
@@ -35,11 +36,11 @@ def upgrade(context: typer.Context, as_json: JsonFlag = False) -> None:
 @db_app.command("backup", epilog="Example: dragoman db backup /var/backups/dragoman-2026-11-22.db")
 def backup(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Where to, a file that is not there yet.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="The target, a file that does not exist yet.", show_default=False)],
     as_json: JsonFlag = False,
 ) -> None:
-    """Copy the SQLite database as it is at this moment; a running service goes on meanwhile. What is encrypted in it needs
-    the secret key, which is not copied."""
+    """Copy the SQLite database in its current state; a running service continues. Encrypted
+    values need the secret key, which is not copied."""
     from infrastructure.container import Container
     from infrastructure.lifecycle import back_up_database, configure_logs
     from interfaces.cli.checked_settings import checked_settings

@@ -1,4 +1,4 @@
-"""`dragoman doctor`: what is not as it should be, and what to do about it."""
+"""`dragoman doctor`: problems of the installation, and their remedies."""
 
 import typer
 
@@ -10,10 +10,8 @@ _STYLES = {State.OK: "green", State.WARNING: "yellow", State.PROBLEM: "bold red"
 
 
 def doctor(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Check the installation, the data directory, the database, the service, the model providers and every MCP server.
-
-    The exit code is 1 if anything is a problem; warnings may stay.
-    """
+    """Check the installation, the data directory, the database, the service, the model providers
+    and every MCP server. The exit code is 1 if there is a problem; warnings do not change it."""
     from interfaces.cli.diagnosis.diagnose import diagnose
 
     session = session_of(context)

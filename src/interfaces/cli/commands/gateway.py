@@ -1,4 +1,4 @@
-"""`dragoman gateway`: sessions that open the tools of an agent, a run, or nodes of a workflow run to MCP clients outside."""
+"""`dragoman gateway`: sessions that offer tools to external MCP clients."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ def open_session(
     *,
     context: typer.Context,
     agent: Annotated[
-        str | None, typer.Option("--agent", metavar="NAME", help="Whose toolbox is opened: an agent's name or id.")
+        str | None, typer.Option("--agent", metavar="NAME", help="The agent with the tools, by name or id.")
     ] = None,
     run: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="Instead: the tools of an unfinished run, until it ends.")
@@ -37,23 +37,25 @@ def open_session(
     nodes: Annotated[
         list[str] | None,
         typer.Option(
-            "--node", metavar="NODE", help="Beside --workflow-run: a tool node, or an agent's; none opens nothing."
+            "--node",
+            metavar="NODE",
+            help="With --workflow-run: a tool node or an agent node; without nodes there are no tools.",
         ),
     ] = None,
     ttl_s: Annotated[
-        int | None, typer.Option("--ttl", metavar="SECONDS", help="How long the token works, up to 30 days.")
+        int | None, typer.Option("--ttl", metavar="SECONDS", help="Validity of the token, up to 30 days.")
     ] = None,
     original_names: Annotated[
         bool,
-        typer.Option("--original-names", help="Names as the server has them; for agents with exactly one server."),
+        typer.Option("--original-names", help="Use the server's own tool names; for agents with exactly one server."),
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Open a session and print its token, which cannot be had again."""
+    """Open a session and print its token, which is shown only once."""
     if sum(one is not None for one in (agent, run, workflow_run)) != 1:
-        raise BadUsage("Say whose tools are opened: either --agent NAME, --run ID or --workflow-run ID.")
+        raise BadUsage("Give exactly one of --agent NAME, --run ID and --workflow-run ID.")
     if nodes and workflow_run is None:
-        raise BadUsage("Nodes are those of a workflow run: name it with --workflow-run ID.")
+        raise BadUsage("--node requires --workflow-run ID.")
     session = session_of(context)
     body: JsonObject = {"agent_id": agent} if agent is not None else {"run_id": run}
     if workflow_run is not None:
@@ -71,7 +73,7 @@ def open_session(
         new = read_as(OpenedGatewaySessionView, document)
         where = f" at {new['url']}" if new["url"] is not None else " (run `dragoman serve` for its address)"
         session.terminal.note(
-            f"Opened the session {new['id']}{where} until {new['expires_at']}. Its token is shown this once:"
+            f"Opened the session {new['id']}{where} until {new['expires_at']}. Its token is shown only once:"
         )
         session.terminal.line(new["token"])
 
@@ -80,7 +82,7 @@ def open_session(
 
 @gateway_app.command("list", epilog="Example: dragoman gateway list --json")
 def list_sessions(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List sessions, ended ones too, without their tokens."""
+    """List sessions, including ended ones, without their tokens."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:

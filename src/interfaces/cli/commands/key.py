@@ -23,20 +23,26 @@ def create_key(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
     role: Annotated[
-        str, typer.Option("--role", metavar="ROLE", help="viewer, runner, operator or admin, each with the one before.")
+        str,
+        typer.Option(
+            "--role", metavar="ROLE", help="viewer, runner, operator or admin; each includes the previous one."
+        ),
     ] = "runner",
     days: Annotated[
-        float | None, typer.Option("--days", metavar="DAYS", help="How long it works; without it, until revoked.")
+        float | None, typer.Option("--days", metavar="DAYS", help="Validity in days; by default until revoked.")
     ] = None,
     rate: Annotated[
-        str | None, typer.Option("--rate", metavar="CALLS/SECONDS", help="How often it may be used, such as 60/60.")
+        str | None, typer.Option("--rate", metavar="CALLS/SECONDS", help="Rate limit, such as 60/60.")
     ] = None,
     platform: Annotated[
-        bool, typer.Option("--platform", help="It manages organizations too (needs such a key, and the role admin).")
+        bool,
+        typer.Option(
+            "--platform", help="The key also manages organizations (requires a platform key, and the role admin)."
+        ),
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a key and print its token, which cannot be had again."""
+    """Create a key and print its token, which is shown only once."""
     session = session_of(context)
     body: JsonObject = {"name": name, "role": role}
     if days is not None:
@@ -52,7 +58,7 @@ def create_key(
             session.terminal.json(document)
             return
         key = read_as(CreatedApiKeyView, document)
-        session.terminal.note(f"Created the key {key['id']} with the role {key['role']}. Its token is shown this once:")
+        session.terminal.note(f"Created the key {key['id']} with the role {key['role']}. Its token is shown only once:")
         session.terminal.line(key["token"])
 
     session.perform(create)
@@ -60,7 +66,7 @@ def create_key(
 
 @key_app.command("list", epilog="Example: dragoman key list --json")
 def list_keys(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List keys, revoked ones too, without their tokens."""
+    """List keys, including revoked ones, without their tokens."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -91,7 +97,7 @@ def list_keys(context: typer.Context, as_json: JsonFlag = False) -> None:
 def revoke_key(
     context: typer.Context, key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, key_….")]
 ) -> None:
-    """Make a key useless, at once."""
+    """Revoke a key; it stops working at once."""
     session = session_of(context)
 
     async def revoke(api: ServiceApi) -> None:
@@ -105,7 +111,7 @@ def _in_days(days: float) -> str:
     try:
         return (datetime.now(UTC) + timedelta(days=days)).isoformat()
     except (OverflowError, ValueError):
-        raise BadUsage(f"{days} days is no time a key can work.") from None
+        raise BadUsage(f"{days} days is not a valid period.") from None
 
 
 def _rate_limit(text: str) -> JsonValue:

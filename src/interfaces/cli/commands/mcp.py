@@ -39,12 +39,12 @@ Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or 
 def add_server(
     context: typer.Context,
     *,
-    slug: Annotated[str, typer.Argument(metavar="SLUG", help="Its name here: [a-z0-9][a-z0-9-]{0,31}.")],
+    slug: Annotated[str, typer.Argument(metavar="SLUG", help="Its name: [a-z0-9][a-z0-9-]{0,31}.")],
     command: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="COMMAND",
-            help="What starts it, with its arguments, after --; with --package or --path, the arguments alone.",
+            help="Its command with arguments, after --; with --package or --path, only the arguments.",
         ),
     ] = None,
     kind: Annotated[
@@ -52,7 +52,7 @@ def add_server(
         typer.Option(
             "--kind",
             metavar="KIND",
-            help="npm, python, custom, http or sse; by default custom with a command or path, http with a URL.",
+            help="npm, python, custom, http or sse. Default: custom with a command or path, http with a URL.",
         ),
     ] = None,
     package: Annotated[
@@ -65,24 +65,23 @@ def add_server(
         ),
     ] = None,
     version: Annotated[
-        str | None, typer.Option("--version", metavar="VERSION", help="Of the package; by default the newest.")
+        str | None, typer.Option("--version", metavar="VERSION", help="Version of the package. Default: the newest.")
     ] = None,
     path: Annotated[
         Path | None,
-        typer.Option("--path", metavar="PATH", help="Executable or directory that a custom server is copied from."),
+        typer.Option("--path", metavar="PATH", help="Executable or directory that a custom server is a copy of."),
     ] = None,
     program: Annotated[
         str | None,
-        typer.Option(
-            "--command", metavar="NAME", help="Which command of the package, or what starts a copied directory."
-        ),
+        typer.Option("--command", metavar="NAME", help="A command of the package, or of the copied directory."),
     ] = None,
-    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Where a remote server is.")] = None,
+    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="URL of a remote server.")] = None,
     header: Annotated[
         list[str] | None, typer.Option("--header", metavar="NAME=VALUE", help="Sent to a remote server. Repeatable.")
     ] = None,
     env: Annotated[
-        list[str] | None, typer.Option("--env", metavar="NAME=VALUE", help="Environment of its process. Repeatable.")
+        list[str] | None,
+        typer.Option("--env", metavar="NAME=VALUE", help="Environment variable of its process. Repeatable."),
     ] = None,
     header_secret: Annotated[
         list[str] | None,
@@ -90,7 +89,11 @@ def add_server(
     ] = None,
     env_secret: Annotated[
         list[str] | None,
-        typer.Option("--env-secret", metavar="NAME=SECRET", help="The same for its environment. Repeatable."),
+        typer.Option(
+            "--env-secret",
+            metavar="NAME=SECRET",
+            help="An environment variable with the value of a named secret. Repeatable.",
+        ),
     ] = None,
     bearer_secret: Annotated[
         str | None, typer.Option("--bearer-secret", metavar="SECRET", help="The named secret that is its bearer token.")
@@ -98,27 +101,23 @@ def add_server(
     oauth: Annotated[
         bool, typer.Option("--oauth", help="A person authorizes Dragoman there: dragoman mcp authorize.")
     ] = False,
-    trusted: Annotated[bool, typer.Option("--trusted", help="Believe its hints and instructions.")] = False,
+    trusted: Annotated[bool, typer.Option("--trusted", help="Trust its hints and instructions.")] = False,
     isolation: Annotated[
-        str | None, typer.Option("--isolation", metavar="MODE", help="Who shares a connection: shared, thread or run.")
+        str | None, typer.Option("--isolation", metavar="MODE", help="Scope of a connection: shared, thread or run.")
     ] = None,
     elicitation: Annotated[
         str | None,
-        typer.Option(
-            "--elicitation", metavar="MODE", help="When it asks for input in the middle of a call: decline, or ask you."
-        ),
+        typer.Option("--elicitation", metavar="MODE", help="On requests for input during a call: decline or ask."),
     ] = None,
     sampling: Annotated[
         str | None,
         typer.Option(
-            "--sampling", metavar="MODE", help="When it asks for a model's answer: decline, or pass (gateway)."
+            "--sampling", metavar="MODE", help="On requests for a model completion: decline or pass (gateway)."
         ),
     ] = None,
     roots: Annotated[
         str | None,
-        typer.Option(
-            "--roots", metavar="MODE", help="When it asks for the client's roots: decline, or pass (gateway)."
-        ),
+        typer.Option("--roots", metavar="MODE", help="On requests for the client's roots: decline or pass (gateway)."),
     ] = None,
     loss: Annotated[
         str | None,
@@ -134,13 +133,13 @@ def add_server(
         typer.Option(
             "--rate-limit",
             metavar="CALLS/SECONDS",
-            help="How often it may be called; 60/60 is once a second on average.",
+            help="Rate limit of calls; 60/60 is once a second on average.",
         ),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Register an MCP server: a package or a copy to be installed, a command that is run in place, or a URL. Nothing is
-    installed or started by it."""
+    """Register an MCP server: a package or a copy to install, a command to run in place, or a
+    URL. Nothing is installed or started."""
     session = session_of(context)
     if package is not None and kind is None:
         raise BadUsage("--package needs --kind npm or --kind python.")
@@ -151,7 +150,7 @@ def add_server(
         body |= _installed_from(package, version, path)
         body |= _start(program, command or [])
     elif program is not None or version is not None:
-        raise BadUsage("--command and --version belong to --package and --path; another command comes after --.")
+        raise BadUsage("--command and --version require --package or --path; give other commands after --.")
     elif command:
         body |= _start(command[0], command[1:])
     if url is not None:
@@ -183,7 +182,8 @@ def add_server(
 
 
 def _installed_from(package: str | None, version: str | None, path: Path | None) -> JsonObject:
-    """The fields that say so; a file of this directory by its whole path, since the service has another directory."""
+    """The fields of the installation; a file gets its absolute path, because the service has
+    another directory."""
     body: JsonObject = {}
     if package is not None:
         first, space, others = package.partition(" ")
@@ -260,10 +260,10 @@ def show_one(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> N
 def list_tools(
     context: typer.Context,
     slug: Slug,
-    refresh: Annotated[bool, typer.Option("--refresh", help="Ask the server anew.")] = False,
+    refresh: Annotated[bool, typer.Option("--refresh", help="List the tools again on the server.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """List the tools a server offers, as last seen."""
+    """List the tools of a server, as last listed."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -295,12 +295,13 @@ def approve_tools(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Approve tools that are new or have changed since they were approved. Without TOOL and --all, show the differences."""
+    """Approve tools that are new or changed since their approval. Without TOOL and --all, show
+    the differences."""
     session = session_of(context)
     if tool is not None and everything:
         raise BadUsage("Give either TOOL or --all.")
     if digest is not None and tool is None:
-        raise BadUsage("--digest belongs to one TOOL.")
+        raise BadUsage("--digest requires a TOOL.")
 
     async def approve(api: ServiceApi) -> None:
         found = read_as(McpServerToolsView, await api.get(path_to("mcp-servers", slug, "tools")))["data"]
@@ -314,7 +315,7 @@ def approve_tools(
                 show_difference(session.terminal, entry)
             if tool is not None or everything:
                 path = path_to("mcp-servers", slug, "tools", entry["name"], "approve")
-                # What was shown is what is approved.
+                # Approves exactly the shown definition.
                 answers.append(await api.post(path, {"digest": digest or entry["digest"]}))
                 session.terminal.note(f"Approved {entry['name']}.")
             else:
@@ -329,7 +330,7 @@ def approve_tools(
 
 @mcp_app.command("test", epilog="Example: dragoman mcp test time")
 def run_test(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
-    """Start or reach a server and list its tools. Exit code 1 if that does not work."""
+    """Start or contact a server and list its tools. Exit code 1 on failure."""
     session = session_of(context)
 
     async def test(api: ServiceApi) -> int:
@@ -346,7 +347,7 @@ def run_test(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> N
 
 @mcp_app.command("logs", epilog="Example: dragoman mcp logs time")
 def show_logs(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
-    """Print the end of what a started server wrote to its stderr, and why calls of any server failed."""
+    """Print the end of a started server's stderr, and the reasons of failed calls to any server."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -357,14 +358,14 @@ def show_logs(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> 
         elif text:
             session.terminal.line(text.rstrip("\n"))
         else:
-            session.terminal.note(f"{slug} has written nothing and no call of it has failed since the service began.")
+            session.terminal.note(f"{slug} has no output and no failed calls since the service started.")
 
     session.perform(show)
 
 
 @mcp_app.command("remove", epilog="Example: dragoman mcp remove time")
 def remove_server(context: typer.Context, slug: Slug) -> None:
-    """Forget a server. Agents that list it find its tools unavailable."""
+    """Delete a server. Its tools become unavailable to agents that list it."""
     session = session_of(context)
 
     async def remove(api: ServiceApi) -> None:

@@ -1,4 +1,4 @@
-"""`dragoman mcp authorize`, and what `mcp add` takes to make Dragoman known to a server."""
+"""`dragoman mcp authorize`, and the authentication options of `mcp add`."""
 
 from typing import Annotated
 
@@ -15,8 +15,9 @@ Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or 
 
 
 def authorize_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
-    """Print the address where a person lets Dragoman use a server (auth of type oauth_authorization_code). It is good once,
-    for a few minutes, and leads back to the running service."""
+    """Print the URL where a person authorizes Dragoman at a server (auth of type
+    oauth_authorization_code). It works once, for a few minutes, and redirects to the running
+    service."""
     session = session_of(context)
 
     async def authorize(api: ServiceApi) -> None:
@@ -32,7 +33,7 @@ def authorize_server(context: typer.Context, slug: Slug, as_json: JsonFlag = Fal
 
 
 def values_and_secrets(field: str, option: str, values: list[str] | None, secrets: list[str] | None) -> JsonObject:
-    """The field from its options, values and names of secrets; nothing if neither was given."""
+    """The field from values and names of secrets; empty if neither was given."""
     if not values and not secrets:
         return {}
     return {field: {**_named_values(option, values or []), **_named_secrets(f"{option}-secret", secrets or [])}}
@@ -43,7 +44,7 @@ def _named_values(option: str, entries: list[str]) -> JsonObject:
     for entry in entries:
         name, separator, value = entry.partition("=")
         if not separator or not name:
-            # The entry may be a secret and is not repeated.
+            # The entry may be a secret, so the message omits it.
             raise BadUsage(f"{option} takes NAME=VALUE.")
         values[name] = value
     return values
@@ -61,7 +62,7 @@ def _named_secrets(option: str, entries: list[str]) -> JsonObject:
 
 
 def auth_of(bearer_secret: str | None, *, oauth: bool) -> JsonObject:
-    """The `auth` that the options say, if any."""
+    """The `auth` from the options, if any."""
     if bearer_secret is not None and oauth:
         raise BadUsage("--bearer-secret and --oauth exclude each other.")
     if bearer_secret is not None:

@@ -1,4 +1,4 @@
-"""`dragoman mcp`: connecting, disconnecting and listing servers anew."""
+"""`dragoman mcp`: connecting, disconnecting and refreshing servers."""
 
 from typing import Annotated
 
@@ -14,8 +14,8 @@ Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or 
 
 
 def connect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
-    """Connect a server and list its tools, whatever its failures before. One that belongs to runs or threads is connected
-    by each of them; this shows that it works."""
+    """Connect a server and list its tools, regardless of earlier failures. For servers with
+    isolation `run` or `thread` this only tests the connection."""
     session = session_of(context)
 
     async def connect(api: ServiceApi) -> None:
@@ -30,7 +30,7 @@ def connect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False
 
 
 def disconnect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
-    """Close a server's connections once their calls are done. A later call connects again."""
+    """Close a server's connections after their calls. A later call connects again."""
     session = session_of(context)
 
     async def disconnect(api: ServiceApi) -> None:
@@ -43,7 +43,7 @@ def disconnect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = Fa
 
 
 def refresh_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
-    """Ask a server for its tools now. Runs that begin afterwards see the new list."""
+    """List a server's tools now. Runs that start afterwards see the new list."""
     session = session_of(context)
 
     async def refresh(api: ServiceApi) -> None:

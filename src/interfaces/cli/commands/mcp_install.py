@@ -1,4 +1,4 @@
-"""`dragoman mcp`: installing and uninstalling servers, switching them on and off, importing desktop clients' files."""
+"""`dragoman mcp`: installing, enabling and importing servers."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,8 @@ POLL_S = 0.2
 
 
 def install_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
-    """Install an npm, python or copied server, and wait for it. Afterwards it starts without network."""
+    """Install an npm, python or copied server, and wait for it. Afterwards it starts without
+    network access."""
     session = session_of(context)
 
     import asyncio
@@ -48,12 +49,12 @@ def install_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False
 
 
 def uninstall_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
-    """Remove what was installed of a server, or stop installing it. It stays registered."""
+    """Uninstall a server, or cancel its installation. It stays registered."""
     session = session_of(context)
 
     async def uninstall(api: ServiceApi) -> None:
         document = await api.post(path_to("mcp-servers", slug, "uninstall"))
-        session.terminal.note(f"{slug} is not installed any more.")
+        session.terminal.note(f"{slug} is uninstalled.")
         if as_json:
             session.terminal.json(document)
 
@@ -61,12 +62,12 @@ def uninstall_server(context: typer.Context, slug: Slug, as_json: JsonFlag = Fal
 
 
 def enable_server(context: typer.Context, slug: Slug) -> None:
-    """Let runs use a server again."""
+    """Enable a server for runs."""
     _switch(context, slug, enabled=True)
 
 
 def disable_server(context: typer.Context, slug: Slug) -> None:
-    """Keep runs from using a server; its connections are closed once their calls are done."""
+    """Disable a server for runs; its connections close after their calls."""
     _switch(context, slug, enabled=False)
 
 
@@ -82,11 +83,11 @@ def _switch(context: typer.Context, slug: str, *, enabled: bool) -> None:
 
 def import_servers(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON file with mcpServers in it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON file with mcpServers.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Register the servers of a desktop client's file. Nothing is installed or started by it. Exit code 1 if none could be
-    registered."""
+    """Register the servers of a desktop client's file. Nothing is installed or started. Exit
+    code 1 if no server could be registered."""
     session = session_of(context)
     body: JsonObject = {"mcpServers": _servers_in(file)}
 
@@ -106,7 +107,7 @@ def import_servers(
             )
         for entry in entries:
             if entry["needs_install"]:
-                session.terminal.note(f"{entry['slug']} has to be installed: dragoman mcp install {entry['slug']}")
+                session.terminal.note(f"{entry['slug']} must be installed: dragoman mcp install {entry['slug']}")
         return FAILED if entries and all(entry["outcome"] == "skipped" for entry in entries) else 0
 
     session.perform(import_all)
@@ -118,10 +119,10 @@ def _servers_in(file: Path) -> dict[str, JsonValue]:
     except OSError as exc:
         raise BadUsage(f"{file} cannot be read: {exc.strerror}.") from exc
     except (ValueError, RecursionError) as exc:
-        # The place only: the file holds secrets.
+        # Only the position: the file contains secrets.
         place = f" (line {exc.lineno}, column {exc.colno})" if isinstance(exc, json.JSONDecodeError) else ""
         raise BadUsage(f"{file} is not JSON{place}.") from exc
-    # One editor calls them `servers`.
+    # One editor names them `servers`.
     found = (document.get("mcpServers") or document.get("servers")) if isinstance(document, dict) else None
     if not isinstance(found, dict):
         raise BadUsage(f"{file} has no object `mcpServers`.")

@@ -14,7 +14,7 @@ from interfaces.http.api_keys.views import CreatedApiKeyView
 from interfaces.http.organization.views import CreatedOrganizationView, OrganizationView
 
 org_app = typer.Typer(
-    help="Manage organizations (needs a platform key) and the settings of one's own.",
+    help="Manage organizations (requires a platform key) and the settings of your own.",
     no_args_is_help=True,
     epilog="Example: dragoman org create acme",
 )
@@ -23,10 +23,11 @@ org_app = typer.Typer(
 @org_app.command("create", epilog="Example: dragoman org create acme")
 def create_organization(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Create an organization and print the token of its first admin key, which cannot be had again."""
+    """Create an organization and print the token of its first admin key, which is shown only
+    once."""
     session = session_of(context)
 
     async def create(api: ServiceApi) -> None:
@@ -36,7 +37,7 @@ def create_organization(
             return
         organization = read_as(CreatedOrganizationView, document)
         session.terminal.note(
-            f"Created {organization['name']} ({organization['id']}). The token of its admin is shown this once:"
+            f"Created {organization['name']} ({organization['id']}). The token of its admin is shown only once:"
         )
         session.terminal.line(organization["admin_key"]["token"])
 
@@ -80,7 +81,7 @@ def set_organization(
         list[str], typer.Argument(metavar="FIELD=VALUE...", help="Settings as in the API; a value is JSON, else text.")
     ],
     org: Annotated[
-        str | None, typer.Option("--org", metavar="ID", help="Another organization (needs a platform key).")
+        str | None, typer.Option("--org", metavar="ID", help="Another organization (requires a platform key).")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -107,7 +108,8 @@ def create_organization_key(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Make an admin key for an organization that has lost its own (needs a platform key), and print its token."""
+    """Create an admin key for an organization that has lost its own (requires a platform key),
+    and print its token."""
     session = session_of(context)
 
     async def create(api: ServiceApi) -> None:
@@ -116,7 +118,7 @@ def create_organization_key(
             session.terminal.json(document)
             return
         key = read_as(CreatedApiKeyView, document)
-        session.terminal.note(f"Created the admin key {key['id']} of {org}. Its token is shown this once:")
+        session.terminal.note(f"Created the admin key {key['id']} of {org}. Its token is shown only once:")
         session.terminal.line(key["token"])
 
     session.perform(create)

@@ -29,17 +29,18 @@ def add_provider(
     *,
     context: typer.Context,
     name: Name,
-    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="The wire it speaks: openai or anthropic.")],
+    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="Its API protocol: openai or anthropic.")],
     base_url: Annotated[
-        str | None, typer.Option("--base-url", metavar="URL", help="Where it is; without it, the vendor itself.")
+        str | None, typer.Option("--base-url", metavar="URL", help="Its URL. Default: the vendor.")
     ] = None,
     secret: Annotated[
         str | None, typer.Option("--secret", metavar="NAME", help="The named secret that holds its key.")
     ] = None,
-    no_key: Annotated[bool, typer.Option("--no-key", help="It wants no key.")] = False,
+    no_key: Annotated[bool, typer.Option("--no-key", help="The provider needs no key.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add a provider. Its key is asked for, read from a pipe, or taken from a named secret; it cannot be read back."""
+    """Add a provider. Its key is prompted for, read from a pipe, or taken from a named secret;
+    it cannot be read back."""
     session = session_of(context)
     if secret is not None and no_key:
         raise BadUsage("--secret and --no-key exclude each other.")
@@ -51,7 +52,7 @@ def add_provider(
     elif not no_key:
         key = session.read_secret(f"API key of {name} (not shown): ").strip()
         if not key:
-            raise BadUsage("The key is empty. Without one, say --no-key.")
+            raise BadUsage("The key is empty. If none is needed, give --no-key.")
         body["api_key"] = key
 
     async def add(api: ServiceApi) -> None:
@@ -83,7 +84,7 @@ def list_providers(context: typer.Context, as_json: JsonFlag = False) -> None:
                 (provider["name"], provider["kind"], provider["base_url"], _key(provider), provider["created_at"])
                 for provider in entries_of(ModelProviderView, page)
             ],
-            empty="There are no model providers of the organization's own. Add one with `dragoman provider add NAME`.",
+            empty="The organization has no model providers. Add one with `dragoman provider add NAME`.",
         )
 
     session.perform(show)

@@ -24,7 +24,7 @@ _INSTRUCTIONS = "Answer the user. Use your tools where they help."
 def run(
     context: typer.Context,
     *,
-    text: Annotated[str, typer.Argument(metavar="INPUT", help="What to say to the agent.")],
+    text: Annotated[str, typer.Argument(metavar="INPUT", help="The message to the agent.")],
     agent: Annotated[
         str | None,
         typer.Option(
@@ -39,23 +39,19 @@ def run(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option("--model", metavar="PROVIDER:NAME", help="The model; with --agent one of the agent's own."),
+        typer.Option("--model", metavar="PROVIDER:NAME", help="The model; with --agent one of the agent's models."),
     ] = None,
     thread_id: Annotated[
-        str | None, typer.Option("--thread", metavar="ID", help="Go on with this thread instead of a new one.")
+        str | None, typer.Option("--thread", metavar="ID", help="Continue this thread instead of a new one.")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run an agent and show what it does.
-
-    Without --agent, an agent named cli is made of --model and --server, and kept for the next time. The exit code is 0 when
-    the run completed, 3 when it requires action, 130 when Ctrl-C cancelled it, else 1.
-    """
+    """Run an agent and show its progress. Without --agent, an agent named cli is created from
+    --model and --server, and stored for later. The exit code is 0 for a completed run, 3 if it
+    requires action, 130 if Ctrl-C cancelled it, else 1."""
     session = session_of(context)
     if agent is not None and server:
-        raise BadUsage(
-            "--server goes with the agent that is made without --agent; list servers in the agent's mcp_servers."
-        )
+        raise BadUsage("--server cannot be combined with --agent; list servers in the agent's mcp_servers.")
     wanted = load_agent_file(Path(agent)) if agent is not None and is_agent_file(agent) else None
 
     async def perform(api: ServiceApi) -> int:
@@ -86,14 +82,15 @@ def run(
 
 
 def view_for(terminal: Terminal, *, as_json: bool) -> RunDisplay:
-    """Live for a person who watches, else plain; with --json, stdout is kept for the document."""
+    """A live view for an interactive terminal, else plain; with --json, stdout is reserved for
+    the document."""
     if terminal.is_interactive and not as_json:
         return LiveRunDisplay(terminal)
     return PlainRunDisplay(terminal, answer=not as_json)
 
 
 async def _default_agent(api: ServiceApi, model: str | None, servers: list[str]) -> AppliedAgent:
-    """The agent `cli` with this model and these servers; what else somebody gave it stays."""
+    """The agent `cli` with this model and these servers; its other settings stay."""
     slugs: list[JsonValue] = [*servers]
     changes: JsonObject = {"mcp_servers": slugs, **({} if model is None else {"model": model})}
     try:
@@ -103,7 +100,7 @@ async def _default_agent(api: ServiceApi, model: str | None, servers: list[str])
             raise
         if model is None:
             raise BadUsage(
-                "Say who answers: --model PROVIDER:NAME (openai:…, anthropic:…, scripted:PATH.yaml), or --agent NAME."
+                "Give --model PROVIDER:NAME (openai:…, anthropic:…, scripted:PATH.yaml), or --agent NAME."
             ) from problem
         created = await api.post(path_to("agents"), {"name": DEFAULT_AGENT, "instructions": _INSTRUCTIONS, **changes})
         return AppliedAgent(agent=created, done="created")

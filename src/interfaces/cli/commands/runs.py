@@ -1,4 +1,4 @@
-"""`dragoman run-show`, `run-cancel`, `run-resume`: runs that exist."""
+"""`dragoman run-show`, `run-cancel`, `run-resume`: existing runs."""
 
 import json
 from typing import Annotated
@@ -25,10 +25,10 @@ _SAID_BY_COLUMNS = frozenset({"seq", "type", "run_id", "at"})
 def run_show(
     context: typer.Context,
     run_id: RunId,
-    events: Annotated[bool, typer.Option("--events", help="List its events too.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="Also list its events.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show a run: where it stands, what it used, what was said."""
+    """Show a run: its status, usage and messages."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -74,7 +74,8 @@ def run_cancel(
     every: Annotated[bool, typer.Option("--all", help="Every unfinished run of the organization.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Cancel a run, and wait until it has stopped; or stop all runs of an agent, of a server, or of the organization."""
+    """Cancel a run and wait until it has stopped, or cancel all runs of an agent, a server or
+    the organization."""
     target: JsonObject = {}
     if agent is not None:
         target["agent_id"] = agent
@@ -83,7 +84,7 @@ def run_cancel(
     if every:
         target["all"] = True
     if len(target) + (run_id is not None) != 1:
-        raise BadUsage("Say which: the ID of a run, or one of --agent NAME, --server SLUG and --all.")
+        raise BadUsage("Give the ID of a run, or one of --agent NAME, --server SLUG and --all.")
     if run_id is None:
         _cancel_many(context, target, as_json=as_json)
     else:
@@ -126,34 +127,34 @@ def run_resume(
     *,
     result: Annotated[
         list[str] | None,
-        typer.Option("--result", metavar="CALL_ID=TEXT", help="What a pending call came to. Repeatable."),
+        typer.Option("--result", metavar="CALL_ID=TEXT", help="Result of a pending call. Repeatable."),
     ] = None,
     answer: Annotated[
         list[str] | None,
         typer.Option(
             "--answer",
             metavar="CALL_ID=ANSWER",
-            help="To what a call's server asks: the form's fields as a JSON object, accept, decline or cancel. Repeatable.",
+            help="Answer to a request of a call's server: the form's fields as a JSON object, accept, decline or cancel. Repeatable.",
         ),
     ] = None,
     approve: Annotated[
         list[str] | None,
-        typer.Option("--approve", metavar="CALL_ID", help="A pending call may be made. Repeatable."),
+        typer.Option("--approve", metavar="CALL_ID", help="Approve a pending call. Repeatable."),
     ] = None,
     deny: Annotated[
         list[str] | None,
-        typer.Option("--deny", metavar="CALL_ID", help="A pending call may not be made. Repeatable."),
+        typer.Option("--deny", metavar="CALL_ID", help="Deny a pending call. Repeatable."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Give a waiting run its results, answers and approvals, and follow it on. Exit codes are those of `dragoman run`."""
+    """Resume a waiting run with results, answers and approvals, and follow it. Exit codes are
+    those of `dragoman run`."""
     session = session_of(context)
     tool_results = [*map(_tool_result, result or ()), *map(_answer, answer or ())]
     decisions = [*_decisions(approve, "approve"), *_decisions(deny, "deny")]
     if not tool_results and not decisions:
         raise BadUsage(
-            "Say what becomes of pending calls: --result CALL_ID=TEXT, --answer CALL_ID=ANSWER, --approve CALL_ID or "
-            "--deny CALL_ID."
+            "Give at least one of --result CALL_ID=TEXT, --answer CALL_ID=ANSWER, --approve CALL_ID or --deny CALL_ID."
         )
     body: JsonObject = {}
     if tool_results:

@@ -1,4 +1,4 @@
-"""`dragoman schedule`: runs that begin by the clock."""
+"""`dragoman schedule`: runs on a schedule."""
 
 import json
 from typing import Annotated
@@ -19,10 +19,10 @@ _EXAMPLE = (
 _TEXTS = frozenset(
     {"name", "cron", "timezone", "agent", "agent_id", "input", "thread_id", "model", "missed", "multitask_strategy"}
 )
-"""Fields whose values are text however they look."""
+"""Fields whose values are always text."""
 
 schedule_app = typer.Typer(
-    help="Begin runs by the clock. Schedules fire while `dragoman serve` or a `dragoman worker` runs.",
+    help="Start runs on a schedule. Schedules trigger while `dragoman serve` or a `dragoman worker` runs.",
     no_args_is_help=True,
     epilog=f"Example: {_EXAMPLE}",
 )
@@ -34,35 +34,39 @@ Which = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name 
 def add_schedule(
     *,
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name.")],
     cron: Annotated[
         str, typer.Option("--cron", metavar="EXPRESSION", help="Minute, hour, day of month, month, day of week.")
     ],
     agent: Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent's name or id.")],
-    text: Annotated[str, typer.Option("--input", metavar="TEXT", help="What to say to the agent every time.")],
+    text: Annotated[str, typer.Option("--input", metavar="TEXT", help="The message to the agent.")],
     timezone: Annotated[
-        str, typer.Option("--timezone", metavar="ZONE", help="The IANA zone the expression is read in.")
+        str, typer.Option("--timezone", metavar="ZONE", help="The IANA time zone of the expression.")
     ] = "UTC",
     thread_id: Annotated[
         str | None,
-        typer.Option("--thread", metavar="ID", help="Go on with this thread instead of a new one each time."),
+        typer.Option("--thread", metavar="ID", help="Continue this thread instead of a new one each time."),
     ] = None,
-    model: Annotated[str | None, typer.Option("--model", metavar="PROVIDER:NAME", help="One of the agent's.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="PROVIDER:NAME", help="One of the agent's models.")
+    ] = None,
     missed: Annotated[
         str | None,
-        typer.Option("--missed", metavar="POLICY", help="What was due while nothing ran: run_once (default) or skip."),
+        typer.Option(
+            "--missed", metavar="POLICY", help="For triggers missed while no worker ran: run_once (default) or skip."
+        ),
     ] = None,
     strategy: Annotated[
         str | None,
         typer.Option(
-            "--strategy", metavar="STRATEGY", help="Where the thread is busy: enqueue, reject, interrupt or rollback."
+            "--strategy", metavar="STRATEGY", help="If the thread is busy: enqueue, reject, interrupt or rollback."
         ),
     ] = None,
-    webhook: Annotated[str | None, typer.Option("--webhook", metavar="URL", help="Where to announce its runs.")] = None,
-    paused: Annotated[bool, typer.Option("--paused", help="Add it without letting it fire yet.")] = False,
+    webhook: Annotated[str | None, typer.Option("--webhook", metavar="URL", help="Webhook URL for its runs.")] = None,
+    paused: Annotated[bool, typer.Option("--paused", help="Add it paused.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add a schedule (needs an admin key)."""
+    """Add a schedule (requires the role admin)."""
     session = session_of(context)
     given: dict[str, JsonValue] = {
         "thread_id": thread_id,
@@ -89,7 +93,7 @@ def add_schedule(
 
 @schedule_app.command("list", epilog="Example: dragoman schedule list --json")
 def list_schedules(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List schedules, the newest first."""
+    """List schedules, newest first."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -118,7 +122,7 @@ def list_schedules(context: typer.Context, as_json: JsonFlag = False) -> None:
 
 @schedule_app.command("show", epilog="Example: dragoman schedule show morning")
 def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = False) -> None:
-    """Show a schedule: when it fires next, and what became of the last fire."""
+    """Show a schedule: its next run time and the last trigger."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -138,9 +142,9 @@ def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = F
                 "thread": found["thread_id"] or "a new one each time",
                 "model": found["model"] or "",
                 "busy thread": found["multitask_strategy"],
-                "missed fires": found["missed"],
+                "missed triggers": found["missed"],
                 "next": _next(found),
-                "last fired": found["last_fired_at"] or "",
+                "last triggered": found["last_fired_at"] or "",
                 "last run": found["last_run_id"] or "",
                 "trouble": "" if error is None else f"{error['at']} {error['code']}: {error['detail']}",
                 "version": str(found["version"]),
@@ -170,19 +174,19 @@ def update_schedule(
 
 @schedule_app.command("pause", epilog="Example: dragoman schedule pause morning")
 def pause_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = False) -> None:
-    """Let a schedule fire no more until it is resumed. Runs that have begun go on."""
+    """Pause a schedule until it is resumed. Runs in progress continue."""
     _change(session_of(context), schedule, {"enabled": False}, "Paused", as_json=as_json)
 
 
 @schedule_app.command("resume", epilog="Example: dragoman schedule resume morning")
 def resume_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = False) -> None:
-    """Let a schedule fire again. What was due while it was paused is not made up for."""
+    """Resume a schedule. Triggers missed during the pause are skipped."""
     _change(session_of(context), schedule, {"enabled": True}, "Resumed", as_json=as_json)
 
 
 @schedule_app.command("delete", epilog="Example: dragoman schedule delete morning")
 def delete_schedule(context: typer.Context, schedule: Which) -> None:
-    """Delete a schedule. Runs that have begun go on."""
+    """Delete a schedule. Runs in progress continue."""
     session = session_of(context)
 
     async def delete(api: ServiceApi) -> None:

@@ -1,4 +1,4 @@
-"""`dragoman secret`: named secrets, and the key they are encrypted with."""
+"""`dragoman secret`: named secrets, and their encryption key."""
 
 from typing import Annotated
 
@@ -24,7 +24,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help='The secret\'s name; {
     epilog="Examples: dragoman secret set GITHUB_TOKEN; printenv GITHUB_TOKEN | dragoman secret set GITHUB_TOKEN",
 )
 def set_secret(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
-    """Store a secret, or give it a new value. The value is asked for, or read from a pipe; it cannot be read back."""
+    """Store a secret, or a new value of an existing one. The value is prompted for, or read from
+    a pipe; it cannot be read back."""
     session = session_of(context)
     value = session.read_secret(f"Value of {name} (not shown): ")
     if not value:
@@ -72,8 +73,8 @@ def delete_secret(context: typer.Context, name: Name) -> None:
 
 @secret_app.command("rotate", epilog="Example: dragoman secret rotate")
 def rotate(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Encrypt everything secret anew: with a new key if the key is kept in HOME/secret.key, else with the first key of
-    DRAGOMAN_SECRET_KEY. May be interrupted and repeated."""
+    """Re-encrypt all secrets: with a new key if the key is in HOME/secret.key, else with the
+    first key of DRAGOMAN_SECRET_KEY. May be interrupted and repeated."""
     session = session_of(context)
 
     async def step_by_step(api: ServiceApi) -> None:
@@ -84,11 +85,11 @@ def rotate(context: typer.Context, as_json: JsonFlag = False) -> None:
             if done["remaining"] == 0:
                 break
             if done["reencrypted"] == 0:
-                raise CommandFailure(f"{done['remaining']} values could not be encrypted anew. Try again.")
-            session.terminal.note(f"Encrypted {total} values anew, {done['remaining']} remain.")
+                raise CommandFailure(f"{done['remaining']} values could not be re-encrypted. Try again.")
+            session.terminal.note(f"Re-encrypted {total} values, {done['remaining']} remain.")
         if as_json:
             session.terminal.json({"reencrypted": total})
         else:
-            session.terminal.note(f"Everything is under the newest key: {total} values were encrypted anew.")
+            session.terminal.note(f"Everything is under the newest key: {total} values were re-encrypted.")
 
     session.perform(step_by_step)

@@ -13,7 +13,7 @@ from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.sources.views import SourceView
 
 source_app = typer.Typer(
-    help="Give threads files to search and to compute with.",
+    help="Manage files of threads.",
     no_args_is_help=True,
     epilog="Example: dragoman source add thr_0123 handbook.pdf",
 )
@@ -26,7 +26,7 @@ def add_source(
     context: typer.Context,
     thread_id: Thread,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file, up to 50 MiB.")],
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="What to call it; else the file's own name.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Its name. Default: the file's name.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Add a file to a thread."""

@@ -55,7 +55,8 @@ def release_thread(
     thread_id: Annotated[str, typer.Argument(metavar="ID", help="The thread's id, thr_….")],
     as_json: JsonFlag = False,
 ) -> None:
-    """End the quarantine of a thread after a canary token halted its run; the run that waited behind it starts."""
+    """Release a thread from quarantine after a canary token halted its run; the next waiting run
+    starts."""
     session = session_of(context)
 
     async def release(api: ServiceApi) -> None:

@@ -1,4 +1,4 @@
-"""`dragoman tool`: what tools there are, and why their calls are allowed or not."""
+"""`dragoman tool`: available tools and their effective policy."""
 
 from typing import Annotated
 
@@ -61,10 +61,10 @@ def list_tools(
 def explain_tool(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The tool, as models call it.")],
-    agent: Annotated[str, typer.Option("--agent", metavar="NAME", help="Whose calls, by id or name.")],
+    agent: Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent, by id or name.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Say why an agent's tool is allowed, asked for, blocked or hidden."""
+    """Explain why an agent's tool is allowed, requires approval, is denied or hidden."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:

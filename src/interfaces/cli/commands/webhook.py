@@ -1,4 +1,4 @@
-"""`dragoman webhook`: announcements of runs on their way, and the key that signs them."""
+"""`dragoman webhook`: webhook deliveries and the signing key."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.webhooks.views import CreatedWebhookKeyView, WebhookDeliveryView
 
 webhook_app = typer.Typer(
-    help="See and repeat announcements of runs; sign them with a new key.",
+    help="Manage webhook deliveries and the signing key.",
     no_args_is_help=True,
     epilog="Example: dragoman webhook list run_0123",
 )
@@ -22,7 +22,7 @@ def list_deliveries(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, run_….")],
     as_json: JsonFlag = False,
 ) -> None:
-    """List what was announced of a run, the newest first, and where that stands."""
+    """List the webhook deliveries of a run, newest first."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -43,7 +43,7 @@ def list_deliveries(
                 )
                 for entry in entries_of(WebhookDeliveryView, page)
             ],
-            empty="Nothing was announced of this run: it has no webhook, or has neither ended nor waited yet.",
+            empty="The run has no deliveries: it has no webhook, or has not ended or waited yet.",
         )
 
     session.perform(show)
@@ -55,7 +55,7 @@ def retry(
     delivery_id: Annotated[str, typer.Argument(metavar="ID", help="The delivery's id, whk_….")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Send an announcement again, whatever became of it, with the same webhook-id and body."""
+    """Send a delivery again, whatever its state, with the same webhook-id and body."""
     session = session_of(context)
 
     async def send(api: ServiceApi) -> None:
@@ -70,19 +70,20 @@ def retry(
 
 @webhook_app.command("key", epilog="Example: dragoman webhook key")
 def make_key(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Make a new key that signs the organization's webhooks. It is printed once, alone on stdout."""
+    """Create a new key that signs the organization's webhooks. It is printed once, alone on
+    stdout."""
     session = session_of(context)
 
     async def make(api: ServiceApi) -> None:
         document = await api.post(path_to("organization", "webhook-key"))
         key = read_as(CreatedWebhookKeyView, document)
-        session.terminal.note("A new key signs webhooks from now on. It is shown this once:")
+        session.terminal.note("A new key signs webhooks from now on. It is shown only once:")
         if as_json:
             session.terminal.json(document)
         else:
             session.terminal.line(key["secret"])
         if key["former_signs_until"]:
-            session.terminal.note(f"The key before it signs as well until {key['former_signs_until']}.")
+            session.terminal.note(f"The previous key also signs until {key['former_signs_until']}.")
 
     session.perform(make)
 

@@ -6,11 +6,9 @@ from interfaces.cli.loading import loading
 
 
 def worker() -> None:
-    """Execute runs of a PostgreSQL database until stopped, beside `dragoman serve` and other workers.
-
-    SIGTERM lets runs finish the step in hand and hands them back to the other workers. DRAGOMAN_WORKER_CONCURRENCY says
-    how many runs are executed at a time.
-    """
+    """Execute runs of a PostgreSQL database until stopped, beside `dragoman serve` and other
+    workers. SIGTERM lets runs finish their current step and hands them back to other workers.
+    DRAGOMAN_WORKER_CONCURRENCY bounds concurrent runs."""
     with loading():
         from interfaces.cli.checked_settings import checked_settings
         from interfaces.worker.process import work

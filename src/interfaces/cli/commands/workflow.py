@@ -36,7 +36,7 @@ WorkflowArgument = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name 
 
 @workflow_app.command("apply", epilog="Example: dragoman workflow apply answers.yaml")
 def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False) -> None:
-    """Create the workflow of a file, or make it what the file says, as a new version."""
+    """Create the workflow of a file, or update it to the file, as a new version."""
     session = session_of(context)
     wanted = _load(file)
 
@@ -54,7 +54,8 @@ def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False)
 
 @workflow_app.command("validate", epilog="Example: dragoman workflow validate answers.yaml")
 def validate(context: typer.Context, file: FileArgument, as_json: JsonFlag = False) -> None:
-    """Say everything that is wrong with the workflow of a file, without saving it. Exit code 1 if anything is."""
+    """Report all faults of the workflow in a file, without saving it. Exit code 1 if there are
+    any."""
     session = session_of(context)
     wanted = _load(file)
 
@@ -101,7 +102,7 @@ def list_workflows(context: typer.Context, as_json: JsonFlag = False) -> None:
                 )
                 for workflow in entries_of(WorkflowView, page)
             ],
-            empty="There are no workflows. Make one with `dragoman workflow apply FILE`.",
+            empty="There are no workflows. Create one with `dragoman workflow apply FILE`.",
         )
 
     session.perform(show)
@@ -116,7 +117,7 @@ def show_workflow(
     as_json: JsonFlag = False,
     as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print it as a Mermaid flowchart.")] = False,
 ) -> None:
-    """Show a workflow at its newest version: its nodes in order, and which tools each agent has."""
+    """Show a workflow at its newest version: its nodes in order, and the tools of each agent."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -181,5 +182,5 @@ def _show_plan(terminal: Terminal, plan: list[PlannedNodeView] | None) -> None:
             )
             for node in plan or []
         ],
-        empty="This version of Dragoman does not take the workflow any more.",
+        empty="This version of Dragoman no longer accepts the workflow.",
     )

@@ -1,4 +1,5 @@
-"""`dragoman workflow run` and what goes with it: runs of workflows, followed, answered, stopped, drawn."""
+"""`dragoman workflow run` and related commands: runs of workflows, followed, answered,
+cancelled, drawn."""
 
 import json
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A call that the run of an agent waits for."""
+    """A call that an agent's run waits for."""
 
     id: str
     name: str
@@ -30,7 +31,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a person is asked, or which calls the run of an agent waits for."""
+    """A question to a person, or the calls that an agent's run waits for."""
 
     prompt: str | None = None
     schema: object = None
@@ -40,12 +41,11 @@ class Asked:
 def run_workflow(
     context: typer.Context,
     workflow: Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name or id.")],
-    given: Annotated[
-        str | None, typer.Option("--input", help="What the entrypoint puts out: JSON, or else taken as text.")
-    ] = None,
+    given: Annotated[str | None, typer.Option("--input", help="The run's input: JSON, otherwise text.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run a workflow and follow it. Exit code 0 completed, 1 failed or cancelled, 3 waits for an answer or a decision."""
+    """Run a workflow and follow it. Exit codes: 0 completed, 1 failed or cancelled, 3 waiting
+    for an answer or a decision."""
     session = session_of(context)
     body: JsonObject = {} if given is None else {"input": _json_or_text(given)}
 
@@ -61,10 +61,11 @@ def answer_node(
     context: typer.Context,
     run: RunArgument,
     node: Annotated[str, typer.Argument(metavar="NODE", help="The node that waits.")],
-    answer: Annotated[str, typer.Argument(metavar="ANSWER", help="JSON, or else taken as text.")],
+    answer: Annotated[str, typer.Argument(metavar="ANSWER", help="JSON, otherwise text.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Answer a node that waits for a person, and follow the run on. Exit codes as of `workflow run`."""
+    """Answer a node that waits for a person, and follow the run. Exit codes as for `workflow
+    run`."""
     session = session_of(context)
     body: JsonObject = {"answers": [{"node_id": node, "answer": _json_or_text(answer)}]}
 
@@ -113,10 +114,10 @@ def show_run(
     run: RunArgument,
     as_json: JsonFlag = False,
     as_mermaid: Annotated[
-        bool, typer.Option("--mermaid", help="Print it as a Mermaid flowchart, nodes coloured by where they stand.")
+        bool, typer.Option("--mermaid", help="Print it as a Mermaid flowchart, with nodes coloured by status.")
     ] = False,
 ) -> None:
-    """Show a workflow run: its nodes and what they came to."""
+    """Show a workflow run: its nodes and their outcomes."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -147,7 +148,7 @@ async def _follow(api: ServiceApi, terminal: Terminal, run_id: str, *, as_json: 
 
 
 async def _last_seq(api: ServiceApi, run_id: str) -> str | None:
-    """What has been told so far, which is not told again."""
+    """The seq of the last stored event; earlier events are not shown again."""
     last = None
     async for event in api.events(path_to("workflow-runs", run_id, "stream")):
         last = event.id or last
@@ -185,7 +186,7 @@ def _tell_pending(terminal: Terminal, run_id: str, pending: PendingView) -> None
     for call in asked.calls:
         said = f"{call.name} {_short(call.params)}"
         if call.approval_id is not None:
-            terminal.note(f"{pending['node_id']} needs an approval: {said}")
+            terminal.note(f"{pending['node_id']} requires approval: {said}")
             terminal.note(f"Decide with `dragoman approval decide {call.approval_id} --approve`, or --deny.")
         else:
             terminal.note(f"{pending['node_id']} waits for the call {call.id}: {said}")

@@ -1,4 +1,4 @@
-"""Checks of settings that are valid, and yet may not be what was meant."""
+"""Checks of settings that are valid but risky."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
 GOOD_SECRET_KEY = 32
 """Characters of a key made by `openssl rand -base64 24` or longer."""
 _METADATA = ipaddress.ip_address("169.254.169.254")
-"""Where clouds give out a machine's credentials."""
+"""Addresses where clouds serve a machine's credentials."""
 
 
 def configuration_findings(settings: Settings) -> Iterator[Finding]:
-    """The encrypting key, what outbound requests may reach, and what others can reach here."""
+    """The encryption key, egress, and what others can reach."""
     yield _secret_key_finding(settings)
     yield egress_finding(settings.egress_allowed)
     yield from _open_findings(settings)
@@ -27,7 +27,7 @@ def _secret_key_finding(settings: Settings) -> Finding:
             return problem(
                 check,
                 f"{path} is missing, though there is a database",
-                "Restore it from the backup, or nothing that was encrypted can be read: the next start makes a new one.",
+                "Restore it from the backup: the next start creates a new key, which cannot decrypt stored values.",
             )
         return well(check, f"kept in {path}")
     if any(len(key) < GOOD_SECRET_KEY for key in settings.secret_keys):
@@ -41,7 +41,8 @@ def _secret_key_finding(settings: Settings) -> Finding:
 
 
 def secret_key_is_lost(settings: Settings) -> bool:
-    """Whether there is a database, and the key file beside it is gone. Who opens HOME then makes another key."""
+    """Whether a database exists without its key file. Opening HOME would then create another
+    key."""
     database = settings.database_path or settings.home / "dragoman.db"
     given = settings.secret_keys or settings.postgres_url is not None
     return not given and database.exists() and not (settings.home / "secret.key").exists()
@@ -59,7 +60,7 @@ def egress_finding(allowed: tuple[str, ...]) -> Finding:
         if network.version == _METADATA.version and _METADATA in network:
             return warning(
                 "egress",
-                f"DRAGOMAN_EGRESS_ALLOW holds {entry}, and with it {_METADATA}, where clouds keep credentials",
+                f"DRAGOMAN_EGRESS_ALLOW holds {entry}, and with it {_METADATA}, where clouds serve credentials",
                 "Name only the networks and hosts that agents need.",
             )
         if network.prefixlen == 0:

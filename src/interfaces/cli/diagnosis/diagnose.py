@@ -1,4 +1,4 @@
-"""Runs the checks in the order in which one fault explains the next."""
+"""Runs the checks in causal order: earlier faults explain later ones."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ Look = Callable[[Settings], Report]
 
 
 async def diagnose(connect: Connect, *, remark: Callable[[str], None], look: Look = look_at_database) -> list[Finding]:
-    """Everything that was seen. With DRAGOMAN_URL set, the service and not this machine is looked at."""
+    """All findings. With DRAGOMAN_URL the service is checked, not this machine."""
     try:
         settings = load_settings()
     except SettingsError as exc:
@@ -43,8 +43,8 @@ async def diagnose(connect: Connect, *, remark: Callable[[str], None], look: Loo
     if running is None and not settings.home.exists():
         return findings
     if running is None and (secret_key_is_lost(settings) or not can_be_opened(report)):
-        detail = "not looked into: no service runs, and opening HOME here would change it or fail"
-        findings.append(warning("service", detail, "Do what is said above, then look again."))
+        detail = "not checked: no service runs, and opening HOME here would change it or fail"
+        findings.append(warning("service", detail, "Fix the problems above, then check again."))
         return findings
     return findings + await _through_service(connect, remark=remark, without_key=_without_key(settings))
 
@@ -59,9 +59,9 @@ async def _through_service(
             findings += await agent_findings(api, without_key=without_key)
             findings += await server_findings(api, remark=remark)
     except CommandFailure as failure:
-        findings.append(problem("service", failure.message, "Nothing behind it could be looked at."))
+        findings.append(problem("service", failure.message, "Further checks were not possible."))
     except ServiceError as failure:
-        findings.append(problem("service", failure.detail, "Nothing behind it could be looked at."))
+        findings.append(problem("service", failure.detail, "Further checks were not possible."))
     return findings
 
 
@@ -74,7 +74,7 @@ def _service_findings(settings: Settings, running: RunningService | None) -> Ite
         yield warning(
             "service",
             f"{settings.home / 'serve.json'} names {announced.url} (pid {announced.pid}), which does not answer",
-            "Start it anew with `dragoman serve`.",
+            "Start it again with `dragoman serve`.",
         )
     else:
         yield well("service", "not running; commands open the data directory themselves")
@@ -91,6 +91,6 @@ def _base_urls(settings: Settings) -> dict[str, str | None]:
 
 
 def _without_key(settings: Settings) -> frozenset[str]:
-    """An endpoint of one's own may do without."""
+    """Custom endpoints may need no key."""
     keys, base_urls = _keys(settings), _base_urls(settings)
     return frozenset(name for name, has_key in keys.items() if not has_key and base_urls[name] is None)

@@ -28,7 +28,6 @@ def machine_findings(home: Path) -> Iterator[Finding]:
 
 
 def python_finding(version: tuple[int, ...]) -> Finding:
-    """Whether Python is new enough."""
     text = ".".join(map(str, version))
     if version < _OLDEST_PYTHON:
         return problem("python", f"{text} is too old", "Install Python 3.11 or newer.")
@@ -36,7 +35,6 @@ def python_finding(version: tuple[int, ...]) -> Finding:
 
 
 def node_finding(node: str | None) -> Finding:
-    """Node.js is for npm servers only."""
     missing = "Install Node.js if you want to use MCP servers from npm; nothing else needs it."
     if node is None:
         return warning("node.js", "not found", missing)
@@ -48,7 +46,6 @@ def node_finding(node: str | None) -> Finding:
 
 
 def disk_finding(free_bytes: int) -> Finding:
-    """Whether there is room for more runs."""
     free = f"{free_bytes // _MIB} MiB free"
     if free_bytes < _DISK_ERROR_MIB * _MIB:
         return problem("disk", free, "Make room, or set DRAGOMAN_HOME to another disk: writes will soon fail.")
@@ -58,7 +55,7 @@ def disk_finding(free_bytes: int) -> Finding:
 
 
 def home_findings(home: Path) -> Iterator[Finding]:
-    """The data directory: there, ours, and closed to others, as is every file that lies in it."""
+    """The data directory: existing, ours, and closed to others, with all its files."""
     try:
         mode = home.stat().st_mode
     except FileNotFoundError:
@@ -87,16 +84,15 @@ def home_findings(home: Path) -> Iterator[Finding]:
 
 
 def home_is_usable(home: Path) -> bool:
-    """Whether it is a directory in which we may do everything."""
+    """Whether the directory is fully accessible."""
     return home.is_dir() and os.access(home, os.R_OK | os.W_OK | os.X_OK)
 
 
 def console_finding() -> Finding:
-    """Whether the console's pages came with the installation."""
     package = resources.files("interfaces.console")
     styles, page = package / "static" / "console.css", package / "templates" / "base.html"
     if not (styles.is_file() and page.is_file()):
-        return problem("console", "its pages are missing from this installation", "Install Dragoman anew.")
+        return problem("console", "its pages are missing from this installation", "Install Dragoman again.")
     return well("console", "its pages are installed")
 
 

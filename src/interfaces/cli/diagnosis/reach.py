@@ -1,4 +1,4 @@
-"""Checks of what this machine has to reach: model providers, the tracing backend, and the service's own port."""
+"""Checks of network access: model providers, the tracing backend, and the service's own port."""
 
 import asyncio
 import socket
@@ -16,7 +16,7 @@ _REFUSED = (401, 403)
 
 
 async def reach_findings(settings: Settings, *, client: httpx.AsyncClient | None = None) -> list[Finding]:
-    """Everything the settings name, asked at the same time."""
+    """Checks everything that the settings name, concurrently."""
     async with client or httpx.AsyncClient(timeout=PATIENCE_S) as opened:
         return list(await asyncio.gather(*_questions(opened, settings)))
 
@@ -38,11 +38,11 @@ def _questions(client: httpx.AsyncClient, settings: Settings) -> Iterator[Awaita
 
 
 async def _provider(client: httpx.AsyncClient, name: str, url: str, headers: Mapping[str, str]) -> Finding:
-    """Whatever it answers about its models shows that it is there; only refused keys are worth a word."""
+    """Any response shows that the provider is reachable; only rejected keys are reported."""
     check = f"model provider {name}"
     if not all(map(_can_be_sent, headers.values())):
         advice = f"Set {name.upper()}_API_KEY to the key alone, as the provider shows it."
-        return problem(check, "the key has characters that no key has", advice)
+        return problem(check, "the key has invalid characters", advice)
     answer = await _answer(client, "GET", url, headers)
     if answer is None:
         advice = "Check the address, this machine's network and its proxies (HTTPS_PROXY)."
@@ -56,11 +56,11 @@ async def _provider(client: httpx.AsyncClient, name: str, url: str, headers: Map
 
 async def _collector(client: httpx.AsyncClient, endpoint: str, headers: Mapping[str, str]) -> Finding:
     check, url = "tracing (OpenTelemetry)", f"{endpoint.rstrip('/')}/v1/traces"
-    # An export of nothing: a message of Protocol Buffers without fields is empty.
+    # An empty export: a Protocol Buffers message without fields is empty.
     sent = {"Content-Type": "application/x-protobuf", **headers}
     if not all(map(_can_be_sent, headers.values())):
         advice = "Correct OTEL_EXPORTER_OTLP_HEADERS; until then traces are lost."
-        return warning(check, "a header has characters that none can have", advice)
+        return warning(check, "a header has invalid characters", advice)
     return _tracing(check, url, await _answer(client, "POST", url, sent), "OTEL_EXPORTER_OTLP_HEADERS")
 
 
@@ -73,7 +73,7 @@ async def _langfuse(client: httpx.AsyncClient, settings: Settings) -> Finding:
 
 
 def _tracing(check: str, url: str, answer: httpx.Response | None, credentials: str) -> Finding:
-    lost, url = "Runs go on; their traces are lost.", shown_address(url)
+    lost, url = "Runs continue; their traces are lost.", shown_address(url)
     if answer is None:
         return warning(check, f"{url} does not answer", f"{lost} Check the address and that the backend runs.")
     if answer.status_code in _REFUSED:
@@ -93,7 +93,7 @@ async def _answer(
 
 
 def shown_address(url: str) -> str:
-    """An address without what may be secret in it: user and password, and what follows the path."""
+    """An address without possible secrets: user, password, and everything after the path."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -106,7 +106,7 @@ def _can_be_sent(value: str) -> bool:
 
 
 def port_finding(host: str, port: int) -> Finding | None:
-    """Whether a service that is to be started could listen. None where it takes any free port."""
+    """Whether the port is free. None if the service takes any free port."""
     if port == 0:
         return None
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -18,11 +18,11 @@ _TO_DO = {
     "not_installed": "Install it: `dragoman mcp install {slug}`.",
     "needs_auth": "Authorize it: `dragoman mcp authorize {slug}`.",
 }
-"""What to do about states in which a test says nothing new."""
+"""Remedies for states in which a test is pointless."""
 
 
 async def readiness_finding(api: ServiceApi) -> Finding:
-    """What the service says of itself: its database, its schema, the run queue, its worker."""
+    """The service's readiness: database, schema, run queue, worker."""
     try:
         await api.get("/health/ready")
     except ApiProblem as failure:
@@ -31,7 +31,7 @@ async def readiness_finding(api: ServiceApi) -> Finding:
 
 
 async def agent_findings(api: ServiceApi, *, without_key: frozenset[str]) -> list[Finding]:
-    """Agents whose models have no key here. `without_key` are the providers that need one and have none."""
+    """Agents whose models have no key. `without_key` are the providers that lack a required key."""
     agents = entries_of(AgentView, await listed(api, path_to("agents")))
     return [
         problem(
@@ -47,7 +47,7 @@ async def agent_findings(api: ServiceApi, *, without_key: frozenset[str]) -> lis
 
 
 async def server_findings(api: ServiceApi, *, remark: Callable[[str], None]) -> list[Finding]:
-    """The test of every enabled MCP server, a few at a time."""
+    """Tests every enabled MCP server, a few at a time."""
     servers = entries_of(McpServerView, await listed(api, path_to("mcp-servers")))
     places = asyncio.Semaphore(_SERVERS_AT_ONCE)
 
@@ -98,7 +98,7 @@ async def _server_finding(api: ServiceApi, slug: str) -> Finding:
 
 
 def provider_findings(keys: dict[str, bool], base_urls: dict[str, str | None]) -> Iterator[Finding]:
-    """Which providers this environment makes. Without any, only scripted models answer."""
+    """The providers of this environment. Without any, only scripted models respond."""
     for provider, has_key in keys.items():
         if has_key:
             yield well("model provider", f"{provider} has a key")
@@ -107,6 +107,6 @@ def provider_findings(keys: dict[str, bool], base_urls: dict[str, str | None]) -
     if not any(keys.values()) and not any(base_urls.values()):
         yield warning(
             "model provider",
-            "there is no key of any provider",
+            "no provider has a key",
             "Set OPENAI_API_KEY or ANTHROPIC_API_KEY; without, only scripted models answer.",
         )

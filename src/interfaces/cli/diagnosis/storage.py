@@ -14,7 +14,7 @@ _DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT")
 
 
 class Report(Protocol):
-    """What was seen of the database, as `infrastructure.persistence.schema.inspection` has it."""
+    """The state of the database, from `infrastructure.persistence.schema.inspection`."""
 
     @property
     def name(self) -> str: ...
@@ -37,23 +37,22 @@ class Report(Protocol):
 
 
 def look_at_database(settings: Settings) -> Report:
-    """What there is."""
     with loading():
         from infrastructure.container import Container
     return Container(settings=settings).database_inspection().look()
 
 
 def can_be_opened(report: Report) -> bool:
-    """Whether opening it changes nothing that is there, and is worth trying."""
+    """Whether opening it is safe and worthwhile."""
     if not report.is_there:
         return True
     return report.failure is None and report.revision == report.expected and report.queue_is_current
 
 
 def database_findings(report: Report) -> Iterator[Finding]:
-    """The database, its schema, and its clock."""
+    """Findings about the database, its schema, and its clock."""
     if not report.is_there:
-        yield well("database", f"{report.name} is not there yet; the first start makes it")
+        yield well("database", f"{report.name} does not exist yet; the first start creates it")
         return
     if report.failure is not None:
         yield problem("database", f"{report.name}: {report.failure}", _advice(report.name, report.failure))
@@ -70,7 +69,7 @@ def database_findings(report: Report) -> Iterator[Finding]:
 
 
 def _advice(name: str, failure: str) -> str:
-    """Restoring is for files that are damaged, and not for those that are only locked, or not ours to read."""
+    """Restoring is for damaged files, not for locked or unreadable ones."""
     if name.startswith("PostgreSQL"):
         return "Check DRAGOMAN_DATABASE_URL, and that the server runs and takes connections from this machine."
     if any(code in failure for code in _DAMAGED):
@@ -79,7 +78,7 @@ def _advice(name: str, failure: str) -> str:
 
 
 def clock_finding(ahead_s: float) -> Finding:
-    """Leases and timers are compared over machines."""
+    """Leases and timers are compared across machines."""
     differ = f"differs from the database server's by {abs(ahead_s):.1f} s"
     if abs(ahead_s) > CLOCKS_MAY_DIFFER_S:
         return problem("clock", f"this machine's {differ}", "Synchronize both (chrony, systemd-timesyncd).")
@@ -93,7 +92,7 @@ def _schema_finding(report: Report) -> Finding:
             return well("schema", f"revision {report.revision}, which this version has")
         return warning("schema", "the run queue's is missing or of another version", backup_and)
     if report.revision is None:
-        return warning("schema", "there is none yet", "`dragoman db upgrade` makes it; the first start does, too.")
+        return warning("schema", "there is none yet", "`dragoman db upgrade` creates it; so does the first start.")
     if report.revision < report.oldest:
         return problem(
             "schema",

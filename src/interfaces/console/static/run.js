@@ -8,7 +8,7 @@
   const messages = new Map(); // message id -> {item, text}
   const MEDIA_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
   const LAYERS = { "built-in": "by default", organization: "by the organization's policy", agent: "by the agent's policy", run: "by the run's own list" };
-  const WORDS = { approved: "Approved", denied: "Denied", expired: "Nobody decided in time", stale: "Decided about anew: the agent has changed", cancelled: "Not decided: the run ended" };
+  const WORDS = { approved: "Approved", denied: "Denied", expired: "Not decided in time", stale: "To be decided again: the agent has changed", cancelled: "Not decided: the run ended" };
   const LETTERS = {
     send_email: [["To", "to"], ["Subject", "subject"], ["", "body"]],
     create_calendar_event: [["What", "title"], ["From", "start"], ["Until", "end"], ["Where", "location"], ["", "description"]],
@@ -124,7 +124,7 @@
   function decided(decision) {
     const by = `${LAYERS[decision.layer] || decision.layer}${decision.pattern ? ` for ${decision.pattern}` : ""}`;
     if (decision.verdict === "allow") return `Allowed ${by}`;
-    if (decision.verdict === "require_approval") return `Approval asked for ${by}`;
+    if (decision.verdict === "require_approval") return `Approval required ${by}`;
     return `Denied ${by}: ${decision.reason.replaceAll("_", " ")}`;
   }
 
@@ -185,7 +185,7 @@
 
   const handlers = {
     "run.queued": () => line("meta", "Queued"),
-    "run.started": (event) => line("meta", event.attempt > 1 ? `Taken up by a worker (attempt ${event.attempt})` : "Taken up by a worker"),
+    "run.started": (event) => line("meta", event.attempt > 1 ? `Claimed by a worker (attempt ${event.attempt})` : "Claimed by a worker"),
     "turn.started": (event) => { turn = line("turn", `Turn ${event.turn}`); },
     "message.delta": (event) => { said(event.message_id).text.append(event.text); },
     "message.completed": complete,
@@ -210,7 +210,7 @@
     "run.requires_action": (event) => {
       const names = event.pending.map((each) => each.name).join(", ");
       for (const each of event.pending) call(each.id, each.name, each.params).state.textContent = each.approval_id ? "waits for approval" : "waits for somebody";
-      line("wait", `Waiting for somebody: ${names}`);
+      line("wait", `Waiting for a person: ${names}`);
     },
     "run.resumed": () => line("meta", "Resumed"),
     "run.completed": () => line("call ok", "Completed"),

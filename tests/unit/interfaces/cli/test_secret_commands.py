@@ -78,8 +78,8 @@ def test_a_rotation_shows_its_progress_and_its_count() -> None:
     )
     outcome = service.run("secret", "rotate")
     assert outcome.exit_code == 0
-    assert "Encrypted 200 values anew, 100 remain." in outcome.err
-    assert "300 values were encrypted anew" in outcome.err
+    assert "Re-encrypted 200 values, 100 remain." in outcome.err
+    assert "300 values were re-encrypted" in outcome.err
 
 
 @pytest.mark.requirement("B12")

@@ -127,7 +127,7 @@ def test_a_run_whose_agent_waits_says_for_which_calls_and_how_to_go_on() -> None
     ended = document("requires_action", pending=[{"node_id": "buyer", "run_id": "run_1", "asked": {"calls": calls}}])
     outcome = service(ended).run("workflow", "run", "answers")
     assert outcome.exit_code == 3
-    assert 'buyer needs an approval: order {"item": "shoes"}' in outcome.err
+    assert 'buyer requires approval: order {"item": "shoes"}' in outcome.err
     assert "dragoman approval decide apr_1 --approve" in outcome.err
     assert "dragoman run-resume run_1" in outcome.err
     assert "workflow answer" not in outcome.err
