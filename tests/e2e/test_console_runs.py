@@ -130,7 +130,7 @@ def test_calls_show_what_policy_and_people_decided_and_turns_what_they_cost(pers
     person.page.get_by_role("button", name="Approve").click()
     expect(person.page.locator("#connection")).to_have_text("Ended: completed")
     call = timeline.locator("li.call", has_text="code_execution")
-    expect(call).to_contain_text("Approval asked for by the agent's policy for code_execution")
+    expect(call).to_contain_text("Approval required by the agent's policy for code_execution")
     expect(call).to_contain_text("Approved by key_")
     expect(timeline.locator("li.turn", has_text="Turn 2")).to_contain_text("tokens in")
     # The same after loading it anew, when everything is drawn in one go.

@@ -223,7 +223,7 @@ def test_a_person_authorizes_dragoman_in_a_window_of_their_own_and_the_page_goes
         page.get_by_role("button", name="Authorize").click()
         with page.context.expect_page() as opened:
             page.get_by_role("link", name="Authorize at the authorization server").click()
-        opened.value.get_by_role("link", name="Authorize at").click()
+        opened.value.get_by_role("link", name="Agree").click()
         expect(opened.value.get_by_role("heading", name="Authorized")).to_be_visible()
         expect(page.locator(".status.needs_auth")).to_have_count(0)
         page.get_by_role("button", name="Connect and list the tools").click()

@@ -160,7 +160,7 @@ async def test_what_is_wrong_is_said_at_its_field_and_what_was_entered_stays(
     again = fields_of(answer)
     for name, value in entered.items():
         assert again[name] == ("" if name.endswith(".token") else value)
-    assert ("has to be entered again" in answer.text) == ("canary.n1.token" in entered)
+    assert ("must be entered again" in answer.text) == ("canary.n1.token" in entered)
     assert (await saved(service, agent_id))["version"] == 1
 
 

@@ -203,12 +203,12 @@ async def test_stored_secrets_go_to_a_new_address_only_once_somebody_has_read_wh
     assert "k3y" not in asked.text
     assert await sent_to() == []
     other = moved | {"send_secrets_to": "https://other.example.com/mcp"}
-    assert "Send them there" in (await browse(service, "POST", path, headers=admin, data=other)).text
+    assert "Send and test" in (await browse(service, "POST", path, headers=admin, data=other)).text
     agreed = moved | {"send_secrets_to": "https://elsewhere.example.com/mcp"}
-    assert "Send them there" not in (await browse(service, "POST", path, headers=admin, data=agreed)).text
+    assert "Send and test" not in (await browse(service, "POST", path, headers=admin, data=agreed)).text
     assert await sent_to() == ["https://elsewhere.example.com/mcp"]
     for unasked in (form, moved | {"headers-0-value": "new", "headers-1-value.secret": "", "headers-1-value": "new"}):
-        assert "Send them there" not in (await browse(service, "POST", path, headers=admin, data=unasked)).text
+        assert "Send and test" not in (await browse(service, "POST", path, headers=admin, data=unasked)).text
     assert len(await sent_to()) == 3
 
 
@@ -224,7 +224,7 @@ async def test_a_file_is_imported_only_after_it_was_looked_at(service: Service) 
     form = {"file": json.dumps({"mcpServers": entries, "theme": "dark"})}
     preview = await browse(service, "POST", "/console/servers-import/preview", headers=admin, data=form)
     assert "2 of 3" in preview.text
-    for told in ("env.KEY", "headers.Authorization", "to be installed", "There is an MCP server"):
+    for told in ("env.KEY", "headers.Authorization", "to be installed", "There is already an MCP server"):
         assert told in preview.text
     assert "v4lue" not in preview.text
     assert "t0ken" not in preview.text
