@@ -52,7 +52,7 @@ def test_a_live_run_is_approved_in_another_session_and_goes_on_before_both(
     person.page.get_by_label("Message").fill("What is 6 * 7?")
     person.page.get_by_role("button", name="Start a run").click()
     watched = person.page
-    expect(watched.locator("#timeline")).to_contain_text("Waiting for somebody: code_execution")
+    expect(watched.locator("#timeline")).to_contain_text("Waiting for a person: code_execution")
     expect(watched.locator("#status")).to_have_text("requires_action")
 
     second = Person(browser, service.url)
@@ -191,7 +191,7 @@ def test_every_page_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
         ):
             somebody.go(path)
             if page == "run":
-                expect(somebody.page.locator("#timeline")).to_contain_text("Waiting for somebody")
+                expect(somebody.page.locator("#timeline")).to_contain_text("Waiting for a person")
             assert somebody.violations() == [], f"{page}, {name}"
             width_of_page = somebody.page.evaluate("document.documentElement.scrollWidth")
             assert width_of_page <= width, f"{page} is wider than the screen, {name}"
@@ -223,7 +223,7 @@ def test_a_page_goes_on_after_the_service_was_killed_and_started_again(browser: 
         somebody = Person(browser, first.url)
         somebody.sign_in(first.key)
         somebody.go(f"/console/runs/{run}")
-        expect(somebody.page.locator("#timeline")).to_contain_text("Waiting for somebody")
+        expect(somebody.page.locator("#timeline")).to_contain_text("Waiting for a person")
         port = first.url.rpartition(":")[2]
         os.killpg(first.process.pid, signal.SIGKILL)
         first.process.wait()

@@ -101,9 +101,9 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
             height=1_000,
         ),
         "approval": Picture(
-            path=f"/console/runs/{company.asking}", text="Waiting for somebody", height=1_200 if phone else 820
+            path=f"/console/runs/{company.asking}", text="Waiting for a person", height=1_200 if phone else 820
         ),
-        "letter": Picture(path=f"/console/runs/{company.letter}", text="Waiting for somebody", height=720),
+        "letter": Picture(path=f"/console/runs/{company.letter}", text="Waiting for a person", height=720),
         "approvals": Picture(path="/console/approvals", text="code_execution", height=500),
         "playground": Picture(path="/console/playground", text="Start a run", height=500),
         "agents": Picture(path="/console/agents", text="refunds", height=480),
