@@ -219,7 +219,7 @@ async def test_more_rights_are_asked_for_together_with_those_that_were_given() -
         await world.oauth.authorizer.complete(answer_to(world, await begun(world, server)))
         credentials = world.oauth.credentials(server)
         sent = await credentials.headers()
-        with pytest.raises(Exception, match="more rights"):
+        with pytest.raises(Exception, match="more scopes"):
             await credentials.renewed(sent, 403, ['Bearer error="insufficient_scope", scope="write"'])
         assert asked(await begun(world, server))["scope"] == "read write"
 

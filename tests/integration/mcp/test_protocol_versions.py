@@ -23,4 +23,4 @@ async def test_a_version_that_nobody_released_is_no_connection() -> None:
         with pytest.raises(McpFailure) as raised:
             await connections.discover(odd_server("--version=2099-01-01"), IN_RUN, timeout_s=20)
         assert raised.value.kind is McpFailureKind.NOT_CONNECTED
-        assert raised.value.detail == "The server speaks no version of MCP that Dragoman knows."
+        assert raised.value.detail == "The server supports no MCP version that Dragoman supports."
