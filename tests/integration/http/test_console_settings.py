@@ -82,7 +82,7 @@ async def test_who_saves_settings_after_somebody_else_sees_first_what_it_would_c
     await service.call("PATCH", "/v1/organization", json={"models": [MODEL]})
     refused = await browse(service, "POST", "/console/settings", headers=browser, data=fields)
     assert refused.status_code == 412
-    changes = refused.text.partition('class="conflict"')[2].partition("<p>Save once more")[0]
+    changes = refused.text.partition('class="conflict"')[2].partition("<p>Save again")[0]
     assert re.findall(r'<dt class="mono">([^<]+)</dt>', changes) == ["models", "retention_days"]
     assert (await settings(service))["version"] == 2
     again = fields_of(refused, "<form") | {"models": MODEL}
