@@ -154,7 +154,10 @@ def test_a_worker_that_was_frozen_past_its_lease_changes_nothing_when_it_comes_b
     assert attempts == [2, 2]
     before = rows(processes)
     frozen.process.send_signal(signal.SIGCONT)
-    until(lambda: frozen.log.read_text(encoding="utf-8").count("this worker stops writing the run") == 2, what="the first worker's notice")
+    until(
+        lambda: frozen.log.read_text(encoding="utf-8").count("this worker stops writing the run") == 2,
+        what="the first worker's notice",
+    )
     assert rows(processes) == before
     assert other.stop() == 0
     assert api.run("looker")["run"]["status"] == "completed", "it works as before"
