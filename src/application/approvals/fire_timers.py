@@ -21,7 +21,7 @@ _BATCH = 100
 class FireTimers:
     """Rules:
     - A timer is handled once, in one transaction, by one of all processes.
-    - A timer whose subject is gone is removed.
+    - A timer without a subject is removed.
     - A failed timer is retried and does not delay others.
     """
 

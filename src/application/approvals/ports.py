@@ -63,4 +63,4 @@ class TimerStore(Protocol):
         """Timers due at `at` or before, earliest first, from behind `after`, which may be removed."""
 
     async def remove(self, timer_id: TimerId) -> None:
-        """Remove a timer whose subject is gone."""
+        """Remove a timer without a subject."""

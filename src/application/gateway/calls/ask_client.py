@@ -38,7 +38,7 @@ class AskableClient:
     """The client of a call.
 
     - `capabilities`: what the client declares that it can be asked for, in the protocol's form.
-    - `ask` sends questions to a client whose request is open; `take_back` withdraws those that
+    - `ask` sends questions to a client that has an open request; `take_back` withdraws those that
       need no answer. After `left` is set, the client does not answer.
     - Without `ask`, the answer to the client's request carries the questions, and the client
       sends another request.

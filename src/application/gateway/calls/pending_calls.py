@@ -109,7 +109,7 @@ class PendingCalls:
         return self._asked(pending, announcing.result())
 
     async def resume(self, again: ContinuedCall) -> GatewayAnswer:
-        """Continue a call whose client has answered. Raises INVALID `request_state_invalid`,
+        """Continue a call after its client answered. Raises INVALID `request_state_invalid`,
         `client_answer_invalid`, and what the call itself raises."""
         state, session = again.state, again.session
         if (state.get("name"), state.get("digest")) != (again.name, canonical_digest(again.arguments)):

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 class SendGatewayCall:
     """Rules:
     - A call is answered only after its outcome is durable.
-    - A call whose client has left is cancelled, and its outcome is unknown.
+    - If the client leaves, its call is cancelled and the outcome is unknown.
     - A canary token in a result, or in anything sent before it, ends the session and is not sent to the client.
     - A resumable client that the server may ask gets the outcome by another request (`PendingCalls`).
     """
