@@ -316,6 +316,7 @@ def a_new_run(
     new_thread: Thread | None = None,
     strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE,
     idempotency: IdempotencyKey | None = None,
+    may_stop_any: bool = True,
 ) -> NewRun:
     run = run or a_run()
     return NewRun(
@@ -323,6 +324,7 @@ def a_new_run(
         new_thread=new_thread,
         strategy=strategy,
         idempotency=idempotency,
+        may_stop_any=may_stop_any,
         webhook_url=None if run.webhook is None else f"https://{run.webhook.receiver}/T0K3N",
     )
 

@@ -47,6 +47,7 @@ from tests.contract.run_steps import (
     suspend_step,
 )
 from tests.contract.stores import Stores
+from tests.refusals import refused
 
 ONCE = IdempotencyKey(key="once", body_digest="sha256:1")
 UNFINISHED = ["queued", "in_progress", "requires_action"]
@@ -244,6 +245,20 @@ async def test_interrupt_and_rollback_ask_a_run_in_progress_to_stop_and_wait_for
     outcome = await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
     assert outcome.promoted == a_run_id(2)
     await claim(run_stores, a_run_id(2))
+
+
+@pytest.mark.requirement("E5", "C6")
+@pytest.mark.parametrize("strategy", [INTERRUPT, ROLLBACK])
+async def test_a_start_that_may_not_stop_the_runs_of_others_changes_nothing(
+    run_stores: Stores, strategy: MultitaskStrategy
+) -> None:
+    await start(run_stores, run_number(1))
+    before = await stored(run_stores, RUN)
+    new = a_run(a_run_id(2), requested_by=KEY, created_at=after(7))
+    with refused("run_not_yours"):
+        await run_stores.runs.start(a_new_run(new, strategy=strategy, may_stop_any=False))
+    assert await stored(run_stores, RUN) == before
+    assert await run_stores.runs.get(ORG, new.id) is None
 
 
 @pytest.mark.requirement("E5")

@@ -37,13 +37,15 @@ class IdempotencyKey:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
     """A run to be stored, with its thread if that is new. `firing` is the trigger of a schedule,
-    which has no key. `webhook_url` is stored encrypted, and never read with the run."""
+    which has no key. `may_stop_any` is the right to stop runs of other requesters on the thread.
+    `webhook_url` is stored encrypted, and never read with the run."""
 
     run: Run
     new_thread: Thread | None
     strategy: MultitaskStrategy
     idempotency: IdempotencyKey | None
     firing: Firing | None = None
+    may_stop_any: bool = False
     webhook_url: str | None = field(default=None, repr=False)
 
     @property
@@ -52,7 +54,7 @@ class NewRun:
 
     def decide(self, thread: ThreadFacts) -> tuple[RunChange, ...]:
         """The changes of the thread's unfinished runs (`make_room`)."""
-        return make_room(self.run, self.strategy, thread)
+        return make_room(self.run, self.strategy, thread, may_stop_any=self.may_stop_any)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

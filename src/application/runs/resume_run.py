@@ -17,7 +17,7 @@ from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_
 from domain.approvals.approval import ApprovalOutcome
 from domain.approvals.decision import CallDecision
 from domain.approvals.refusals import approval_stale
-from domain.errors import ErrorKind, ServiceError, Violation, invalid, not_found
+from domain.errors import Violation, invalid, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId, ToolCallId
@@ -25,6 +25,7 @@ from domain.json_value import JsonValue
 from domain.runs.ledger import InputAnswer, Settlement, ToolCall, ToolCallState
 from domain.runs.resuming import Resumption
 from domain.runs.run import Run, RunStatus
+from domain.runs.stopping import run_not_yours
 from domain.tools.result import ToolResult
 
 
@@ -174,11 +175,7 @@ class ResumeRun:
 def require_own_or_operator(principal: Principal, run: Run) -> None:
     """A runner acts on its own runs, an operator on all. Raises FORBIDDEN."""
     if run.requested_by != principal.key_id and not principal.role.includes(Role.OPERATOR):
-        raise ServiceError(
-            "run_not_yours",
-            ErrorKind.FORBIDDEN,
-            "Another key created this run; acting on it requires the role operator.",
-        )
+        raise run_not_yours()
 
 
 def _refuse_strangers(run: Run, given: tuple[ClientToolResult, ...]) -> None:

@@ -69,7 +69,8 @@ class StartRun:
     - The model must be listed by the agent or the organization. A cost limit requires models with a price.
     - The same idempotency key with the same body gives the same run, even after its agent was
       changed or deleted.
-    - The strategy decides about unfinished runs of the thread (`make_room`).
+    - The strategy decides about unfinished runs of the thread (`make_room`). Stopping runs that another
+      key started requires `operator`, as cancelling them does.
     - A canary token of the agent in the input is replaced by its mark.
     """
 
@@ -106,7 +107,7 @@ class StartRun:
 
     async def execute(self, command: StartRunCommand) -> StartedRun:
         """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`), FORBIDDEN
-        (`model_not_allowed`), CONFLICT (`agent_disabled`, `thread_busy`, `schedule_moved`).
+        (`model_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `schedule_moved`).
         """
         command.principal.require(Role.RUNNER)
         if is_blank(command.input):
@@ -161,6 +162,7 @@ class StartRun:
                 strategy=command.strategy,
                 idempotency=key,
                 firing=command.firing,
+                may_stop_any=command.principal.role.includes(Role.OPERATOR),
                 webhook_url=None if command.webhook is None else command.webhook.url,
             )
         )

@@ -141,7 +141,8 @@ class FireSchedules:
 
 def _command(schedule: Schedule, firing: Firing) -> StartRunCommand:
     return StartRunCommand(
-        principal=Principal(organization_id=schedule.organization_id, key_id=schedule.actor, role=Role.RUNNER),
+        # Saved by an admin, who may stop any run of the thread by the strategy.
+        principal=Principal(organization_id=schedule.organization_id, key_id=schedule.actor, role=Role.OPERATOR),
         agent=schedule.agent_id,
         input=schedule.input,
         thread_id=schedule.thread_id,

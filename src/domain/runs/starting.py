@@ -10,7 +10,7 @@ from domain.runs.closing import displayed_step, lacks_display_only, waits_for_di
 from domain.runs.resuming import resumed_step
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.step import Step
-from domain.runs.stopping import Cancellation
+from domain.runs.stopping import Cancellation, run_not_yours
 from domain.threads.thread import thread_quarantined
 
 
@@ -23,15 +23,18 @@ class ThreadFacts:
     unfinished: tuple[RunFacts, ...]
 
 
-def make_room(new: Run, strategy: MultitaskStrategy, thread: ThreadFacts) -> tuple[RunChange, ...]:
+def make_room(
+    new: Run, strategy: MultitaskStrategy, thread: ThreadFacts, *, may_stop_any: bool
+) -> tuple[RunChange, ...]:
     """The changes of unfinished runs with which `new` starts.
 
     - A run that waits only for displayed calls completes: the new message settles them (D5).
     - ENQUEUE: a run with executable calls besides displayed ones is resumed; it completes after them.
     - REJECT: any other unfinished run rejects the new one.
     - INTERRUPT: all others are stopped by the new run's requester. ROLLBACK: their messages are also superseded.
+    - Without `may_stop_any`, the requester stops its own runs only; a run of another requester rejects the new one.
 
-    Raises CONFLICT `thread_quarantined`, `thread_busy` (extra `run_id`).
+    Raises CONFLICT `thread_quarantined`, `thread_busy` (extra `run_id`), FORBIDDEN `run_not_yours`.
     """
     if thread.quarantined_by is not None:
         raise thread_quarantined(new.thread_id, thread.quarantined_by)
@@ -46,6 +49,8 @@ def make_room(new: Run, strategy: MultitaskStrategy, thread: ThreadFacts) -> tup
     if others and strategy is MultitaskStrategy.REJECT:
         raise thread_busy(others[0].run.id, others[0].run.status)
     if strategy.stops_others:
+        if not may_stop_any and any(facts.run.requested_by != new.requested_by for facts in others):
+            raise run_not_yours()
         stop = Cancellation(actor=new.requested_by or "system", at=new.created_at)
         stopped = [change for facts in others if (change := stop.decide(facts)) is not None]
         rolls_back = strategy is MultitaskStrategy.ROLLBACK

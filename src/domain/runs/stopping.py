@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from domain.errors import ErrorKind, ServiceError
 from domain.runs.change import RunChange, RunFacts
 from domain.runs.closing import cancelled_step
 from domain.runs.run import RunStatus
@@ -26,3 +27,11 @@ class Cancellation:
         if run.status is RunStatus.IN_PROGRESS:
             return RunChange(run=run, stop_requested_by=self.actor)
         return RunChange(run=run, step=cancelled_step(run, facts.open_calls, at=self.at, actor=self.actor))
+
+
+def run_not_yours() -> ServiceError:
+    return ServiceError(
+        "run_not_yours",
+        ErrorKind.FORBIDDEN,
+        "Another key created this run; acting on it requires the role operator.",
+    )

@@ -6,9 +6,10 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from domain.identity.role import Role
 from domain.json_value import JsonObject
 from tests.composition import MODEL
-from tests.integration.http.service import Act, Conversation, Service, paths_of, problem_of
+from tests.integration.http.service import Act, Conversation, Service, paths_of, problem_of, token_of
 
 
 @pytest.fixture(autouse=True)
@@ -225,6 +226,23 @@ async def test_a_busy_thread_refuses_a_run_that_does_not_want_to_queue_and_names
     assert problem_of(said, 409, "thread_busy")["run_id"] == run["id"]
     problem_of(await service.call("DELETE", thread), 409, "thread_busy")
     problem_of(await service.call("DELETE", "/v1/agents/guide"), 409, "agent_busy")
+
+
+@pytest.mark.requirement("E5", "C6")
+@pytest.mark.parametrize("strategy", ["interrupt", "rollback"])
+async def test_a_runner_does_not_end_the_run_of_another_key_by_a_run_on_its_thread(
+    service: Service, strategy: str
+) -> None:
+    service.worker.act = Act.REST
+    run = (await service.call("POST", "/v1/runs", json=RUN)).json()
+    body = {**RUN, "multitask_strategy": strategy}
+    runs, runner = f"/v1/threads/{run['thread_id']}/runs", token_of(Role.RUNNER)
+    for path in (runs, f"{runs}/wait", f"{runs}/stream"):
+        problem_of(await service.call("POST", path, json=body, token=runner), 403, "run_not_yours")
+    assert (await service.call("GET", f"/v1/runs/{run['id']}")).json() == run
+    allowed = await service.call("POST", runs, json=body, token=token_of(Role.OPERATOR))
+    assert allowed.status_code == 202
+    assert (await service.call("GET", f"/v1/runs/{run['id']}")).json()["status"] == "cancelled"
 
 
 async def test_runs_are_listed_by_thread_agent_and_status(service: Service, agent: str) -> None:

@@ -45,7 +45,7 @@ def thread(*unfinished: RunFacts, quarantined: bool = False) -> ThreadFacts:
 
 def statuses(strategy: MultitaskStrategy, *unfinished: RunFacts) -> list[RunStatus]:
     """Of the runs that a start with this strategy changes."""
-    return [change.changed_run.status for change in make_room(NEW, strategy, thread(*unfinished))]
+    return [change.changed_run.status for change in make_room(NEW, strategy, thread(*unfinished), may_stop_any=True)]
 
 
 def claim(run: Run, *calls: ToolCall, is_next: bool = True) -> ClaimFacts:
@@ -71,32 +71,56 @@ def test_a_queued_run_changes_nothing_of_the_runs_before_it() -> None:
 @pytest.mark.parametrize("other", [RunFacts(run=QUEUED), RunFacts(run=CLAIMED), waiting(UNAPPROVED)])
 def test_a_start_that_rejects_is_refused_by_any_other_unfinished_run(other: RunFacts) -> None:
     with refused("thread_busy"):
-        make_room(NEW, MultitaskStrategy.REJECT, thread(other))
+        make_room(NEW, MultitaskStrategy.REJECT, thread(other), may_stop_any=True)
 
 
 def test_a_start_that_rejects_is_refused_by_the_run_behind_one_that_it_completes() -> None:
     with refused("thread_busy"):
-        make_room(NEW, MultitaskStrategy.REJECT, thread(waiting(DISPLAYED), RunFacts(run=QUEUED)))
+        make_room(NEW, MultitaskStrategy.REJECT, thread(waiting(DISPLAYED), RunFacts(run=QUEUED)), may_stop_any=True)
 
 
 @pytest.mark.parametrize("strategy", STOPPING)
 def test_a_start_that_interrupts_cancels_idle_runs_and_asks_the_others_to_stop(strategy: MultitaskStrategy) -> None:
-    changes = make_room(NEW, strategy, thread(RunFacts(run=CLAIMED), waiting(UNAPPROVED), RunFacts(run=QUEUED)))
+    changes = make_room(
+        NEW, strategy, thread(RunFacts(run=CLAIMED), waiting(UNAPPROVED), RunFacts(run=QUEUED)), may_stop_any=True
+    )
     asked, suspended, queued = changes
     assert (asked.step, asked.stop_requested_by) == (None, KEY)
     assert suspended.changed_run.status is queued.changed_run.status is RunStatus.CANCELLED
     assert {change.rolls_back for change in changes} == {strategy is MultitaskStrategy.ROLLBACK}
 
 
+@pytest.mark.requirement("C6")
+@pytest.mark.parametrize("strategy", STOPPING)
+@pytest.mark.parametrize("other", [RunFacts(run=QUEUED), RunFacts(run=CLAIMED), waiting(UNAPPROVED)])
+def test_who_may_not_cancel_the_run_of_another_key_does_not_end_it_by_a_start(
+    strategy: MultitaskStrategy, other: RunFacts
+) -> None:
+    with refused("run_not_yours"):
+        make_room(NEW, strategy, thread(other), may_stop_any=False)
+
+
+@pytest.mark.parametrize("strategy", STOPPING)
+def test_own_runs_are_stopped_by_a_start_without_that_right(strategy: MultitaskStrategy) -> None:
+    own = RunFacts(run=replace(QUEUED, requested_by=KEY))
+    [change] = make_room(NEW, strategy, thread(own), may_stop_any=False)
+    assert change.changed_run.status is RunStatus.CANCELLED
+
+
+def test_a_run_that_waits_for_displayed_calls_only_completes_for_any_requester() -> None:
+    [change] = make_room(NEW, MultitaskStrategy.ROLLBACK, thread(waiting(DISPLAYED)), may_stop_any=False)
+    assert (change.changed_run.status, change.rolls_back) == (RunStatus.COMPLETED, False)
+
+
 def test_a_completed_run_is_not_rolled_back() -> None:
-    [change] = make_room(NEW, MultitaskStrategy.ROLLBACK, thread(waiting(DISPLAYED)))
+    [change] = make_room(NEW, MultitaskStrategy.ROLLBACK, thread(waiting(DISPLAYED)), may_stop_any=True)
     assert not change.rolls_back
 
 
 @pytest.mark.parametrize("strategy", list(MultitaskStrategy))
 def test_a_thread_in_quarantine_takes_no_run(strategy: MultitaskStrategy) -> None:
     with refused("thread_quarantined"):
-        make_room(NEW, strategy, thread(quarantined=True))
+        make_room(NEW, strategy, thread(quarantined=True), may_stop_any=True)
 
 
 def test_a_start_sees_all_runs_that_it_may_stop_and_else_the_first_two() -> None:

@@ -85,7 +85,7 @@ async def test_the_run_acts_as_its_schedule_with_the_role_runner_and_names_it_in
 
     [command] = ports.start_run.execute.await_args.args
     principal = command.principal
-    assert (principal.organization_id, principal.key_id, principal.role) == (ORG, f"schedule:{SCHEDULE}", Role.RUNNER)
+    assert (principal.organization_id, principal.key_id, principal.role) == (ORG, f"schedule:{SCHEDULE}", Role.OPERATOR)
     assert command.metadata == {
         "team": "ops",
         "schedule": {"id": SCHEDULE, "name": "nightly", "due_at": START.isoformat()},
