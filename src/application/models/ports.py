@@ -1,7 +1,7 @@
 """Ports to language models: requests, streamed replies, fallbacks, prices."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from typing import Protocol
@@ -12,6 +12,7 @@ from domain.runs.finish_reason import FinishReason
 from domain.runs.provider_error import ProviderError
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Message
+from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
 
 
@@ -30,6 +31,7 @@ class ModelRequest:
     - `messages` never hold a tool use without its result.
     - `run_id` and `turn` identify the request in logs and for scripted models.
     - `max_output_tokens` None uses the provider's default.
+    - `reasoning_summary`: the agent wants summaries of the model's reasoning, as ReasoningDelta.
     """
 
     organization_id: OrganizationId
@@ -41,6 +43,7 @@ class ModelRequest:
     tools: tuple[Tool, ...]
     tool_choice: ToolChoice = ToolChoice.AUTO
     max_output_tokens: int | None = None
+    reasoning_summary: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,13 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningDelta:
+    """A part of the reasoning, or of its summary, that the provider shows. It is not part of the reply's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRetrying:
     """The attempt failed and another one starts; `attempt` counts from 1 over all models. Text
     streamed so far is void. `provider_error` is the error of the failed attempt's provider."""
@@ -73,17 +83,24 @@ class ModelRetrying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReply:
-    """The complete reply; always the last event of a stream. `text` is the concatenation of the
-    deltas since the last ModelRetrying."""
+    """The complete reply; always the last event of a stream.
+
+    - `text` is the concatenation of the deltas since the last ModelRetrying.
+    - `usage` without reported tokens is `ModelUsage(estimated=True)`; the caller estimates the counts.
+    - `items` is the reply in the provider's own format, if text and calls alone lose a part of it. Its calls are
+      `calls`, in the same order. A malformed call is in it with the arguments of the neutral form, so that the
+      provider accepts them.
+    """
 
     model: str
     text: str
     calls: tuple[RequestedCall, ...]
     usage: ModelUsage
     finish_reason: FinishReason
+    items: ProviderItems | None = field(default=None, repr=False)
 
 
-ModelEvent = TextDelta | ModelRetrying | ModelReply
+ModelEvent = TextDelta | ReasoningDelta | ModelRetrying | ModelReply
 
 
 class ModelError(Exception):
@@ -117,7 +134,13 @@ class ModelError(Exception):
 class LanguageModel(Protocol):
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Deltas as they arrive, then one ModelReply. Closing the iterator ends the request. Raises
-        ModelError."""
+        ModelError.
+
+        - A message goes back as it came, unchanged and in order, if the origin of its `items` is that of this request
+          (provider, wire, model family); else neutrally, from its content.
+        - Ids of tool calls are ours (ADR 0005). Items keep those of the provider: the calls of a message and of its
+          items correspond by position, and results carry the provider's id where the items are sent.
+        """
 
 
 class FallbackModels(Protocol):

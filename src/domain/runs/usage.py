@@ -7,15 +7,22 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUsage:
-    """Tokens and price of one model call. `input_tokens` includes `cached_tokens` (read from the
-    provider's prompt cache) and `cache_write_tokens` (written to it, at some providers for an
-    extra price). `cost_usd` is None for models without a price."""
+    """Tokens and price of one model call.
+
+    - `input_tokens` includes `cached_tokens` (read from the provider's prompt cache) and
+      `cache_write_tokens` (written to it, at some providers for an extra price).
+    - `output_tokens` includes `reasoning_tokens`.
+    - `cost_usd` is None for models without a price.
+    - `estimated`: the provider reported no tokens.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
     cost_usd: Decimal | None = None
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

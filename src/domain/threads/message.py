@@ -1,7 +1,7 @@
 """Messages of a thread and their content: text, images, tool calls and tool results."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -10,6 +10,7 @@ from domain.errors import Violation, invalid
 from domain.ids import MessageId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
 from domain.mcp.elicitation import Elicitation
+from domain.threads.provider_items import ProviderItems
 
 
 class Role(StrEnum):
@@ -78,7 +79,8 @@ UserContent = TextContent | ImageContent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One entry of a thread; immutable."""
+    """One entry of a thread; immutable. `items` is what the provider said in its own format, for a model's message that
+    needs it; a message with changed content has none."""
 
     id: MessageId
     thread_id: ThreadId
@@ -86,6 +88,7 @@ class Message:
     role: Role
     content: tuple[Content, ...]
     created_at: datetime
+    items: ProviderItems | None = field(default=None, repr=False)
 
     @property
     def text(self) -> str:

@@ -110,6 +110,9 @@ class AnthropicReply:
         self._ends_in_whole_call = bool(message.content) and message.content[-1].type == "tool_use"
         return "".join([self._begin(index, block) for index, block in enumerate(message.content)])
 
+    def taken_reasoning(self) -> str:
+        return ""
+
     def reply(self) -> ModelReply:
         """The complete reply. Raises ModelError if the stop reason, the end, or the name of a call
         is missing."""

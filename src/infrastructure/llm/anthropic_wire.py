@@ -10,8 +10,9 @@ import msgspec
 from application.models.ports import ModelRequest, ToolChoice
 from domain.json_value import JsonObject, JsonValue
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
+from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
-from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, MessageCache, ToolListCache
+from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import described_image, object_schema, wire_params
 
 _encode = msgspec.json.Encoder().encode
@@ -62,10 +63,10 @@ class AnthropicWire:
         paused reply)."""
         if not messages or messages[-1].role is not Role.ASSISTANT:
             return self._messages.encoded(messages)
-        paused = self._encode_message(_without_end_space(messages[-1]))
+        paused = self._encode_message(_without_end_space(messages[-1]), Form.NEUTRAL, None)
         return [*self._messages.encoded(messages[:-1]), *([paused] if paused else [])]
 
-    def _encode_message(self, message: Message) -> bytes:
+    def _encode_message(self, message: Message, form: Form, items: ProviderItems | None) -> bytes:
         """`{"role": …, "content": [blocks]}`; always a list, so that its end can be a breakpoint.
         Empty without blocks."""
         blocks = [block for part in message.content if (block := self._block(part)) is not None]

@@ -2,13 +2,13 @@
 formats. Below: `provider_http.py`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import aiohttp
 
-from application.models.ports import ModelError, ModelEvent, ModelReply, TextDelta
+from application.models.ports import ModelError, ModelEvent, ModelReply, ReasoningDelta, TextDelta
 from application.system.event_stream import EventStream, OversizedEvent
 from infrastructure.http.egress import EgressBlockedError
 from infrastructure.http.sessions import is_decoded
@@ -50,6 +50,10 @@ class ReplyReader(Protocol):
 
     def read_whole(self, data: bytes) -> str:
         """Add a whole reply; returns its text."""
+        ...
+
+    def taken_reasoning(self) -> str:
+        """The shown reasoning that was read since the last call."""
         ...
 
     def reply(self) -> ModelReply:
@@ -121,11 +125,12 @@ class ModelExchange:
             if answer.status != 200:
                 raise error_of_answer(answer.status, answer.headers, await _read(answer, MAX_ERROR_BYTES))
             if self._is_event_stream(answer.headers.get("content-type", "")):
-                async for text in self._streamed(answer, reader):
-                    yield TextDelta(text=text)
+                async for delta in self._streamed(answer, reader):
+                    yield delta
                 await _drain(answer)
-            elif text := reader.read_whole(await self._read_reply(answer)):
-                yield TextDelta(text=text)
+            else:
+                for delta in _deltas(reader, reader.read_whole(await self._read_reply(answer))):
+                    yield delta
         except (aiohttp.ClientError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=self.streaming) from exc
         except ModelError as error:
@@ -134,12 +139,12 @@ class ModelExchange:
             answer.close()
         yield reader.reply()  # the connection is released first: the caller may stop here
 
-    async def _streamed(self, answer: Answer, reader: ReplyReader) -> AsyncIterator[str]:
-        """The texts of the stream, until the reader or the stream ends."""
+    async def _streamed(self, answer: Answer, reader: ReplyReader) -> AsyncIterator[TextDelta | ReasoningDelta]:
+        """The deltas of the stream, until the reader or the stream ends."""
         intake = _StreamIntake(reader, self.reply_limits, self.monotonic)
         while not reader.is_done and (chunk := await answer.read()):
-            if text := intake.take(chunk):
-                yield text
+            for delta in _deltas(reader, intake.take(chunk)):
+                yield delta
 
     def _is_event_stream(self, content_type: str) -> bool:
         """Some servers answer a stream request whole, and some stream without declaring it."""
@@ -190,6 +195,14 @@ class _StreamIntake:
         elif now - self._progress_at > self._reply_limits.stall_s:
             raise stalled()
         return added
+
+
+def _deltas(reader: ReplyReader, text: str) -> Iterator[TextDelta | ReasoningDelta]:
+    """What was just read: reasoning comes before the text that follows from it."""
+    if reasoning := reader.taken_reasoning():
+        yield ReasoningDelta(text=reasoning)
+    if text:
+        yield TextDelta(text=text)
 
 
 def _too_large() -> ModelError:

@@ -86,6 +86,9 @@ class OpenAIReply:
     def read_whole(self, data: bytes) -> str:
         return self._read(data)
 
+    def taken_reasoning(self) -> str:
+        return ""
+
     def reply(self) -> ModelReply:
         """The complete reply. Raises ModelError if the finish reason or the name of a call is
         missing."""

@@ -16,8 +16,9 @@ from domain.threads.message import (
     ToolResultContent,
     ToolUse,
 )
+from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
-from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, MessageCache, ToolListCache
+from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import described_image, object_schema, wire_params
 
 _encode = msgspec.json.Encoder().encode
@@ -60,7 +61,7 @@ class OpenAIWire:
         parts.append(b"}")
         return b"".join(parts)
 
-    def _encode_message(self, message: Message) -> bytes:
+    def _encode_message(self, message: Message, form: Form, items: ProviderItems | None) -> bytes:
         match message.role:
             case Role.SYSTEM:
                 entries: list[JsonObject] = [{"role": "system", "content": message.text}]

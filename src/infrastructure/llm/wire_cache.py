@@ -1,34 +1,68 @@
 """Caches of encoded messages and tool lists, so that a growing thread is encoded once, not once per
 turn."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from enum import IntEnum
 
 from application.system.lru import LruCache
 from domain.ids import MessageId
-from domain.threads.message import Message
+from domain.threads.message import Message, Role
+from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
 
 DEFAULT_MAX_BYTES = 32 * 1024 * 1024
 _MAX_TOOL_LISTS = 64
 
 
+class Form(IntEnum):
+    """How a message is encoded.
+
+    - `NEUTRAL`: from its content.
+    - `AS_IT_CAME`: from the provider's items. A tool message then has the provider's call ids.
+    - `WITHOUT_REASONING`: from the items, without reasoning that the provider does not want back.
+    """
+
+    NEUTRAL = 0
+    AS_IT_CAME = 1
+    WITHOUT_REASONING = 2
+
+
+Encode = Callable[[Message, Form, ProviderItems | None], bytes]
+"""Encodes a message. The items are those of a model's message, or for a tool message those of the message with its
+calls; None in the neutral form."""
+
+
 class MessageCache:
-    """LRU cache of encoded messages by id. Messages are immutable, so entries stay valid. Not
+    """LRU cache of encoded messages by id and form. Messages are immutable, so entries stay valid. Not
     thread-safe."""
 
-    def __init__(self, encode: Callable[[Message], bytes], *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def __init__(self, encode: Encode, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._encode = encode
-        self._entries: LruCache[MessageId, bytes] = LruCache(max_bytes, weight=len)
+        self._entries: LruCache[MessageId | tuple[MessageId, int], bytes] = LruCache(max_bytes, weight=len)
 
-    def encoded(self, messages: Iterable[Message]) -> list[bytes]:
-        """The bytes of each message, in order, without those of empty encoding."""
+    def encoded(self, messages: Sequence[Message], *, origin: str = "", reasoning_from: int = 0) -> list[bytes]:
+        """The bytes of each message, in order, without those of empty encoding.
+
+        Items of `origin` are sent as they came, those of messages before index `reasoning_from` without reasoning.
+        """
         entries = self._entries
         encoded: list[bytes] = []
-        for message in messages:
-            data = entries.get(message.id)
+        items: ProviderItems | None = None
+        key: MessageId | tuple[MessageId, int]
+        for index, message in enumerate(messages):
+            if message.role is not Role.TOOL:
+                items = message.items
+                if items is not None and items.origin != origin:
+                    items = None
+            if items is None:
+                form, key = Form.NEUTRAL, message.id
+            else:
+                form = Form.AS_IT_CAME if index >= reasoning_from else Form.WITHOUT_REASONING
+                key = (message.id, form)
+            data = entries.get(key)
             if data is None:
-                data = self._encode(message)
-                entries.put(message.id, data)
+                data = self._encode(message, form, items)
+                entries.put(key, data)
             if data:
                 encoded.append(data)
         return encoded

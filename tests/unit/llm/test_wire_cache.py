@@ -1,8 +1,11 @@
 """Messages and tool lists are encoded once, and what is kept is bounded."""
 
-from domain.threads.message import Message
+from dataclasses import replace
+
+from domain.threads.message import Message, Role
+from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
-from infrastructure.llm.wire_cache import MessageCache, ToolListCache
+from infrastructure.llm.wire_cache import Form, MessageCache, ToolListCache
 from tests.builders import a_tool
 from tests.unit.llm.model_requests import a_user_message
 
@@ -10,10 +13,12 @@ from tests.unit.llm.model_requests import a_user_message
 class CountingEncoder:
     def __init__(self, size: int = 10) -> None:
         self.encoded: list[str] = []
+        self.forms: list[tuple[Form, ProviderItems | None]] = []
         self._size = size
 
-    def message(self, message: Message) -> bytes:
+    def message(self, message: Message, form: Form, items: ProviderItems | None) -> bytes:
         self.encoded.append(message.text)
+        self.forms.append((form, items))
         return b"x" * self._size
 
     def tools(self, tools: tuple[Tool, ...]) -> bytes:
@@ -45,6 +50,32 @@ def test_a_message_larger_than_the_cache_is_sent_but_not_kept() -> None:
     message = a_user_message("big")
     assert [len(data) for data in cache.encoded([message, message])] == [100, 100]
     assert encoder.encoded == ["big", "big"]
+
+
+def test_only_messages_with_items_of_the_requests_origin_go_back_as_they_came() -> None:
+    encoder = CountingEncoder()
+    cache = MessageCache(encoder.message)
+    items = ProviderItems(origin="here", data=b"[]")
+    question = a_user_message("q", number=0)
+    reply = replace(a_user_message("a", number=1), role=Role.ASSISTANT, items=items)
+    results = replace(a_user_message("r", number=2), role=Role.TOOL)
+    thread = (question, reply, results, a_user_message("more", number=3))
+    cache.encoded(thread, origin="here")
+    cache.encoded(thread, origin="elsewhere")
+    neutral, as_it_came = (Form.NEUTRAL, None), (Form.AS_IT_CAME, items)
+    assert encoder.forms == [neutral, as_it_came, as_it_came, neutral, neutral, neutral]
+
+
+def test_messages_before_an_index_go_back_without_their_reasoning() -> None:
+    encoder = CountingEncoder()
+    cache = MessageCache(encoder.message)
+    items = ProviderItems(origin="here", data=b"[]")
+    thread = tuple(
+        replace(a_user_message(str(number), number=number), role=Role.ASSISTANT, items=items) for number in range(2)
+    )
+    cache.encoded(thread, origin="here", reasoning_from=1)
+    cache.encoded(thread, origin="here", reasoning_from=1)
+    assert [form for form, _ in encoder.forms] == [Form.WITHOUT_REASONING, Form.AS_IT_CAME]
 
 
 def test_a_tool_list_is_encoded_once_and_another_one_is_never_taken_for_it() -> None:

@@ -12,6 +12,7 @@ from application.models.ports import (
     ModelRequest,
     ModelRetrying,
     PriceTable,
+    ReasoningDelta,
     TextDelta,
     ToolChoice,
 )
@@ -134,6 +135,8 @@ class AskModel:
                         if isinstance(stream, AsyncGenerator):
                             await stream.aclose()  # ends the request; the rest is discarded
                         return _cut_short(session, request, prompt, publishing.said, found)
+                case ReasoningDelta():
+                    pass
                 case ModelRetrying():
                     if event.provider_error is not None:
                         said = masked(event.provider_error, session.guard)
