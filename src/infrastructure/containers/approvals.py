@@ -11,31 +11,17 @@ from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
+from infrastructure.containers.wiring import Singletons
 from infrastructure.persistence.approvals.store import SqlTimerStore
+
+singleton = Singletons(Platform, Storage)
 
 
 class Approvals(containers.DeclarativeContainer):
-    decide_run_approval: providers.Provider[DecideRunApproval] = providers.Singleton(
-        DecideRunApproval,
-        resume_run=Runs.resume_run,
-        runs=Storage.runs,
-        queue=Storage.run_queue,
-        clock=Platform.clock,
+    decide_run_approval = singleton(DecideRunApproval, resume_run=Runs.resume_run, queue=Storage.run_queue)
+    timers: providers.Provider[TimerStore] = singleton(SqlTimerStore)
+    fire_timers = singleton(
+        FireTimers, timers=timers, of_run=decide_run_approval, of_session=Gateway.decide_gateway_approval
     )
-    timers: providers.Provider[TimerStore] = providers.Singleton(SqlTimerStore, database=Storage.database)
-    fire_timers: providers.Provider[FireTimers] = providers.Singleton(
-        FireTimers,
-        timers=timers,
-        approvals=Storage.approvals,
-        of_run=decide_run_approval,
-        of_session=Gateway.decide_gateway_approval,
-        wakeups=Platform.wakeups,
-        clock=Platform.clock,
-    )
-    decide_approval: providers.Provider[DecideApproval] = providers.Singleton(
-        DecideApproval,
-        approvals=Storage.approvals,
-        of_run=decide_run_approval,
-        of_session=Gateway.decide_gateway_approval,
-    )
-    list_approvals: providers.Provider[ListApprovals] = providers.Singleton(ListApprovals, approvals=Storage.approvals)
+    decide_approval = singleton(DecideApproval, of_run=decide_run_approval, of_session=Gateway.decide_gateway_approval)
+    list_approvals = singleton(ListApprovals)

@@ -43,171 +43,93 @@ from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.tools import Tools
+from infrastructure.containers.wiring import Singletons
 from infrastructure.persistence.gateway.approvals import SqlGatewayApprovals
 from infrastructure.persistence.gateway.clients import SqlGatewayClientStore
 from infrastructure.persistence.gateway.ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway.notes import SqlGatewayNotes
 from infrastructure.persistence.gateway.store import SqlGatewaySessionStore
 
+singleton = Singletons(Platform, Storage)
+
 
 class Gateway(containers.DeclarativeContainer):
-    gateway_ledger: providers.Provider[GatewayLedger] = providers.Singleton(SqlGatewayLedger, database=Storage.database)
-    gateway_sessions: providers.Provider[GatewaySessionStore] = providers.Singleton(
-        SqlGatewaySessionStore, database=Storage.database
-    )
-    gateway_toolsets: providers.Provider[GatewayToolsets] = providers.Singleton(
+    gateway_ledger: providers.Provider[GatewayLedger] = singleton(SqlGatewayLedger)
+    gateway_sessions: providers.Provider[GatewaySessionStore] = singleton(SqlGatewaySessionStore)
+    gateway_toolsets = singleton(
         GatewayToolsets,
-        agents=Storage.agents,
-        runs=Storage.runs,
-        organizations=Storage.organizations,
         catalog=Tools.toolset_builder,
         agents_as_tools=Tools.agents_as_tools,
-        rows=providers.Singleton(storage_assembly.gateway_toolset_rows, Platform.row_notifications),
+        rows=singleton(storage_assembly.gateway_toolset_rows, Platform.row_notifications),
     )
-    gateway_approvals: providers.Provider[SqlGatewayApprovals] = providers.Singleton(
-        SqlGatewayApprovals, database=Storage.database
-    )
-    gateway_notes: providers.Provider[SqlGatewayNotes] = providers.Singleton(SqlGatewayNotes, database=Storage.database)
-    gateway_access: providers.Provider[GatewayAccess] = providers.Singleton(
+    gateway_approvals = singleton(SqlGatewayApprovals)
+    gateway_notes = singleton(SqlGatewayNotes)
+    gateway_access: providers.Provider[GatewayAccess] = singleton(
         storage_assembly.gateway_access,
         Platform.row_notifications,
         sessions=gateway_sessions,
-        agents=Storage.agents,
         authenticate=Identity.authenticate,
         limits=Identity.key_limits,
-        clock=Platform.clock,
-        wakeups=Platform.wakeups,
     )
-    gateway_clients: providers.Provider[GatewayClientStore] = providers.Singleton(
-        SqlGatewayClientStore, database=Storage.database
+    gateway_clients: providers.Provider[GatewayClientStore] = singleton(SqlGatewayClientStore)
+    client_handshakes: providers.Provider[ClientHandshakes] = singleton(
+        storage_assembly.client_handshakes, Platform.row_notifications, clients=gateway_clients, box=Platform.secret_box
     )
-    client_handshakes: providers.Provider[ClientHandshakes] = providers.Singleton(
-        storage_assembly.client_handshakes,
-        Platform.row_notifications,
-        clients=gateway_clients,
-        box=Platform.secret_box,
-        clock=Platform.clock,
-        ids=Platform.ids,
-    )
-    open_gateway_session: providers.Provider[OpenGatewaySession] = providers.Singleton(
+    open_gateway_session = singleton(
         OpenGatewaySession,
         sessions=gateway_sessions,
-        agents=Storage.agents,
-        runs=Storage.runs,
-        tool_nodes=providers.Singleton(ToolNodes, runs=Storage.workflow_runs),
+        tool_nodes=singleton(ToolNodes, runs=Storage.workflow_runs),
         address=Platform.public_address,
-        clock=Platform.clock,
-        ids=Platform.ids,
     )
-    list_gateway_sessions: providers.Provider[ListGatewaySessions] = providers.Singleton(
-        ListGatewaySessions, sessions=gateway_sessions
-    )
-    decide_gateway_approval: providers.Provider[DecideGatewayApproval] = providers.Singleton(
+    list_gateway_sessions = singleton(ListGatewaySessions, sessions=gateway_sessions)
+    decide_gateway_approval = singleton(
         DecideGatewayApproval,
         asking=gateway_approvals,
         sessions=gateway_sessions,
         toolsets=gateway_toolsets,
         check=Tools.check_tool_call,
-        wakeups=Platform.wakeups,
-        clock=Platform.clock,
     )
-    revoke_gateway_session: providers.Provider[RevokeGatewaySession] = providers.Singleton(
+    revoke_gateway_session = singleton(
         RevokeGatewaySession,
         sessions=gateway_sessions,
         access=gateway_access,
         connections=McpServers.announced_connections,
-        wakeups=Platform.wakeups,
-        clock=Platform.clock,
-        ids=Platform.ids,
     )
-    settle_lost_calls: providers.Provider[SettleLostCalls] = providers.Singleton(
-        SettleLostCalls, calls=gateway_approvals, ledger=gateway_ledger, notes=gateway_notes, clock=Platform.clock
+    settle_lost_calls = singleton(SettleLostCalls, calls=gateway_approvals, ledger=gateway_ledger, notes=gateway_notes)
+    release_ended_sessions = singleton(
+        ReleaseEndedSessions, access=gateway_access, sessions=gateway_sessions, connections=McpServers.connections
     )
-    release_ended_sessions: providers.Provider[ReleaseEndedSessions] = providers.Singleton(
-        ReleaseEndedSessions,
-        access=gateway_access,
-        sessions=gateway_sessions,
-        connections=McpServers.connections,
-        clock=Platform.clock,
-    )
-    list_gateway_tools: providers.Provider[ListGatewayTools] = providers.Singleton(
-        ListGatewayTools, toolsets=gateway_toolsets
-    )
-    request_states: providers.Provider[RequestStates] = providers.Singleton(RequestStates, box=Platform.secret_box)
+    list_gateway_tools = singleton(ListGatewayTools, toolsets=gateway_toolsets)
+    request_states = singleton(RequestStates, box=Platform.secret_box)
     answer_limits: providers.Provider[AnswerLimits] = providers.Object(AnswerLimits())
-    ask_client: providers.Provider[AskClient] = providers.Singleton(
-        AskClient,
-        notes=gateway_notes,
-        wakeups=Platform.wakeups,
-        box=Platform.secret_box,
-        schemas=Platform.schemas,
-        clock=Platform.clock,
-        ids=Platform.ids,
-        limits=answer_limits,
-    )
-    pending_calls: providers.Provider[PendingCalls] = providers.Singleton(
-        PendingCalls,
-        notes=gateway_notes,
-        states=request_states,
-        wakeups=Platform.wakeups,
-        box=Platform.secret_box,
-        schemas=Platform.schemas,
-        clock=Platform.clock,
-        ids=Platform.ids,
-    )
-    answer_gateway_question: providers.Provider[AnswerGatewayQuestion] = providers.Singleton(
-        AnswerGatewayQuestion,
-        notes=gateway_notes,
-        wakeups=Platform.wakeups,
-        box=Platform.secret_box,
-        schemas=Platform.schemas,
-        clock=Platform.clock,
-    )
-    request_cancellations: providers.Provider[RequestCancellations] = providers.Singleton(
-        RequestCancellations, notes=gateway_notes, wakeups=Platform.wakeups, clock=Platform.clock
-    )
+    ask_client = singleton(AskClient, notes=gateway_notes, box=Platform.secret_box, limits=answer_limits)
+    pending_calls = singleton(PendingCalls, notes=gateway_notes, states=request_states, box=Platform.secret_box)
+    answer_gateway_question = singleton(AnswerGatewayQuestion, notes=gateway_notes, box=Platform.secret_box)
+    request_cancellations = singleton(RequestCancellations, notes=gateway_notes)
     approval_waits: providers.Provider[ApprovalWaits] = providers.Object(ApprovalWaits())
-    clear_gateway_call: providers.Provider[ClearGatewayCall] = providers.Singleton(
+    clear_gateway_call = singleton(
         ClearGatewayCall,
         asking=gateway_approvals,
-        approvals=Storage.approvals,
         check=Tools.check_tool_call,
-        wakeups=Platform.wakeups,
         states=request_states,
-        clock=Platform.clock,
-        ids=Platform.ids,
         waits=approval_waits,
-        notifying=providers.Singleton(
-            NotifyOfApproval, asking=ask_client, approvals=Storage.approvals, wakeups=Platform.wakeups
-        ),
+        notifying=singleton(NotifyOfApproval, asking=ask_client),
     )
-    call_agent: providers.Provider[CallAgent] = providers.Singleton(
-        CallAgent,
-        start_run=Runs.start_run,
-        cancel_run=Runs.cancel_run,
-        runs=Storage.runs,
-        wakeups=Platform.wakeups,
-        clock=Platform.clock,
-        suspended_wait_s=approval_waits.provided.last_s,
+    call_agent = singleton(
+        CallAgent, start_run=Runs.start_run, cancel_run=Runs.cancel_run, suspended_wait_s=approval_waits.provided.last_s
     )
-    halt_gateway_session: providers.Provider[HaltGatewaySession] = providers.Singleton(
+    halt_gateway_session = singleton(
         HaltGatewaySession, ledger=gateway_ledger, access=gateway_access, cancel_run=Runs.cancel_run
     )
-    settle_gateway_call: providers.Provider[SettleGatewayCall] = providers.Singleton(
-        SettleGatewayCall,
-        ledger=gateway_ledger,
-        halting=halt_gateway_session,
-        tracer=Platform.tracer,
-        clock=Platform.clock,
-    )
-    call_gateway_tool: providers.Provider[CallGatewayTool] = providers.Singleton(
+    settle_gateway_call = singleton(SettleGatewayCall, ledger=gateway_ledger, halting=halt_gateway_session)
+    call_gateway_tool = singleton(
         CallGatewayTool,
         toolsets=gateway_toolsets,
         check=Tools.check_tool_call,
         clearing=clear_gateway_call,
-        sending=providers.Singleton(
+        sending=singleton(
             SendGatewayCall,
-            execute_tool=providers.Singleton(
+            execute_tool=singleton(
                 ExecuteTool,
                 native_tools=Tools.native_tools,
                 execute_mcp_tool=Tools.execute_mcp_tool,
@@ -217,52 +139,25 @@ class Gateway(containers.DeclarativeContainer):
             asking=ask_client,
             pending=pending_calls,
             settling=settle_gateway_call,
-            tracer=Platform.tracer,
-            clock=Platform.clock,
         ),
         settling=settle_gateway_call,
         pending=pending_calls,
         states=request_states,
         ledger=gateway_ledger,
-        clock=Platform.clock,
-        ids=Platform.ids,
     )
-    gateway_tasks: providers.Provider[GatewayTasks] = providers.Singleton(
+    gateway_tasks = singleton(
         GatewayTasks,
-        waiting=providers.Singleton(
-            WaitingTasks,
-            call_tool=call_gateway_tool,
-            asking=gateway_approvals,
-            approvals=Storage.approvals,
-            ledger=gateway_ledger,
-            wakeups=Platform.wakeups,
-            clock=Platform.clock,
-        ),
-        results=providers.Singleton(
-            TaskResults,
-            toolsets=gateway_toolsets,
-            halting=halt_gateway_session,
-            clock=Platform.clock,
-            ids=Platform.ids,
-        ),
+        waiting=singleton(WaitingTasks, call_tool=call_gateway_tool, asking=gateway_approvals, ledger=gateway_ledger),
+        results=singleton(TaskResults, toolsets=gateway_toolsets, halting=halt_gateway_session),
         sessions=gateway_sessions,
-        runs=Storage.runs,
         cancel_run=Runs.cancel_run,
-        wakeups=Platform.wakeups,
-        task_ids=providers.Singleton(TaskIds, box=Platform.secret_box),
-        clock=Platform.clock,
+        task_ids=singleton(TaskIds, box=Platform.secret_box),
     )
-    content_sources: providers.Provider[ContentSources] = providers.Singleton(
-        ContentSources,
-        toolsets=gateway_toolsets,
-        servers=Storage.servers,
-        contents=McpServers.connections,
-        switch=McpServers.mcp_switch,
+    content_sources = singleton(
+        ContentSources, toolsets=gateway_toolsets, contents=McpServers.connections, switch=McpServers.mcp_switch
     )
-    check_subscription: providers.Provider[CheckSubscription] = providers.Singleton(
-        CheckSubscription, sources=content_sources, check=Tools.check_tool_call
-    )
-    subscribe_to_changes: providers.Provider[SubscribeToChanges] = providers.Singleton(
+    check_subscription = singleton(CheckSubscription, sources=content_sources, check=Tools.check_tool_call)
+    subscribe_to_changes = singleton(
         SubscribeToChanges,
         subscribers=McpServers.subscribers,
         toolsets=gateway_toolsets,
@@ -270,19 +165,13 @@ class Gateway(containers.DeclarativeContainer):
         check=check_subscription,
         handshakes=client_handshakes,
         resources=McpServers.resource_watches,
-        wakeups=Platform.wakeups,
-        clock=Platform.clock,
     )
-    list_gateway_contents: providers.Provider[ListGatewayContents] = providers.Singleton(
-        ListGatewayContents, sources=content_sources
-    )
-    read_gateway_content: providers.Provider[ReadGatewayContent] = providers.Singleton(
+    list_gateway_contents = singleton(ListGatewayContents, sources=content_sources)
+    read_gateway_content = singleton(
         ReadGatewayContent,
         sources=content_sources,
         contents=McpServers.connections,
         check=Tools.check_tool_call,
         ledger=gateway_ledger,
         halting=halt_gateway_session,
-        clock=Platform.clock,
-        ids=Platform.ids,
     )

@@ -11,56 +11,38 @@ from application.system.lazy import LazyClosable
 from infrastructure.assembly import models as models_assembly
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
+from infrastructure.containers.wiring import Singletons
 from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.organization_providers import OrganizationProviders
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.retrying import RetryingModels
 from infrastructure.llm.routing import OpenProviders, RoutedModels
 
+singleton = Singletons(Platform, Storage)
+
 
 class Models(containers.DeclarativeContainer):
-    lazy_providers: providers.Provider[LazyClosable[OpenProviders]] = providers.Singleton(
+    lazy_providers: providers.Provider[LazyClosable[OpenProviders]] = singleton(
         models_assembly.lazy_providers, Platform.egress_policy, Platform.proxies
     )
-    model_providers: providers.Provider[tuple[ProviderConfig, ...]] = providers.Singleton(
+    model_providers: providers.Provider[tuple[ProviderConfig, ...]] = singleton(
         models_assembly.model_providers, Platform.settings
     )
-    prices: providers.Provider[LazyPriceTable] = providers.Singleton(models_assembly.prices, model_providers)
-    organization_providers: providers.Provider[OrganizationProviders] = providers.Singleton(
-        OrganizationProviders,
-        environment=model_providers,
-        providers=Storage.model_provider_store,
-        secrets=Storage.secrets,
-        organizations=Storage.organizations,
+    prices: providers.Provider[LazyPriceTable] = singleton(models_assembly.prices, model_providers)
+    organization_providers = singleton(
+        OrganizationProviders, environment=model_providers, providers=Storage.model_provider_store
     )
-    routed_models: providers.Provider[RoutedModels] = providers.Singleton(
+    routed_models: providers.Provider[RoutedModels] = singleton(
         models_assembly.routed_models, organization_providers, lazy_providers, Platform.home
     )
-    models: providers.Provider[FallbackModels] = providers.Singleton(RetryingModels, routed_models)
+    models: providers.Provider[FallbackModels] = singleton(RetryingModels, routed_models)
 
-    create_model_provider: providers.Provider[CreateModelProvider] = providers.Singleton(
-        CreateModelProvider,
-        providers=Storage.fresh_model_provider_store,
-        outbound=Platform.egress_policy,
-        clock=Platform.clock,
-        ids=Platform.ids,
+    create_model_provider = singleton(
+        CreateModelProvider, providers=Storage.fresh_model_provider_store, outbound=Platform.egress_policy
     )
-    update_model_provider: providers.Provider[UpdateModelProvider] = providers.Singleton(
-        UpdateModelProvider,
-        providers=Storage.fresh_model_provider_store,
-        outbound=Platform.egress_policy,
-        clock=Platform.clock,
-        ids=Platform.ids,
+    update_model_provider = singleton(
+        UpdateModelProvider, providers=Storage.fresh_model_provider_store, outbound=Platform.egress_policy
     )
-    get_model_provider: providers.Provider[GetModelProvider] = providers.Singleton(
-        GetModelProvider, providers=Storage.fresh_model_provider_store
-    )
-    list_model_providers: providers.Provider[ListModelProviders] = providers.Singleton(
-        ListModelProviders, providers=Storage.model_provider_store
-    )
-    delete_model_provider: providers.Provider[DeleteModelProvider] = providers.Singleton(
-        DeleteModelProvider,
-        providers=Storage.fresh_model_provider_store,
-        clock=Platform.clock,
-        ids=Platform.ids,
-    )
+    get_model_provider = singleton(GetModelProvider, providers=Storage.fresh_model_provider_store)
+    list_model_providers = singleton(ListModelProviders, providers=Storage.model_provider_store)
+    delete_model_provider = singleton(DeleteModelProvider, providers=Storage.fresh_model_provider_store)

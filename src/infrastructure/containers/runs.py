@@ -30,130 +30,60 @@ from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.tools import Tools
 from infrastructure.containers.webhooks import Webhooks
+from infrastructure.containers.wiring import Singletons
 from infrastructure.persistence.runs.unfinished_runs import SqlUnfinishedRuns
+
+singleton = Singletons(Platform, Storage)
 
 
 class Runs(containers.DeclarativeContainer):
-    active_runs: providers.Provider[ActiveRuns[Lease]] = providers.Singleton(
-        ActiveRuns,
-        leases=Storage.leases,
-        clock=Platform.clock,
-        worker_id=Platform.worker_id,
-        settings=LeaseSettings(),
-    )
-    agent_loop: providers.Provider[AgentLoop] = providers.Singleton(
+    active_runs: providers.Provider[ActiveRuns[Lease]] = singleton(ActiveRuns, settings=LeaseSettings())
+    agent_loop = singleton(
         AgentLoop,
-        prepare_prompt=providers.Singleton(
-            PreparePrompt, catalog=Tools.toolset_builder, agents=Storage.agents, organizations=Storage.organizations
+        prepare_prompt=singleton(PreparePrompt, catalog=Tools.toolset_builder),
+        ask_model=singleton(AskModel, models=Models.models, prices=Models.prices),
+        record_reply=singleton(RecordReply, check=Tools.check_tool_call),
+        recheck_calls=singleton(RecheckCalls, check=Tools.check_tool_call),
+        call_tools=singleton(
+            CallTools, execute_tool=Tools.execute_tool, box=Platform.secret_box, settings=CallToolsSettings()
         ),
-        ask_model=providers.Singleton(
-            AskModel, models=Models.models, prices=Models.prices, tracer=Platform.tracer, clock=Platform.clock
-        ),
-        record_reply=providers.Singleton(
-            RecordReply, check=Tools.check_tool_call, runs=Storage.runs, clock=Platform.clock
-        ),
-        recheck_calls=providers.Singleton(RecheckCalls, check=Tools.check_tool_call, clock=Platform.clock),
-        call_tools=providers.Singleton(
-            CallTools,
-            execute_tool=Tools.execute_tool,
-            box=Platform.secret_box,
-            tracer=Platform.tracer,
-            clock=Platform.clock,
-            settings=CallToolsSettings(),
-        ),
-        budgets=providers.Singleton(
-            DailyBudgets,
-            organizations=Storage.organizations,
-            reservations=Storage.usage_store,
-            prices=Models.prices,
-            clock=Platform.clock,
-        ),
+        budgets=singleton(DailyBudgets, reservations=Storage.usage_store, prices=Models.prices),
         prices=Models.prices,
-        clock=Platform.clock,
     )
-    trace_ended: providers.Provider[TraceEndedRun] = providers.Singleton(
-        TraceEndedRun, runs=Storage.runs, agents=Storage.agents, tracer=Platform.tracer
-    )
-    execute_run: providers.Provider[ExecuteRun] = providers.Singleton(
+    trace_ended = singleton(TraceEndedRun)
+    execute_run = singleton(
         ExecuteRun,
-        leases=Storage.leases,
-        journal=Storage.journal,
         queue=Storage.run_queue,
-        wakeups=Platform.wakeups,
         loop=agent_loop,
         active_runs=active_runs,
         connections=McpServers.connections,
-        tracer=Platform.tracer,
         trace_ended=trace_ended,
-        clock=Platform.clock,
-        ids=Platform.ids,
-        log_context=Platform.log_context,
     )
-    recover_runs: providers.Provider[RecoverRuns] = providers.Singleton(
-        RecoverRuns, leases=Storage.leases, queue=Storage.run_queue, clock=Platform.clock
-    )
+    recover_runs = singleton(RecoverRuns, queue=Storage.run_queue)
 
-    start_run: providers.Provider[StartRun] = providers.Singleton(
+    start_run = singleton(
         StartRun,
-        runs=Storage.runs,
         webhooks=Webhooks.webhook_check,
-        agents=Storage.agents,
-        organizations=Storage.organizations,
         models=Models.routed_models,
         prices=Models.prices,
         queue=Storage.run_queue,
         connections=McpServers.announced_connections,
         trace_ended=trace_ended,
-        clock=Platform.clock,
-        ids=Platform.ids,
     )
-    resume_run: providers.Provider[ResumeRun] = providers.Singleton(
+    resume_run = singleton(
         ResumeRun,
-        runs=Storage.runs,
         reader=Storage.runs,
         queue=Storage.run_queue,
-        decisions=providers.Singleton(
-            CheckDecisions,
-            approvals=Storage.approvals,
-            agents=Storage.agents,
-            catalog=Tools.toolset_builder,
-            check=Tools.check_tool_call,
-        ),
-        agents=Storage.agents,
-        schemas=Platform.schemas,
+        decisions=singleton(CheckDecisions, catalog=Tools.toolset_builder, check=Tools.check_tool_call),
         box=Platform.secret_box,
-        clock=Platform.clock,
     )
-    stop_run: providers.Provider[StopRun] = providers.Singleton(
-        StopRun,
-        runs=Storage.runs,
-        queue=Storage.run_queue,
-        connections=McpServers.announced_connections,
-        trace_ended=trace_ended,
-        clock=Platform.clock,
+    stop_run = singleton(
+        StopRun, queue=Storage.run_queue, connections=McpServers.announced_connections, trace_ended=trace_ended
     )
-    cancel_run: providers.Provider[CancelRun] = providers.Singleton(CancelRun, runs=Storage.runs, stop_run=stop_run)
-    unfinished_runs: providers.Provider[UnfinishedRuns] = providers.Singleton(
-        SqlUnfinishedRuns, database=Storage.database
-    )
-    cancel_runs: providers.Provider[CancelRuns] = providers.Singleton(
-        CancelRuns,
-        unfinished=unfinished_runs,
-        cancel_run=cancel_run,
-        agents=Storage.agents,
-        servers=Storage.servers,
-        audit_log=Storage.audit_log,
-        clock=Platform.clock,
-        ids=Platform.ids,
-    )
-    watch_run: providers.Provider[WatchRun] = providers.Singleton(
-        WatchRun,
-        runs=Storage.runs,
-        keys=Identity.key_validity,
-        wakeups=Platform.wakeups,
-        clock=Platform.clock,
-        meter=Platform.meters,
-    )
-    get_run: providers.Provider[GetRun] = providers.Singleton(GetRun, runs=Storage.runs)
-    list_runs: providers.Provider[ListRuns] = providers.Singleton(ListRuns, runs=Storage.runs)
-    get_run_events: providers.Provider[GetRunEvents] = providers.Singleton(GetRunEvents, runs=Storage.runs)
+    cancel_run = singleton(CancelRun, stop_run=stop_run)
+    unfinished_runs: providers.Provider[UnfinishedRuns] = singleton(SqlUnfinishedRuns)
+    cancel_runs = singleton(CancelRuns, unfinished=unfinished_runs, cancel_run=cancel_run)
+    watch_run = singleton(WatchRun, keys=Identity.key_validity, meter=Platform.meters)
+    get_run = singleton(GetRun)
+    list_runs = singleton(ListRuns)
+    get_run_events = singleton(GetRunEvents)

@@ -14,52 +14,28 @@ from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.webhooks import Webhooks
+from infrastructure.containers.wiring import Singletons
 from infrastructure.persistence.schedules.store import SqlScheduleStore
 from infrastructure.runtime.cron import CronsimTimes
 
+singleton = Singletons(Platform, Storage)
+
 
 class Schedules(containers.DeclarativeContainer):
-    cron_times: providers.Provider[CronTimes] = providers.Singleton(CronsimTimes)
-    schedules: providers.Provider[SqlScheduleStore] = providers.Singleton(
-        SqlScheduleStore, database=Storage.database, wakeups=Platform.wakeups, box=Platform.secret_box
+    cron_times: providers.Provider[CronTimes] = singleton(CronsimTimes)
+    schedules = singleton(SqlScheduleStore, box=Platform.secret_box)
+    fire_schedules = singleton(
+        FireSchedules, due=schedules, schedules=schedules, start_run=Runs.start_run, times=cron_times
     )
-    fire_schedules: providers.Provider[FireSchedules] = providers.Singleton(
-        FireSchedules,
-        due=schedules,
-        schedules=schedules,
-        start_run=Runs.start_run,
-        times=cron_times,
-        wakeups=Platform.wakeups,
-        clock=Platform.clock,
-    )
-    schedule_checks: providers.Provider[ScheduleChecks] = providers.Singleton(
+    schedule_checks = singleton(
         ScheduleChecks,
-        agents=Storage.agents,
-        threads=Storage.threads,
-        organizations=Storage.organizations,
         models=Models.routed_models,
         prices=Models.prices,
         webhooks=Webhooks.webhook_check,
         times=cron_times,
     )
-    create_schedule: providers.Provider[CreateSchedule] = providers.Singleton(
-        CreateSchedule,
-        schedules=schedules,
-        checks=schedule_checks,
-        times=cron_times,
-        clock=Platform.clock,
-        ids=Platform.ids,
-    )
-    update_schedule: providers.Provider[UpdateSchedule] = providers.Singleton(
-        UpdateSchedule,
-        schedules=schedules,
-        checks=schedule_checks,
-        times=cron_times,
-        clock=Platform.clock,
-        ids=Platform.ids,
-    )
-    get_schedule: providers.Provider[GetSchedule] = providers.Singleton(GetSchedule, schedules=schedules)
-    list_schedules: providers.Provider[ListSchedules] = providers.Singleton(ListSchedules, schedules=schedules)
-    delete_schedule: providers.Provider[DeleteSchedule] = providers.Singleton(
-        DeleteSchedule, schedules=schedules, clock=Platform.clock, ids=Platform.ids
-    )
+    create_schedule = singleton(CreateSchedule, schedules=schedules, checks=schedule_checks, times=cron_times)
+    update_schedule = singleton(UpdateSchedule, schedules=schedules, checks=schedule_checks, times=cron_times)
+    get_schedule = singleton(GetSchedule, schedules=schedules)
+    list_schedules = singleton(ListSchedules, schedules=schedules)
+    delete_schedule = singleton(DeleteSchedule, schedules=schedules)

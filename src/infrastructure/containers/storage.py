@@ -19,6 +19,7 @@ from application.threads.ports import ThreadStore
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.assembly.storage import ConsumedRunQueue
 from infrastructure.containers.platform import Platform
+from infrastructure.containers.wiring import Singletons
 from infrastructure.metrics.metered_leases import MeteredRunLeases
 from infrastructure.persistence.agents.model_provider_store import SqlModelProviderStore
 from infrastructure.persistence.agents.store import SqlAgentStore
@@ -48,100 +49,78 @@ from infrastructure.persistence.threads.store import SqlThreadStore
 from infrastructure.persistence.usage.store import SqlUsageStore
 from infrastructure.persistence.workflows.run_store import SqlWorkflowRunStore
 
+singleton = Singletons(Platform)
+
 
 class Storage(containers.DeclarativeContainer):
-    database: providers.Provider[Database] = providers.Singleton(
-        storage_assembly.database, Platform.settings, Platform.home
-    )
+    database: providers.Provider[Database] = singleton(storage_assembly.database, Platform.settings, Platform.home)
     upgrade_schema: providers.Provider[bool] = providers.Callable(
         storage_assembly.upgrade_schema, Platform.settings, Platform.home
     )
     database_inspection: providers.Provider[DatabaseInspection] = providers.Factory(
         storage_assembly.inspection, Platform.settings, Platform.home
     )
-    run_queue: providers.Provider[ConsumedRunQueue] = providers.Singleton(
-        storage_assembly.run_queue, Platform.settings, database
-    )
+    run_queue: providers.Provider[ConsumedRunQueue] = singleton(storage_assembly.run_queue, Platform.settings, database)
     run_retry_deadline: providers.Provider[AbstractContextManager[None]] = providers.Factory(retrying_for, RUN_RETRY_S)
-    database_readiness: providers.Provider[DatabaseReadiness] = providers.Singleton(
-        DatabaseReadiness, database=database
-    )
-    readiness: providers.Provider[ProcessReadiness] = providers.Singleton(
-        ProcessReadiness, storage=database_readiness, queue=run_queue
-    )
-    threads: providers.Provider[ThreadStore] = providers.Singleton(SqlThreadStore, database=database)
+    database_readiness = singleton(DatabaseReadiness, database=database)
+    readiness = singleton(ProcessReadiness, storage=database_readiness, queue=run_queue)
+    threads: providers.Provider[ThreadStore] = singleton(SqlThreadStore, database=database)
     # `…_rows` are the stores. `…_reads` have two views of them: cached, and `fresh_…` for use cases
     # that change or show rows.
-    agent_rows: providers.Provider[AgentStore] = providers.Singleton(
-        SqlAgentStore, database=database, box=Platform.secret_box
-    )
-    agent_reads: providers.Provider[ReadThrough[AgentStore]] = providers.Singleton(
+    agent_rows: providers.Provider[AgentStore] = singleton(SqlAgentStore, database=database, box=Platform.secret_box)
+    agent_reads: providers.Provider[ReadThrough[AgentStore]] = singleton(
         ReadThrough, agent_rows, cached.AGENTS, notifications=Platform.row_notifications
     )
     agents: providers.Provider[AgentStore] = agent_reads.provided.cached
     fresh_agents: providers.Provider[AgentStore] = agent_reads.provided.fresh
-    server_rows: providers.Provider[McpServerStore] = providers.Singleton(
+    server_rows: providers.Provider[McpServerStore] = singleton(
         SqlMcpServerStore, database=database, box=Platform.secret_box
     )
-    server_reads: providers.Provider[ReadThrough[McpServerStore]] = providers.Singleton(
+    server_reads: providers.Provider[ReadThrough[McpServerStore]] = singleton(
         ReadThrough, server_rows, cached.MCP_SERVERS, notifications=Platform.row_notifications
     )
     servers: providers.Provider[McpServerStore] = server_reads.provided.cached
     fresh_servers: providers.Provider[McpServerStore] = server_reads.provided.fresh
-    secret_rows: providers.Provider[SecretStore] = providers.Singleton(
-        SqlSecretStore, database=database, box=Platform.secret_box
-    )
-    secret_reads: providers.Provider[ReadThrough[SecretStore]] = providers.Singleton(
+    secret_rows: providers.Provider[SecretStore] = singleton(SqlSecretStore, database=database, box=Platform.secret_box)
+    secret_reads: providers.Provider[ReadThrough[SecretStore]] = singleton(
         ReadThrough, secret_rows, cached.SECRETS, notifications=Platform.row_notifications
     )
     secrets: providers.Provider[SecretStore] = secret_reads.provided.cached
-    model_provider_rows: providers.Provider[ModelProviderStore] = providers.Singleton(
+    model_provider_rows: providers.Provider[ModelProviderStore] = singleton(
         SqlModelProviderStore, database=database, box=Platform.secret_box
     )
-    model_provider_reads: providers.Provider[ReadThrough[ModelProviderStore]] = providers.Singleton(
+    model_provider_reads: providers.Provider[ReadThrough[ModelProviderStore]] = singleton(
         ReadThrough, model_provider_rows, cached.MODEL_PROVIDERS, notifications=Platform.row_notifications
     )
     model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.cached
     fresh_model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.fresh
-    oauth_store: providers.Provider[SqlOAuthStore] = providers.Singleton(
-        SqlOAuthStore, database=database, box=Platform.secret_box
-    )
-    catalog_rows: providers.Provider[McpCatalogStore] = providers.Singleton(SqlMcpCatalogStore, database=database)
-    catalog_reads: providers.Provider[ReadThrough[McpCatalogStore]] = providers.Singleton(
+    oauth_store = singleton(SqlOAuthStore, database=database, box=Platform.secret_box)
+    catalog_rows: providers.Provider[McpCatalogStore] = singleton(SqlMcpCatalogStore, database=database)
+    catalog_reads: providers.Provider[ReadThrough[McpCatalogStore]] = singleton(
         ReadThrough, catalog_rows, cached.MCP_CATALOGS, notifications=Platform.row_notifications
     )
     catalogs: providers.Provider[McpCatalogStore] = catalog_reads.provided.cached
     fresh_catalogs: providers.Provider[McpCatalogStore] = catalog_reads.provided.fresh
-    organization_rows: providers.Provider[OrganizationStore] = providers.Singleton(
-        SqlOrganizationStore, database=database
-    )
-    organization_reads: providers.Provider[ReadThrough[OrganizationStore]] = providers.Singleton(
+    organization_rows: providers.Provider[OrganizationStore] = singleton(SqlOrganizationStore, database=database)
+    organization_reads: providers.Provider[ReadThrough[OrganizationStore]] = singleton(
         ReadThrough, organization_rows, cached.ORGANIZATIONS, notifications=Platform.row_notifications
     )
     organizations: providers.Provider[OrganizationStore] = organization_reads.provided.cached
     fresh_organizations: providers.Provider[OrganizationStore] = organization_reads.provided.fresh
-    identities: providers.Provider[IdentityStore] = providers.Singleton(SqlIdentityStore, database=database)
-    sources: providers.Provider[SourceStore] = providers.Singleton(SqlSourceStore, database=database)
-    source_intake: providers.Provider[SourceIntake] = providers.Singleton(SqlSourceIntake, database=database)
-    audit_log: providers.Provider[AuditLog] = providers.Singleton(SqlAuditLog, database=database)
-    audit_seals: providers.Provider[AuditSeals] = providers.Singleton(SqlAuditSeals, database=database)
-    audit_chain: providers.Provider[AuditChain] = providers.Singleton(SqlAuditChain, database=database)
-    seal_keys: providers.Provider[SealKeys] = providers.Singleton(
-        SqlSealKeys, database=database, box=Platform.secret_box
-    )
-    usage_store: providers.Provider[SqlUsageStore] = providers.Singleton(SqlUsageStore, database=database)
-    approvals: providers.Provider[ApprovalStore] = providers.Singleton(SqlApprovalStore, database=database)
-    runs: providers.Provider[SqlRunStore] = providers.Singleton(
+    identities: providers.Provider[IdentityStore] = singleton(SqlIdentityStore, database=database)
+    sources: providers.Provider[SourceStore] = singleton(SqlSourceStore, database=database)
+    source_intake: providers.Provider[SourceIntake] = singleton(SqlSourceIntake, database=database)
+    audit_log: providers.Provider[AuditLog] = singleton(SqlAuditLog, database=database)
+    audit_seals: providers.Provider[AuditSeals] = singleton(SqlAuditSeals, database=database)
+    audit_chain: providers.Provider[AuditChain] = singleton(SqlAuditChain, database=database)
+    seal_keys: providers.Provider[SealKeys] = singleton(SqlSealKeys, database=database, box=Platform.secret_box)
+    usage_store = singleton(SqlUsageStore, database=database)
+    approvals: providers.Provider[ApprovalStore] = singleton(SqlApprovalStore, database=database)
+    runs: providers.Provider[SqlRunStore] = singleton(
         storage_assembly.run_store, Platform.settings, database, Platform.wakeups, Platform.secret_box
     )
-    leases: providers.Provider[RunLeases] = providers.Singleton(
-        MeteredRunLeases,
-        providers.Singleton(SqlRunLeases, database=database, wakeups=Platform.wakeups, box=Platform.secret_box),
-        instruments=Platform.instruments,
+    leases: providers.Provider[RunLeases] = singleton(
+        MeteredRunLeases, singleton(SqlRunLeases, database=database, box=Platform.secret_box)
     )
-    journal: providers.Provider[RunJournal] = providers.Singleton(
-        SqlRunJournal, database=database, wakeups=Platform.wakeups
-    )
-    workflow_runs: providers.Provider[SqlWorkflowRunStore] = providers.Singleton(
-        SqlWorkflowRunStore, database=database, wakeups=Platform.wakeups
-    )
+    journal: providers.Provider[RunJournal] = singleton(SqlRunJournal, database=database)
+    workflow_runs = singleton(SqlWorkflowRunStore, database=database)

@@ -18,58 +18,33 @@ from infrastructure.containers.mcp_servers import McpServers
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
+from infrastructure.containers.wiring import Singletons
 from infrastructure.metrics.page import PrometheusPage
 from infrastructure.persistence.retention.store import SqlRetentionStore
 from infrastructure.persistence.runs.backlog import SqlBacklogReader
 from infrastructure.persistence.secrets.vault import SqlSecretVault
 
+singleton = Singletons(Platform, Storage)
+
 
 class Upkeep(containers.DeclarativeContainer):
-    set_secret: providers.Provider[SetSecret] = providers.Singleton(
-        SetSecret,
-        secrets=Storage.secrets,
-        forget_server=McpServers.announced_connections.provided.forget,
-        clock=Platform.clock,
-        ids=Platform.ids,
-    )
-    list_secrets: providers.Provider[ListSecrets] = providers.Singleton(ListSecrets, secrets=Storage.secrets)
-    delete_secret: providers.Provider[DeleteSecret] = providers.Singleton(
-        DeleteSecret, secrets=Storage.secrets, clock=Platform.clock, ids=Platform.ids
-    )
-    secret_vault: providers.Provider[SecretVault] = providers.Singleton(
-        SqlSecretVault, database=Storage.database, box=Platform.secret_box
-    )
-    rotate_secret_key: providers.Provider[RotateSecretKey] = providers.Singleton(
+    set_secret = singleton(SetSecret, forget_server=McpServers.announced_connections.provided.forget)
+    list_secrets = singleton(ListSecrets)
+    delete_secret = singleton(DeleteSecret)
+    secret_vault: providers.Provider[SecretVault] = singleton(SqlSecretVault, box=Platform.secret_box)
+    rotate_secret_key = singleton(
         RotateSecretKey,
         vault=secret_vault,
-        key_ring=providers.Singleton(storage_assembly.key_ring, Platform.settings, Platform.secret_box),
-        audit_log=Storage.audit_log,
-        clock=Platform.clock,
-        ids=Platform.ids,
+        key_ring=singleton(storage_assembly.key_ring, Platform.settings, Platform.secret_box),
     )
-    get_usage: providers.Provider[GetUsage] = providers.Singleton(GetUsage, reports=Storage.usage_store)
-    backlog: providers.Provider[BacklogReader] = providers.Singleton(SqlBacklogReader, database=Storage.database)
-    metrics_page: providers.Provider[PrometheusPage] = providers.Singleton(
-        PrometheusPage,
-        instruments=Platform.instruments,
-        backlog=backlog,
-        active_runs=Runs.active_runs,
-        clock=Platform.clock,
-    )
-    retention: providers.Provider[RetentionStore] = providers.Singleton(SqlRetentionStore, database=Storage.database)
-    sweep_lock: providers.Provider[SweepLock] = providers.Singleton(storage_assembly.sweep_lock, Platform.settings)
-    retention_sweep: providers.Provider[RetentionSweep] = providers.Singleton(
+    get_usage = singleton(GetUsage, reports=Storage.usage_store)
+    backlog: providers.Provider[BacklogReader] = singleton(SqlBacklogReader)
+    metrics_page = singleton(PrometheusPage, backlog=backlog, active_runs=Runs.active_runs)
+    retention: providers.Provider[RetentionStore] = singleton(SqlRetentionStore)
+    sweep_lock: providers.Provider[SweepLock] = singleton(storage_assembly.sweep_lock, Platform.settings)
+    retention_sweep = singleton(
         RetentionSweep,
-        organizations=Storage.organizations,
         retention=retention,
-        apply_retention=providers.Singleton(
-            ApplyRetention,
-            retention=retention,
-            prune_audit=Identity.prune_audit,
-            audit_log=Storage.audit_log,
-            clock=Platform.clock,
-            ids=Platform.ids,
-        ),
+        apply_retention=singleton(ApplyRetention, retention=retention, prune_audit=Identity.prune_audit),
         lock=sweep_lock,
-        clock=Platform.clock,
     )

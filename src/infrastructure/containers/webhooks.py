@@ -12,40 +12,26 @@ from application.webhooks.webhook_check import WebhookCheck
 from infrastructure.assembly import webhooks as webhooks_assembly
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
+from infrastructure.containers.wiring import Singletons
 from infrastructure.persistence.webhooks.keys import SqlWebhookKeyStore
 from infrastructure.persistence.webhooks.store import SqlWebhookDeliveryStore
 
+singleton = Singletons(Platform, Storage)
+
 
 class Webhooks(containers.DeclarativeContainer):
-    webhook_deliveries: providers.Provider[WebhookDeliveryStore] = providers.Singleton(
-        SqlWebhookDeliveryStore, database=Storage.database, wakeups=Platform.wakeups, box=Platform.secret_box
+    webhook_deliveries: providers.Provider[WebhookDeliveryStore] = singleton(
+        SqlWebhookDeliveryStore, box=Platform.secret_box
     )
-    webhook_keys: providers.Provider[WebhookKeyStore] = providers.Singleton(
-        SqlWebhookKeyStore, database=Storage.database, box=Platform.secret_box
-    )
-    webhook_sender: providers.Provider[WebhookSender] = providers.Singleton(
+    webhook_keys: providers.Provider[WebhookKeyStore] = singleton(SqlWebhookKeyStore, box=Platform.secret_box)
+    webhook_sender: providers.Provider[WebhookSender] = singleton(
         webhooks_assembly.webhook_sender, Platform.egress_policy, Platform.proxies, Platform.clock
     )
-    webhook_check: providers.Provider[WebhookCheck] = providers.Singleton(
-        WebhookCheck, outbound=Platform.egress_policy, secrets=Storage.secrets
+    webhook_check = singleton(WebhookCheck, outbound=Platform.egress_policy)
+    signing_secrets = singleton(SigningSecrets, keys=webhook_keys)
+    deliver_webhooks = singleton(
+        DeliverWebhooks, deliveries=webhook_deliveries, secrets=signing_secrets, sender=webhook_sender
     )
-    signing_secrets: providers.Provider[SigningSecrets] = providers.Singleton(
-        SigningSecrets, secrets=Storage.secrets, keys=webhook_keys, clock=Platform.clock, ids=Platform.ids
-    )
-    deliver_webhooks: providers.Provider[DeliverWebhooks] = providers.Singleton(
-        DeliverWebhooks,
-        deliveries=webhook_deliveries,
-        secrets=signing_secrets,
-        sender=webhook_sender,
-        wakeups=Platform.wakeups,
-        clock=Platform.clock,
-    )
-    create_webhook_key: providers.Provider[CreateWebhookKey] = providers.Singleton(
-        CreateWebhookKey, keys=webhook_keys, secrets=signing_secrets, clock=Platform.clock, ids=Platform.ids
-    )
-    list_webhook_deliveries: providers.Provider[ListWebhookDeliveries] = providers.Singleton(
-        ListWebhookDeliveries, runs=Storage.runs, deliveries=webhook_deliveries
-    )
-    retry_webhook_delivery: providers.Provider[RetryWebhookDelivery] = providers.Singleton(
-        RetryWebhookDelivery, deliveries=webhook_deliveries, clock=Platform.clock, ids=Platform.ids
-    )
+    create_webhook_key = singleton(CreateWebhookKey, keys=webhook_keys, secrets=signing_secrets)
+    list_webhook_deliveries = singleton(ListWebhookDeliveries, deliveries=webhook_deliveries)
+    retry_webhook_delivery = singleton(RetryWebhookDelivery, deliveries=webhook_deliveries)

@@ -29,134 +29,66 @@ from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.tools import Tools
+from infrastructure.containers.wiring import Singletons
 from infrastructure.persistence.workflows.store import SqlWorkflowStore
+
+singleton = Singletons(Platform, Storage)
 
 
 class Workflows(containers.DeclarativeContainer):
-    workflows: providers.Provider[WorkflowStore] = providers.Singleton(SqlWorkflowStore, database=Storage.database)
-    workflow_checks: providers.Provider[WorkflowChecks] = providers.Singleton(
-        WorkflowChecks,
-        expressions=Tools.expressions,
-        schemas=Platform.schemas,
-        agents=Storage.agents,
-        servers=Storage.servers,
-        secrets=Storage.secrets,
-        outbound=Platform.egress_policy,
-    )
-    create_workflow: providers.Provider[CreateWorkflow] = providers.Singleton(
-        CreateWorkflow, workflows=workflows, checks=workflow_checks, clock=Platform.clock, ids=Platform.ids
-    )
-    validate_workflow: providers.Provider[ValidateWorkflow] = providers.Singleton(
-        ValidateWorkflow, checks=workflow_checks
-    )
-    update_workflow: providers.Provider[UpdateWorkflow] = providers.Singleton(
-        UpdateWorkflow, workflows=workflows, checks=workflow_checks, clock=Platform.clock, ids=Platform.ids
-    )
-    get_workflow: providers.Provider[GetWorkflow] = providers.Singleton(GetWorkflow, workflows=workflows)
-    list_workflows: providers.Provider[ListWorkflows] = providers.Singleton(ListWorkflows, workflows=workflows)
-    list_workflow_versions: providers.Provider[ListWorkflowVersions] = providers.Singleton(
-        ListWorkflowVersions, workflows=workflows
-    )
-    delete_workflow: providers.Provider[DeleteWorkflow] = providers.Singleton(
-        DeleteWorkflow, workflows=workflows, clock=Platform.clock, ids=Platform.ids
-    )
-    workflow_inputs: providers.Provider[BoundInputs] = providers.Singleton(
-        BoundInputs, secrets=Storage.secrets, expressions=Tools.expressions
-    )
-    tool_step: providers.Provider[ToolStep] = providers.Singleton(
+    workflows: providers.Provider[WorkflowStore] = singleton(SqlWorkflowStore)
+    workflow_checks = singleton(WorkflowChecks, expressions=Tools.expressions, outbound=Platform.egress_policy)
+    create_workflow = singleton(CreateWorkflow, workflows=workflows, checks=workflow_checks)
+    validate_workflow = singleton(ValidateWorkflow, checks=workflow_checks)
+    update_workflow = singleton(UpdateWorkflow, workflows=workflows, checks=workflow_checks)
+    get_workflow = singleton(GetWorkflow, workflows=workflows)
+    list_workflows = singleton(ListWorkflows, workflows=workflows)
+    list_workflow_versions = singleton(ListWorkflowVersions, workflows=workflows)
+    delete_workflow = singleton(DeleteWorkflow, workflows=workflows)
+    workflow_inputs = singleton(BoundInputs, expressions=Tools.expressions)
+    tool_step = singleton(
         ToolStep,
         inputs=workflow_inputs,
-        servers=Storage.servers,
         catalogs=McpServers.catalog_reader,
         connections=McpServers.announced_connections,
         switch=McpServers.mcp_switch,
         box=Platform.secret_box,
-        clock=Platform.clock,
     )
-    agent_step: providers.Provider[AgentStep] = providers.Singleton(
-        AgentStep,
-        start_run=Runs.start_run,
-        runs=Storage.runs,
-        stop_run=Runs.stop_run,
-        wakeups=Platform.wakeups,
-        expressions=Tools.expressions,
-        clock=Platform.clock,
+    agent_step = singleton(AgentStep, start_run=Runs.start_run, stop_run=Runs.stop_run, expressions=Tools.expressions)
+    active_workflow_runs: providers.Provider[ActiveRuns[WorkflowLease]] = singleton(
+        ActiveRuns, leases=Storage.workflow_runs, settings=LeaseSettings()
     )
-    active_workflow_runs: providers.Provider[ActiveRuns[WorkflowLease]] = providers.Singleton(
-        ActiveRuns,
-        leases=Storage.workflow_runs,
-        clock=Platform.clock,
-        worker_id=Platform.worker_id,
-        settings=LeaseSettings(),
-    )
-    advance_workflow: providers.Provider[AdvanceWorkflow] = providers.Singleton(
+    advance_workflow = singleton(
         AdvanceWorkflow,
         runs=Storage.workflow_runs,
         journal=Storage.workflow_runs,
-        executors=providers.Singleton(
+        executors=singleton(
             workflows_assembly.executors,
-            providers.Singleton(LocalSteps, expressions=Tools.expressions, clock=Platform.clock),
-            providers.Singleton(HttpStep, requests=Tools.workflow_requests, inputs=workflow_inputs),
-            providers.Singleton(
+            singleton(LocalSteps, expressions=Tools.expressions),
+            singleton(HttpStep, requests=Tools.workflow_requests, inputs=workflow_inputs),
+            singleton(
                 McpStep,
                 catalog=Tools.toolset_builder,
                 check=Tools.check_tool_call,
                 execute=Tools.execute_mcp_tool,
                 expressions=Tools.expressions,
-                clock=Platform.clock,
             ),
         ),
         agents=agent_step,
         tools=tool_step,
-        wakeups=Platform.wakeups,
         active_runs=active_workflow_runs,
-        clock=Platform.clock,
-        ids=Platform.ids,
-        tracer=Platform.tracer,
     )
-    recover_workflow_runs: providers.Provider[RecoverRuns] = providers.Singleton(
-        RecoverRuns, leases=Storage.workflow_runs, queue=Storage.run_queue, clock=Platform.clock
+    recover_workflow_runs = singleton(RecoverRuns, leases=Storage.workflow_runs, queue=Storage.run_queue)
+    workflow_drivers = singleton(
+        WorkflowDrivers, advance=advance_workflow.provided.execute, recover=recover_workflow_runs
     )
-    workflow_drivers: providers.Provider[WorkflowDrivers] = providers.Singleton(
-        WorkflowDrivers,
-        advance=advance_workflow.provided.execute,
-        recover=recover_workflow_runs,
-        wakeups=Platform.wakeups,
+    start_workflow_run = singleton(
+        StartWorkflowRun, workflows=workflows, runs=Storage.workflow_runs, queue=Storage.run_queue
     )
-    start_workflow_run: providers.Provider[StartWorkflowRun] = providers.Singleton(
-        StartWorkflowRun,
-        workflows=workflows,
-        runs=Storage.workflow_runs,
-        secrets=Storage.secrets,
-        schemas=Platform.schemas,
-        queue=Storage.run_queue,
-        clock=Platform.clock,
-        ids=Platform.ids,
+    resume_workflow_run = singleton(
+        ResumeWorkflowRun, runs=Storage.workflow_runs, resume_run=Runs.resume_run, queue=Storage.run_queue
     )
-    resume_workflow_run: providers.Provider[ResumeWorkflowRun] = providers.Singleton(
-        ResumeWorkflowRun,
-        runs=Storage.workflow_runs,
-        resume_run=Runs.resume_run,
-        schemas=Platform.schemas,
-        queue=Storage.run_queue,
-        clock=Platform.clock,
-        ids=Platform.ids,
-    )
-    stop_workflow_run: providers.Provider[StopWorkflowRun] = providers.Singleton(
-        StopWorkflowRun,
-        runs=Storage.workflow_runs,
-        queue=Storage.run_queue,
-        tools=tool_step,
-        clock=Platform.clock,
-        ids=Platform.ids,
-        tracer=Platform.tracer,
-    )
-    get_workflow_run: providers.Provider[GetWorkflowRun] = providers.Singleton(
-        GetWorkflowRun, runs=Storage.workflow_runs
-    )
-    list_workflow_runs: providers.Provider[ListWorkflowRuns] = providers.Singleton(
-        ListWorkflowRuns, runs=Storage.workflow_runs
-    )
-    watch_workflow_run: providers.Provider[WatchWorkflowRun] = providers.Singleton(
-        WatchWorkflowRun, runs=Storage.workflow_runs, keys=Identity.key_validity, wakeups=Platform.wakeups
-    )
+    stop_workflow_run = singleton(StopWorkflowRun, runs=Storage.workflow_runs, queue=Storage.run_queue, tools=tool_step)
+    get_workflow_run = singleton(GetWorkflowRun, runs=Storage.workflow_runs)
+    list_workflow_runs = singleton(ListWorkflowRuns, runs=Storage.workflow_runs)
+    watch_workflow_run = singleton(WatchWorkflowRun, runs=Storage.workflow_runs, keys=Identity.key_validity)
