@@ -4,38 +4,60 @@ from litestar import Litestar
 from litestar.di import Provide
 
 from infrastructure.container import Container
-from interfaces.http.agents.routes import agents_routes
-from interfaces.http.api_keys.routes import api_keys_routes
-from interfaces.http.approvals.routes import approvals_routes
-from interfaces.http.audit.routes import audit_routes
+from interfaces.http.agents import routes as agents
+from interfaces.http.api_keys import routes as api_keys
+from interfaces.http.approvals import routes as approvals
+from interfaces.http.audit import routes as audit
 from interfaces.http.auth import authentication
 from interfaces.http.bodies import MAX_JSON_BYTES, BodyDecoding
-from interfaces.http.gateway_sessions.routes import gateway_sessions_routes
+from interfaces.http.gateway_sessions import routes as gateway_sessions
 from interfaces.http.health import health_router
-from interfaces.http.mcp_servers.routes import mcp_servers_routes
+from interfaces.http.mcp_servers import routes as mcp_servers
 from interfaces.http.metrics import metrics_router, monitoring
-from interfaces.http.model_providers.routes import model_providers_routes
+from interfaces.http.model_providers import routes as model_providers
 from interfaces.http.oauth.routes import oauth_router
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, EnumSchemas, front_door, openapi_config
-from interfaces.http.organization.routes import organization_routes
-from interfaces.http.organizations.routes import organizations_routes
+from interfaces.http.organization import routes as organization
+from interfaces.http.organizations import routes as organizations
 from interfaces.http.problems import exception_handlers
 from interfaces.http.query_names import only_declared_queries
 from interfaces.http.requests import ApiRequest
-from interfaces.http.routing import OwnRouter, dependencies, instance_of
+from interfaces.http.routing import OwnRouter, dependencies, instance_of, routes_of
+from interfaces.http.runs import routes as runs
 from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.frames import EventFrames
-from interfaces.http.runs.routes import runs_routes
-from interfaces.http.schedules.routes import schedules_routes
-from interfaces.http.secrets.routes import secrets_routes
-from interfaces.http.sources.routes import sources_routes
-from interfaces.http.threads.routes import threads_routes
-from interfaces.http.tools.routes import tools_routes
-from interfaces.http.usage.routes import usage_routes
-from interfaces.http.webhooks.routes import webhooks_routes
+from interfaces.http.schedules import routes as schedules
+from interfaces.http.secrets import routes as secrets
+from interfaces.http.sources import routes as sources
+from interfaces.http.threads import routes as threads
+from interfaces.http.tools import routes as tools
+from interfaces.http.usage import routes as usage
+from interfaces.http.webhooks import routes as webhooks
+from interfaces.http.workflow_runs import routes as workflow_runs
 from interfaces.http.workflow_runs.following import WorkflowRunStreams
-from interfaces.http.workflow_runs.routes import workflow_runs_routes
-from interfaces.http.workflows.routes import workflows_routes
+from interfaces.http.workflows import routes as workflows
+
+_SLICES = (
+    agents,
+    mcp_servers,
+    tools,
+    threads,
+    sources,
+    runs,
+    approvals,
+    organization,
+    organizations,
+    audit,
+    api_keys,
+    gateway_sessions,
+    schedules,
+    secrets,
+    workflows,
+    workflow_runs,
+    model_providers,
+    usage,
+    webhooks,
+)
 
 
 def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float) -> Litestar:
@@ -55,32 +77,16 @@ def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float)
             watch=container.watch_workflow_run(), get_run=container.get_workflow_run(), heartbeat_s=heartbeat_s
         ),
     }
-    slices = (
-        agents_routes(),
-        mcp_servers_routes(),
-        tools_routes(),
-        threads_routes(),
-        sources_routes(),
-        runs_routes(),
-        approvals_routes(),
-        organization_routes(),
-        organizations_routes(),
-        audit_routes(),
-        api_keys_routes(),
-        gateway_sessions_routes(),
-        schedules_routes(),
-        secrets_routes(),
-        workflows_routes(),
-        workflow_runs_routes(),
-        model_providers_routes(),
-        usage_routes(),
-        webhooks_routes(),
-    )
     v1 = OwnRouter(
         "/v1",
         route_handlers=[
-            OwnRouter("/", route_handlers=routes, dependencies=dependencies(routes, container, own))
-            for routes in slices
+            OwnRouter(
+                "/",
+                tags=slice_.TAGS,
+                route_handlers=routes_of(slice_),
+                dependencies=dependencies(routes_of(slice_), container, own),
+            )
+            for slice_ in _SLICES
         ],
         middleware=[authentication(container.authenticate())],
         guards=[only_declared_queries],

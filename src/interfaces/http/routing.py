@@ -1,8 +1,9 @@
 """Routers with instances injected by name, optimized so that hundreds of routes start quickly."""
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
-from typing import Self, get_args
+from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
+from types import MappingProxyType, ModuleType
+from typing import Self, TypeVar, get_args
 
 from litestar import Router
 from litestar.di import Dependency, Provide
@@ -10,7 +11,14 @@ from litestar.handlers import HTTPRouteHandler
 
 from infrastructure.container import Container
 
+T = TypeVar("T")
+
 _NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+def routes_of(*modules: ModuleType) -> list[HTTPRouteHandler]:
+    """The handlers of the modules, in the order of their definition."""
+    return [found for module in modules for found in vars(module).values() if isinstance(found, HTTPRouteHandler)]
 
 
 class OwnRouter(Router):
@@ -37,6 +45,13 @@ def instance_of(instance: object) -> Provide:
 
     provide.__annotations__["return"] = type(instance)
     return _Instance(provide, sync_to_thread=False)
+
+
+def built_by(container: Container, type_: Callable[..., T], **own: object) -> T:
+    """An instance of a class of this layer. The container has its parameters by name, except
+    those in `own`. Raises KeyError for an unknown name."""
+    asked = (name for name in signature(type_).parameters if name not in own)
+    return type_(**{name: container.providers[name]() for name in asked}, **own)
 
 
 def dependencies(

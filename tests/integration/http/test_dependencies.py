@@ -10,9 +10,9 @@ from infrastructure.container import Container
 from interfaces.asgi import create_app
 from interfaces.console.app import console_app
 from interfaces.http.app import create_monitoring_app
-from interfaces.http.routing import dependencies, named_dependencies
+from interfaces.http.routing import dependencies, named_dependencies, routes_of
+from interfaces.http.runs import routes as runs
 from interfaces.http.runs.frames import EventFrames
-from interfaces.http.runs.routes import runs_routes
 from tests.composition import a_container
 from tests.integration.http.service import a_service_container
 from tests.integration.http.tables import InMemoryTables
@@ -42,4 +42,4 @@ async def test_every_handler_is_given_an_instance_of_the_class_that_it_asks_for(
 
 def test_a_name_that_nothing_provides_stops_the_start() -> None:
     with pytest.raises(KeyError, match="run_"):
-        dependencies(runs_routes(), a_container())
+        dependencies(routes_of(runs), a_container())

@@ -5,7 +5,6 @@ from typing import cast
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 
 from application.agents.create_agent import CreateAgent, CreateAgentCommand
@@ -222,7 +221,3 @@ def _faults(form: FormValues, error: ServiceError | None) -> FieldFaults:
     if error.kind is not ErrorKind.INVALID:
         raise error
     return FieldFaults.of_refusal(error, lambda path: agent_field(form, path))
-
-
-def agent_editing_routes() -> list[HTTPRouteHandler]:
-    return [show_new_agent, show_agent_form, explain_draft, create_agent_page, save_agent]

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
 
@@ -89,7 +88,3 @@ async def delete_agent_page(
 def to_page(path: str) -> Response[str]:
     """A response that redirects the browser."""
     return Response("", headers={HTMXHeaders.REDIRECT.value: path})
-
-
-def agent_routes() -> list[HTTPRouteHandler]:
-    return [show_agents, show_agent, show_history, switch_agent, cancel_agent_runs, delete_agent_page]

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
 
@@ -108,7 +107,3 @@ async def revoke_key(
     """Revoke at once and permanently."""
     await revoke_api_key.execute(RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id)))
     return pages.show(request, "parts/keys_table.html", await key_pages.listed(request.principal))
-
-
-def key_routes() -> list[HTTPRouteHandler]:
-    return [show_keys, show_keys_part, create_key, revoke_key]

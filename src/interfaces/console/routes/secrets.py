@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 
 from application.model_providers.create_model_provider import CreateModelProvider, CreateModelProviderCommand
@@ -179,7 +178,3 @@ async def _refused(
     request.principal.require(Role.ADMIN)
     faults = FieldFaults(by_field={**(again or {}), **faults.by_field}, others=faults.others)
     return pages.show(request, _PARTS, await secret_pages.of(request.principal, form, faults), status=422)
-
-
-def secret_routes() -> list[HTTPRouteHandler]:
-    return [show_secrets, set_secret_page, delete_secret_page, create_provider_page, delete_provider_page]

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, FromQuery
 from litestar.plugins.htmx import HTMXHeaders
 
@@ -171,18 +170,3 @@ async def delete_server(
     """Delete the server and its installation."""
     await delete_mcp_server.execute(DeleteMcpServerCommand(principal=request.principal, server=slug))
     return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/servers"})
-
-
-def server_action_routes() -> list[HTTPRouteHandler]:
-    return [
-        show_server_state,
-        show_install,
-        show_standing,
-        install_server,
-        uninstall_server,
-        reinstall_server,
-        disconnect_server,
-        switch_server,
-        authorize_server,
-        delete_server,
-    ]

@@ -5,7 +5,6 @@ from typing import Annotated
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
 
@@ -178,19 +177,6 @@ async def show_entry(
         raise NotFoundException
     secrets = await _secret_names(request.principal, list_secrets)
     return pages.show(request, "parts/server_entry.html", {"group": group, "at": at, "secrets": secrets})
-
-
-def server_form_routes() -> list[HTTPRouteHandler]:
-    return [
-        show_new_server,
-        register_server,
-        test_new_server,
-        show_server_form,
-        change_server,
-        test_changed_server,
-        show_auth_fields,
-        show_entry,
-    ]
 
 
 def _changes(data: Form, server: McpServer) -> UpdateMcpServerBody:

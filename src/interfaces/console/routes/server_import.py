@@ -4,7 +4,6 @@ import hashlib
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 
 from application.mcp.import_mcp_servers import ImportMcpServers, ImportMcpServersCommand
 from application.mcp.preview_mcp_import import PreviewMcpImport
@@ -62,10 +61,6 @@ async def import_servers(
         entries = await import_mcp_servers.execute(_command(request, data))
         return pages.show(request, "parts/imported.html", {"entries": entries})
     return check.shown(pages, request)
-
-
-def server_import_routes() -> list[HTTPRouteHandler]:
-    return [show_import, preview_import, import_servers]
 
 
 def _command(request: ConsoleRequest, data: Form) -> ImportMcpServersCommand:

@@ -2,7 +2,6 @@
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 
 from application.identity.queries import GetOrganization
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
@@ -102,7 +101,3 @@ def _change(principal: Principal, form: FormValues) -> UpdateOrganizationCommand
         limits=body.to_limit_changes(),
         expected_version=form.again().whole("version") or 0,
     )
-
-
-def settings_routes() -> list[HTTPRouteHandler]:
-    return [show_settings, save_settings]

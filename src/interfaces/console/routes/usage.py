@@ -2,7 +2,6 @@
 
 from litestar import Response, get
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromQuery
 
 from interfaces.console.form_values import FormValues
@@ -26,7 +25,3 @@ async def show_usage(
     asked = FormValues({"since": since, "until": until, "agent": agent, "model": model})
     context, is_valid = await usage_pages.of(request.principal, asked)
     return pages.show(request, "usage.html", context, status=200 if is_valid else 422)
-
-
-def usage_page_routes() -> list[HTTPRouteHandler]:
-    return [show_usage]

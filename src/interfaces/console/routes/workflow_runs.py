@@ -7,7 +7,6 @@ from functools import partial
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 from litestar.plugins.htmx import HTMXHeaders
 
@@ -184,16 +183,6 @@ async def cancel_workflow_run(
     run = WorkflowRunId(run_id)
     await stop_workflow_run.execute(StopWorkflowRunCommand(principal=request.principal, run_id=run))
     return pages.show(request, "parts/workflow_run.html", await workflow_run_pages.of(request.principal, run))
-
-
-def workflow_run_routes() -> list[HTTPRouteHandler]:
-    return [
-        show_workflow_run,
-        show_workflow_run_state,
-        stream_workflow_run,
-        answer_node,
-        cancel_workflow_run,
-    ]
 
 
 def _may_act(principal: Principal, run: WorkflowRun) -> bool:

@@ -7,7 +7,6 @@ from typing import Annotated
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.exceptions import NotFoundException
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
 
@@ -277,20 +276,6 @@ def _entered(text: str, *, field: str) -> JsonValue:
         return json_of(text)
     except JsonTextError as error:
         raise invalid("json_invalid", "This is not JSON.", Violation(path=field, message=str(error))) from None
-
-
-def workflow_routes() -> list[HTTPRouteHandler]:
-    return [
-        show_workflows,
-        show_new_workflow,
-        check_workflow,
-        create_workflow,
-        show_workflow,
-        show_workflow_form,
-        change_workflow,
-        delete_workflow,
-        start_workflow,
-    ]
 
 
 def _checked(

@@ -2,7 +2,6 @@
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.agents.create_agent import CreateAgent, CreateAgentCommand
@@ -23,7 +22,7 @@ from interfaces.http.requests import ApiRequest
 TAGS = ["agents"]
 
 
-@post("/agents", tags=TAGS, summary="Create an agent", responses=documented(403, 409, 413))
+@post("/agents", summary="Create an agent", responses=documented(403, 409, 413))
 async def create_agent(
     request: ApiRequest,
     data: JSONBody[CreateAgentBody],
@@ -39,7 +38,7 @@ async def create_agent(
     return Response({**agent_view(agent), "warnings": list(warnings)}, headers=headers)
 
 
-@get("/agents", tags=TAGS, summary="List agents", responses=documented())
+@get("/agents", summary="List agents", responses=documented())
 async def list_agents(
     *,
     request: ApiRequest,
@@ -54,14 +53,14 @@ async def list_agents(
     )
 
 
-@get("/agents/{agent:str}", tags=TAGS, summary="Read an agent", responses=documented(404))
+@get("/agents/{agent:str}", summary="Read an agent", responses=documented(404))
 async def get_agent(request: ApiRequest, agent: AgentPath, get_agent: NamedDependency[GetAgent]) -> Response[AgentView]:
     """By id or name, at its newest version."""
     found = await get_agent.execute(principal=request.principal, agent=agent)
     return Response(agent_view(found), headers=etag(found.version))
 
 
-@patch("/agents/{agent:str}", tags=TAGS, summary="Change an agent", responses=documented(403, 404, 409, 412, 413))
+@patch("/agents/{agent:str}", summary="Change an agent", responses=documented(403, 404, 409, 412, 413))
 async def update_agent(
     *,
     request: ApiRequest,
@@ -86,14 +85,14 @@ async def update_agent(
     return Response({**agent_view(changed), "warnings": list(warnings)}, headers=etag(changed.version))
 
 
-@delete("/agents/{agent:str}", tags=TAGS, summary="Delete an agent", responses=documented(403, 404, 409))
+@delete("/agents/{agent:str}", summary="Delete an agent", responses=documented(403, 404, 409))
 async def delete_agent(request: ApiRequest, agent: AgentPath, delete_agent: NamedDependency[DeleteAgent]) -> None:
     """Requires the role admin. Rejected while a run of the agent is unfinished. Finished runs
     stay readable."""
     await delete_agent.execute(DeleteAgentCommand(principal=request.principal, agent=agent))
 
 
-@get("/agents/{agent:str}/versions", tags=TAGS, summary="List the versions of an agent", responses=documented(404))
+@get("/agents/{agent:str}/versions", summary="List the versions of an agent", responses=documented(404))
 async def list_agent_versions(
     *,
     request: ApiRequest,
@@ -109,7 +108,3 @@ async def list_agent_versions(
         ),
         agent_view,
     )
-
-
-def agents_routes() -> list[HTTPRouteHandler]:
-    return [create_agent, list_agents, get_agent, update_agent, delete_agent, list_agent_versions]

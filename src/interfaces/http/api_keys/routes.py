@@ -2,7 +2,6 @@
 
 from litestar import delete, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand
@@ -21,7 +20,7 @@ from interfaces.http.requests import ApiRequest
 TAGS = ["API keys"]
 
 
-@post("/api-keys", tags=TAGS, summary="Create an API key", responses=documented(403, 413))
+@post("/api-keys", summary="Create an API key", responses=documented(403, 413))
 async def create_api_key(
     request: ApiRequest, data: JSONBody[CreateApiKeyBody], create_api_key: NamedDependency[CreateApiKey]
 ) -> CreatedApiKeyView:
@@ -37,7 +36,7 @@ async def create_api_key(
     return created_api_key_view(await create_api_key.execute(command))
 
 
-@get("/api-keys", tags=TAGS, summary="List API keys", responses=documented(403))
+@get("/api-keys", summary="List API keys", responses=documented(403))
 async def list_api_keys(
     *,
     request: ApiRequest,
@@ -52,12 +51,8 @@ async def list_api_keys(
     )
 
 
-@delete("/api-keys/{key_id:str}", tags=TAGS, summary="Revoke an API key", responses=documented(403, 404, 409))
+@delete("/api-keys/{key_id:str}", summary="Revoke an API key", responses=documented(403, 404, 409))
 async def revoke_api_key(request: ApiRequest, key_id: KeyPath, revoke_api_key: NamedDependency[RevokeApiKey]) -> None:
     """Requires the role admin. The key stops working at once. A key cannot revoke itself;
     revoking a platform key requires one."""
     await revoke_api_key.execute(RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id)))
-
-
-def api_keys_routes() -> list[HTTPRouteHandler]:
-    return [create_api_key, list_api_keys, revoke_api_key]

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from litestar import get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromQuery, JSONBody, QueryParameter
 
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
@@ -24,7 +23,7 @@ from interfaces.http.requests import ApiRequest
 TAGS = ["Approvals"]
 
 
-@get("/approvals", tags=TAGS, summary="List approvals", responses=documented())
+@get("/approvals", summary="List approvals", responses=documented())
 async def list_approvals(
     *,
     request: ApiRequest,
@@ -47,7 +46,6 @@ async def list_approvals(
 
 @post(
     "/approvals/{approval_id:str}",
-    tags=TAGS,
     summary="Decide an approval",
     status_code=200,
     responses=documented(403, 404, 409, 413),
@@ -69,7 +67,3 @@ async def decide_approval(
         reason=data.reason,
     )
     return approval_view(await decide_approval.execute(command))
-
-
-def approvals_routes() -> list[HTTPRouteHandler]:
-    return [list_approvals, decide_approval]

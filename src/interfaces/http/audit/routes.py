@@ -6,7 +6,6 @@ from typing import Annotated
 
 from litestar import get
 from litestar.di import NamedDependency, Provide
-from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromQuery, QueryParameter
 from litestar.response import Stream
@@ -58,7 +57,7 @@ def audit_filter(
 _FILTERED = {"wanted": Provide(audit_filter, sync_to_thread=False)}
 
 
-@get("/audit-events", tags=TAGS, summary="List audit events", responses=documented(), dependencies=_FILTERED)
+@get("/audit-events", summary="List audit events", responses=documented(), dependencies=_FILTERED)
 async def list_audit_events(
     request: ApiRequest,
     list_audit_events: NamedDependency[ListAuditEvents],
@@ -77,7 +76,6 @@ async def list_audit_events(
 
 @get(
     "/audit-events/export",
-    tags=TAGS,
     summary="Export audit events",
     responses={
         200: ResponseSpec(
@@ -111,7 +109,7 @@ def exported(parts: AsyncIterator[tuple[ExportedEntry, ...]]) -> Stream:
     return Stream(lines(), media_type=NDJSON, headers={"Content-Disposition": 'attachment; filename="audit.ndjson"'})
 
 
-@get("/audit-events/verify", tags=TAGS, summary="Verify the audit trail", responses=documented())
+@get("/audit-events/verify", summary="Verify the audit trail", responses=documented())
 async def verify_audit_chain(
     request: ApiRequest, verify_audit_chain: NamedDependency[VerifyAuditChain]
 ) -> ChainReportView:
@@ -125,7 +123,3 @@ def _in_utc(moment: datetime | None) -> datetime | None:
     if moment is None or moment.tzinfo is not None:
         return moment
     return moment.replace(tzinfo=UTC)
-
-
-def audit_routes() -> list[HTTPRouteHandler]:
-    return [list_audit_events, export_audit_events, verify_audit_chain]

@@ -2,7 +2,6 @@
 
 from litestar import delete, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.gateway.sessions.open_session import OpenGatewaySession, OpenGatewaySessionCommand
@@ -26,7 +25,7 @@ from interfaces.http.requests import ApiRequest
 TAGS = ["Gateway"]
 
 
-@post("/gateway-sessions", tags=TAGS, summary="Open a gateway session", responses=documented(403, 404, 409, 413))
+@post("/gateway-sessions", summary="Open a gateway session", responses=documented(403, 404, 409, 413))
 async def open_gateway_session(
     request: ApiRequest,
     data: JSONBody[OpenGatewaySessionBody],
@@ -47,7 +46,7 @@ async def open_gateway_session(
     return opened_gateway_session_view(opened.session, token=opened.token, url=opened.url)
 
 
-@get("/gateway-sessions", tags=TAGS, summary="List gateway sessions", responses=documented(403))
+@get("/gateway-sessions", summary="List gateway sessions", responses=documented(403))
 async def list_gateway_sessions(
     *,
     request: ApiRequest,
@@ -64,7 +63,6 @@ async def list_gateway_sessions(
 
 @delete(
     "/gateway-sessions/{gateway_session:str}",
-    tags=TAGS,
     summary="Revoke a gateway session",
     responses=documented(403, 404),
 )
@@ -77,7 +75,3 @@ async def revoke_gateway_session(
     await revoke_gateway_session.execute(
         RevokeGatewaySessionCommand(principal=request.principal, session_id=GatewaySessionId(gateway_session))
     )
-
-
-def gateway_sessions_routes() -> list[HTTPRouteHandler]:
-    return [open_gateway_session, list_gateway_sessions, revoke_gateway_session]

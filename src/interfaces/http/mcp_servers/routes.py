@@ -2,7 +2,6 @@
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
@@ -60,7 +59,7 @@ from interfaces.http.requests import ApiRequest
 TAGS = ["MCP servers"]
 
 
-@post("/mcp-servers", tags=TAGS, summary="Register an MCP server", responses=documented(403, 409, 413))
+@post("/mcp-servers", summary="Register an MCP server", responses=documented(403, 409, 413))
 async def register_mcp_server(
     request: ApiRequest, data: JSONBody[McpServerBody], register_mcp_server: NamedDependency[RegisterMcpServer]
 ) -> Response[McpServerView]:
@@ -73,7 +72,7 @@ async def register_mcp_server(
     return Response(server_view(server), headers=headers)
 
 
-@get("/mcp-servers", tags=TAGS, summary="List MCP servers", responses=documented())
+@get("/mcp-servers", summary="List MCP servers", responses=documented())
 async def list_mcp_servers(
     *,
     request: ApiRequest,
@@ -88,7 +87,7 @@ async def list_mcp_servers(
     )
 
 
-@get("/mcp-servers/{server:str}", tags=TAGS, summary="Read an MCP server", responses=documented(404))
+@get("/mcp-servers/{server:str}", summary="Read an MCP server", responses=documented(404))
 async def get_mcp_server(
     request: ApiRequest, server: ServerPath, get_mcp_server: NamedDependency[GetMcpServer]
 ) -> Response[McpServerView]:
@@ -99,7 +98,6 @@ async def get_mcp_server(
 
 @patch(
     "/mcp-servers/{server:str}",
-    tags=TAGS,
     summary="Change an MCP server",
     responses=documented(403, 404, 409, 412, 413),
 )
@@ -124,7 +122,7 @@ async def update_mcp_server(
     return Response(server_view(changed), headers=etag(changed.version))
 
 
-@delete("/mcp-servers/{server:str}", tags=TAGS, summary="Delete an MCP server", responses=documented(403, 404))
+@delete("/mcp-servers/{server:str}", summary="Delete an MCP server", responses=documented(403, 404))
 async def delete_mcp_server(
     request: ApiRequest, server: ServerPath, delete_mcp_server: NamedDependency[DeleteMcpServer]
 ) -> None:
@@ -134,7 +132,6 @@ async def delete_mcp_server(
 
 @post(
     "/mcp-servers/test",
-    tags=TAGS,
     summary="Test an unsaved MCP server",
     status_code=200,
     responses=documented(403, 413),
@@ -150,7 +147,6 @@ async def test_unsaved_mcp_server(
 
 @post(
     "/mcp-servers/{server:str}/test",
-    tags=TAGS,
     summary="Test an MCP server",
     status_code=200,
     responses=documented(403, 404),
@@ -166,7 +162,6 @@ async def test_saved_mcp_server(
 
 @post(
     "/mcp-servers/{server:str}/refresh",
-    tags=TAGS,
     summary="Refresh an MCP server's tools",
     status_code=200,
     responses=documented(403, 404, 409, 503),
@@ -184,7 +179,6 @@ async def refresh_mcp_server(
 
 @post(
     "/mcp-servers/{server:str}/connect",
-    tags=TAGS,
     summary="Connect an MCP server",
     status_code=200,
     responses=documented(403, 404, 409, 503),
@@ -203,7 +197,6 @@ async def connect_mcp_server(
 
 @post(
     "/mcp-servers/{server:str}/disconnect",
-    tags=TAGS,
     summary="Disconnect an MCP server",
     status_code=200,
     responses=documented(403, 404),
@@ -218,7 +211,6 @@ async def disconnect_mcp_server(
 
 @post(
     "/mcp-servers/{server:str}/authorize",
-    tags=TAGS,
     summary="Start authorizing Dragoman at an MCP server",
     status_code=200,
     responses=documented(403, 404, 409, 503),
@@ -233,7 +225,7 @@ async def authorize_mcp_server(
     return authorization_view(await authorize_mcp_server.execute(command))
 
 
-@get("/mcp-servers/{server:str}/tools", tags=TAGS, summary="List an MCP server's tools", responses=documented(404))
+@get("/mcp-servers/{server:str}/tools", summary="List an MCP server's tools", responses=documented(404))
 async def get_mcp_server_tools(
     *,
     request: ApiRequest,
@@ -251,7 +243,6 @@ async def get_mcp_server_tools(
 
 @post(
     "/mcp-servers/{server:str}/tools/{tool:str}/approve",
-    tags=TAGS,
     summary="Approve a tool's current definition",
     status_code=200,
     responses=documented(403, 404, 409, 413),
@@ -276,7 +267,7 @@ async def approve_definition(
     return pinned_tool_view(found.config.slug, approved)
 
 
-@get("/mcp-servers/{server:str}/status", tags=TAGS, summary="Read an MCP server's status", responses=documented(404))
+@get("/mcp-servers/{server:str}/status", summary="Read an MCP server's status", responses=documented(404))
 async def get_mcp_server_status(
     request: ApiRequest, server: ServerPath, get_mcp_server_status: NamedDependency[GetMcpServerStatus]
 ) -> ServerStatusView:
@@ -286,7 +277,6 @@ async def get_mcp_server_status(
 
 @get(
     "/mcp-servers/{server:str}/logs",
-    tags=TAGS,
     summary="Read an MCP server's log",
     responses=documented(403, 404),
 )
@@ -299,7 +289,6 @@ async def get_mcp_server_logs(
 
 @post(
     "/mcp-servers/{server:str}/install",
-    tags=TAGS,
     summary="Install an MCP server",
     status_code=202,
     responses=documented(403, 404, 409),
@@ -315,7 +304,6 @@ async def install_mcp_server(
 
 @post(
     "/mcp-servers/{server:str}/uninstall",
-    tags=TAGS,
     summary="Uninstall an MCP server",
     status_code=202,
     responses=documented(403, 404, 412),
@@ -331,7 +319,6 @@ async def uninstall_mcp_server(
 
 @post(
     "/mcp-servers/import",
-    tags=TAGS,
     summary="Import MCP servers from a desktop client's file",
     status_code=200,
     responses=documented(403, 413),
@@ -343,26 +330,3 @@ async def import_mcp_servers(
     is installed or started."""
     command = ImportMcpServersCommand(principal=request.principal, entries=data.to_entries())
     return import_view(await import_mcp_servers.execute(command))
-
-
-def mcp_servers_routes() -> list[HTTPRouteHandler]:
-    return [
-        register_mcp_server,
-        list_mcp_servers,
-        get_mcp_server,
-        update_mcp_server,
-        delete_mcp_server,
-        test_unsaved_mcp_server,
-        test_saved_mcp_server,
-        install_mcp_server,
-        uninstall_mcp_server,
-        import_mcp_servers,
-        refresh_mcp_server,
-        connect_mcp_server,
-        disconnect_mcp_server,
-        authorize_mcp_server,
-        get_mcp_server_tools,
-        approve_definition,
-        get_mcp_server_status,
-        get_mcp_server_logs,
-    ]

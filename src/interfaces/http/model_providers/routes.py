@@ -2,7 +2,6 @@
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.model_providers.create_model_provider import CreateModelProvider, CreateModelProviderCommand
@@ -23,7 +22,7 @@ from interfaces.http.secrets.references import secret_value
 TAGS = ["Model providers"]
 
 
-@post("/model-providers", tags=TAGS, summary="Add a model provider", responses=documented(403, 409, 413))
+@post("/model-providers", summary="Add a model provider", responses=documented(403, 409, 413))
 async def create_model_provider(
     request: ApiRequest, data: JSONBody[ModelProviderBody], create_model_provider: NamedDependency[CreateModelProvider]
 ) -> Response[ModelProviderView]:
@@ -40,7 +39,7 @@ async def create_model_provider(
     return Response(model_provider_view(provider), status_code=201, headers=etag(provider.version))
 
 
-@get("/model-providers", tags=TAGS, summary="List model providers", responses=documented())
+@get("/model-providers", summary="List model providers", responses=documented())
 async def list_model_providers(
     *,
     request: ApiRequest,
@@ -55,7 +54,7 @@ async def list_model_providers(
     )
 
 
-@get("/model-providers/{provider:str}", tags=TAGS, summary="Read a model provider", responses=documented(404))
+@get("/model-providers/{provider:str}", summary="Read a model provider", responses=documented(404))
 async def get_model_provider(
     request: ApiRequest, provider: ProviderPath, get_model_provider: NamedDependency[GetModelProvider]
 ) -> Response[ModelProviderView]:
@@ -66,7 +65,6 @@ async def get_model_provider(
 
 @patch(
     "/model-providers/{provider:str}",
-    tags=TAGS,
     summary="Change a model provider",
     responses=documented(403, 404, 412, 413),
 )
@@ -89,20 +87,10 @@ async def update_model_provider(
     return Response(model_provider_view(changed), headers=etag(changed.version))
 
 
-@delete("/model-providers/{provider:str}", tags=TAGS, summary="Delete a model provider", responses=documented(403, 404))
+@delete("/model-providers/{provider:str}", summary="Delete a model provider", responses=documented(403, 404))
 async def delete_model_provider(
     request: ApiRequest, provider: ProviderPath, delete_model_provider: NamedDependency[DeleteModelProvider]
 ) -> None:
     """Requires the role admin. Deleted at once, even if agents name it: their next model call
     uses the fallbacks, or fails."""
     await delete_model_provider.execute(DeleteModelProviderCommand(principal=request.principal, name=provider))
-
-
-def model_providers_routes() -> list[HTTPRouteHandler]:
-    return [
-        create_model_provider,
-        list_model_providers,
-        get_model_provider,
-        update_model_provider,
-        delete_model_provider,
-    ]

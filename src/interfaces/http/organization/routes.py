@@ -2,7 +2,6 @@
 
 from litestar import Response, get, patch
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.identity.queries import GetOrganization
@@ -17,7 +16,7 @@ from interfaces.http.requests import ApiRequest
 TAGS = ["organization"]
 
 
-@get("/organization", tags=TAGS, summary="Read the organization's settings", responses=documented())
+@get("/organization", summary="Read the organization's settings", responses=documented())
 async def get_organization(
     request: ApiRequest, get_organization: NamedDependency[GetOrganization]
 ) -> Response[OrganizationView]:
@@ -26,7 +25,7 @@ async def get_organization(
     return Response(organization_view(found), headers=etag(found.version))
 
 
-@patch("/organization", tags=TAGS, summary="Change the organization's settings", responses=documented(403, 412, 413))
+@patch("/organization", summary="Change the organization's settings", responses=documented(403, 412, 413))
 async def update_organization(
     request: ApiRequest,
     data: JSONBody[UpdateOrganizationBody],
@@ -46,7 +45,3 @@ async def update_organization(
     command = ReviewToolPoliciesCommand(principal=request.principal, saved=changed)
     warnings = await review_tool_policies.execute(command)
     return Response({**organization_view(changed), "warnings": list(warnings)}, headers=etag(changed.version))
-
-
-def organization_routes() -> list[HTTPRouteHandler]:
-    return [get_organization, update_organization]

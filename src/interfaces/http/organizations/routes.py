@@ -2,7 +2,6 @@
 
 from litestar import Response, get, patch, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.identity.create_organization import CreateOrganization, CreateOrganizationCommand
@@ -32,7 +31,7 @@ from interfaces.http.requests import ApiRequest
 TAGS = ["Organizations"]
 
 
-@post("/organizations", tags=TAGS, summary="Create an organization", responses=documented(403, 413))
+@post("/organizations", summary="Create an organization", responses=documented(403, 413))
 async def create_organization(
     request: ApiRequest,
     data: JSONBody[CreateOrganizationBody],
@@ -46,7 +45,7 @@ async def create_organization(
     return created_organization_view(await create_organization.execute(command))
 
 
-@get("/organizations", tags=TAGS, summary="List organizations", responses=documented(403))
+@get("/organizations", summary="List organizations", responses=documented(403))
 async def list_organizations(
     *,
     request: ApiRequest,
@@ -63,7 +62,6 @@ async def list_organizations(
 
 @get(
     "/organizations/{organization_id:str}",
-    tags=TAGS,
     summary="Read any organization's settings",
     responses=documented(403, 404),
 )
@@ -77,7 +75,6 @@ async def get_any_organization(
 
 @patch(
     "/organizations/{organization_id:str}",
-    tags=TAGS,
     summary="Change any organization's settings",
     responses=documented(403, 404, 412, 413),
 )
@@ -107,7 +104,6 @@ async def update_any_organization(
 
 @post(
     "/organizations/{organization_id:str}/api-keys",
-    tags=TAGS,
     summary="Create an admin key for any organization",
     responses=documented(403, 404, 413),
 )
@@ -123,13 +119,3 @@ async def create_organization_key(
         principal=request.principal, organization_id=OrganizationId(organization_id), name=data.name
     )
     return created_api_key_view(await create_organization_key.execute(command))
-
-
-def organizations_routes() -> list[HTTPRouteHandler]:
-    return [
-        create_organization,
-        list_organizations,
-        get_any_organization,
-        update_any_organization,
-        create_organization_key,
-    ]

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from litestar import get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromQuery, JSONBody, QueryParameter
 
 from application.runs.cancel_run import CancelRun, CancelRunCommand
@@ -44,7 +43,7 @@ MAX_WAIT_S = 3600.0
 TAGS = ["runs"]
 
 
-@get("/runs", tags=TAGS, summary="List runs", responses=documented())
+@get("/runs", summary="List runs", responses=documented())
 async def list_runs(
     *,
     request: ApiRequest,
@@ -65,13 +64,13 @@ async def list_runs(
     return page_view(found, lambda run: run_view(run, request.principal.role))
 
 
-@get("/runs/{run_id:str}", tags=TAGS, summary="Read a run", responses=documented(404))
+@get("/runs/{run_id:str}", summary="Read a run", responses=documented(404))
 async def get_run(request: ApiRequest, run_id: RunPath, get_run: NamedDependency[GetRun]) -> RunView:
     """The current state of the run."""
     return run_view(await get_run.execute(request.principal, RunId(run_id)), request.principal.role)
 
 
-@get("/runs/{run_id:str}/wait", tags=TAGS, summary="Wait for a run", responses=documented(404))
+@get("/runs/{run_id:str}/wait", summary="Wait for a run", responses=documented(404))
 async def wait_for_run(
     request: ApiRequest,
     run_id: RunPath,
@@ -87,7 +86,6 @@ async def wait_for_run(
 
 @get(
     "/runs/{run_id:str}/stream",
-    tags=TAGS,
     summary="Stream the events of a run",
     responses={**documented(404), **described_stream()},
 )
@@ -102,7 +100,7 @@ async def stream_run(
     return await run_streams.of_existing(request.principal, RunId(run_id), after_seq=after_seq)
 
 
-@get("/runs/{run_id:str}/events", tags=TAGS, summary="List the events of a run", responses=documented(404))
+@get("/runs/{run_id:str}/events", summary="List the events of a run", responses=documented(404))
 async def list_run_events(
     *,
     request: ApiRequest,
@@ -121,7 +119,6 @@ async def list_run_events(
 
 @post(
     "/runs/cancel",
-    tags=TAGS,
     summary="Cancel every unfinished run of an agent, of a server's users, or of the organization",
     status_code=200,
     responses=documented(403, 404, 413),
@@ -135,7 +132,7 @@ async def cancel_runs(
     return {"cancelled": done.cancelled, "stopping": done.stopping}
 
 
-@post("/runs/{run_id:str}/cancel", tags=TAGS, summary="Cancel a run", status_code=200, responses=documented(403, 404))
+@post("/runs/{run_id:str}/cancel", summary="Cancel a run", status_code=200, responses=documented(403, 404))
 async def cancel_run(request: ApiRequest, run_id: RunPath, cancel_run: NamedDependency[CancelRun]) -> RunView:
     """A run in progress ends `cancelled` as soon as its worker has stopped. A runner cancels its
     own runs, an operator any."""
@@ -145,7 +142,6 @@ async def cancel_run(request: ApiRequest, run_id: RunPath, cancel_run: NamedDepe
 
 @post(
     "/runs/{run_id:str}/resume",
-    tags=TAGS,
     summary="Resume a run that requires action",
     status_code=200,
     responses=documented(403, 404, 409, 413),
@@ -178,17 +174,4 @@ def _seq_of(cursor: str) -> int:
     return seq
 
 
-def runs_routes() -> list[HTTPRouteHandler]:
-    return [
-        start_run,
-        start_run_and_wait,
-        start_run_and_stream,
-        list_runs,
-        get_run,
-        wait_for_run,
-        stream_run,
-        list_run_events,
-        cancel_runs,
-        cancel_run,
-        resume_run,
-    ]
+__all__ = ["TAGS", "start_run", "start_run_and_stream", "start_run_and_wait"]

@@ -30,7 +30,6 @@ IdempotencyHeader = Annotated[
 
 @post(
     ["/runs", "/threads/{thread_id:str}/runs"],
-    tags=["runs"],
     summary="Start a run",
     status_code=202,
     responses=documented(403, 404, 409, 413),
@@ -51,7 +50,6 @@ async def start_run(
 
 @post(
     ["/runs/wait", "/threads/{thread_id:str}/runs/wait"],
-    tags=["runs"],
     summary="Start a run and wait for it",
     status_code=200,
     responses=documented(403, 404, 409, 413),
@@ -74,7 +72,6 @@ async def start_run_and_wait(
 
 @post(
     ["/runs/stream", "/threads/{thread_id:str}/runs/stream"],
-    tags=["runs"],
     summary="Start a run and stream its events",
     status_code=200,
     responses={**documented(403, 404, 409, 413), **described_stream()},

@@ -2,7 +2,6 @@
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.schedules.create_schedule import CreateSchedule
@@ -22,7 +21,7 @@ from interfaces.http.schedules.views import SchedulePage, ScheduleView, schedule
 TAGS = ["schedules"]
 
 
-@post("/schedules", tags=TAGS, summary="Create a schedule", responses=documented(403, 404, 409, 413))
+@post("/schedules", summary="Create a schedule", responses=documented(403, 404, 409, 413))
 async def create_schedule(
     request: ApiRequest, data: JSONBody[ScheduleBody], create_schedule: NamedDependency[CreateSchedule]
 ) -> Response[ScheduleView]:
@@ -32,7 +31,7 @@ async def create_schedule(
     return Response(schedule_view(schedule), status_code=201, headers=headers)
 
 
-@get("/schedules", tags=TAGS, summary="List schedules", responses=documented())
+@get("/schedules", summary="List schedules", responses=documented())
 async def list_schedules(
     *,
     request: ApiRequest,
@@ -47,7 +46,7 @@ async def list_schedules(
     )
 
 
-@get("/schedules/{schedule:str}", tags=TAGS, summary="Read a schedule", responses=documented(404))
+@get("/schedules/{schedule:str}", summary="Read a schedule", responses=documented(404))
 async def get_schedule(
     request: ApiRequest, schedule: SchedulePath, get_schedule: NamedDependency[GetSchedule]
 ) -> Response[ScheduleView]:
@@ -58,7 +57,6 @@ async def get_schedule(
 
 @patch(
     "/schedules/{schedule:str}",
-    tags=TAGS,
     summary="Change, pause or resume a schedule",
     responses=documented(403, 404, 409, 412, 413),
 )
@@ -75,13 +73,9 @@ async def update_schedule(
     return Response(schedule_view(changed), headers=etag(changed.version))
 
 
-@delete("/schedules/{schedule:str}", tags=TAGS, summary="Delete a schedule", responses=documented(403, 404))
+@delete("/schedules/{schedule:str}", summary="Delete a schedule", responses=documented(403, 404))
 async def delete_schedule(
     request: ApiRequest, schedule: SchedulePath, delete_schedule: NamedDependency[DeleteSchedule]
 ) -> None:
     """Requires the role admin. Runs already started continue."""
     await delete_schedule.execute(DeleteScheduleCommand(principal=request.principal, schedule=schedule))
-
-
-def schedules_routes() -> list[HTTPRouteHandler]:
-    return [create_schedule, list_schedules, get_schedule, update_schedule, delete_schedule]

@@ -2,7 +2,6 @@
 
 from litestar import Response, delete, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.secrets.delete_secret import DeleteSecret, DeleteSecretCommand
@@ -24,7 +23,7 @@ _CREATED = 201
 _REPLACED = 200
 
 
-@post("/secrets", tags=TAGS, summary="Set a secret", responses=documented(403, 413))
+@post("/secrets", summary="Set a secret", responses=documented(403, 413))
 async def set_secret(
     request: ApiRequest, data: JSONBody[SetSecretBody], set_secret: NamedDependency[SetSecret]
 ) -> Response[SecretView]:
@@ -35,7 +34,7 @@ async def set_secret(
     return Response(secret_view(result.secret), status_code=_CREATED if result.created else _REPLACED)
 
 
-@get("/secrets", tags=TAGS, summary="List secrets", responses=documented(403))
+@get("/secrets", summary="List secrets", responses=documented(403))
 async def list_secrets(
     *,
     request: ApiRequest,
@@ -50,19 +49,15 @@ async def list_secrets(
     )
 
 
-@delete("/secrets/{secret:str}", tags=TAGS, summary="Delete a secret", responses=documented(403, 404, 409))
+@delete("/secrets/{secret:str}", summary="Delete a secret", responses=documented(403, 404, 409))
 async def delete_secret(request: ApiRequest, secret: SecretPath, delete_secret: NamedDependency[DeleteSecret]) -> None:
     """Requires the role admin. Rejected while the secret is referenced."""
     await delete_secret.execute(DeleteSecretCommand(principal=request.principal, name=secret))
 
 
-@post("/secrets/rotate", tags=TAGS, summary="Rotate the secret key", status_code=200, responses=documented(403))
+@post("/secrets/rotate", summary="Rotate the secret key", status_code=200, responses=documented(403))
 async def rotate_secret_key(request: ApiRequest, rotate_secret_key: NamedDependency[RotateSecretKey]) -> RotationView:
     """Requires a platform key. One step of re-encrypting everything; repeat it until nothing
     remains."""
     done = await rotate_secret_key.execute(RotateSecretKeyCommand(principal=request.principal))
     return {"reencrypted": done.reencrypted, "remaining": done.remaining}
-
-
-def secrets_routes() -> list[HTTPRouteHandler]:
-    return [set_secret, list_secrets, delete_secret, rotate_secret_key]

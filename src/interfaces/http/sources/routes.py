@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 from litestar import Response, delete, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
 from litestar.params import QueryParameter
@@ -61,7 +60,6 @@ class UploadOperation(Operation):
 
 @post(
     "/threads/{thread_id:str}/sources",
-    tags=TAGS,
     summary="Add a source",
     responses=documented(403, 404, 409, 413),
     operation_class=UploadOperation,
@@ -88,7 +86,7 @@ async def add_source(
     return Response(source_view(source), headers={"Location": f"/v1/sources/{source.id}"})
 
 
-@get("/threads/{thread_id:str}/sources", tags=TAGS, summary="List the sources of a thread", responses=documented(404))
+@get("/threads/{thread_id:str}/sources", summary="List the sources of a thread", responses=documented(404))
 async def list_sources(
     *,
     request: ApiRequest,
@@ -106,7 +104,7 @@ async def list_sources(
     )
 
 
-@get("/sources/{source_id:str}", tags=TAGS, summary="Read a source", responses=documented(404))
+@get("/sources/{source_id:str}", summary="Read a source", responses=documented(404))
 async def get_source(request: ApiRequest, source_id: SourcePath, get_source: NamedDependency[GetSource]) -> SourceView:
     """Metadata without the content."""
     return source_view(await get_source.execute(principal=request.principal, source_id=SourceId(source_id)))
@@ -114,7 +112,6 @@ async def get_source(request: ApiRequest, source_id: SourcePath, get_source: Nam
 
 @get(
     "/sources/{source_id:str}/content",
-    tags=TAGS,
     summary="Download a source",
     responses={
         200: ResponseSpec(data_container=bytes, description="The file.", media_type=_BINARY, generate_examples=False),
@@ -133,16 +130,12 @@ async def get_source_content(
     )
 
 
-@delete("/sources/{source_id:str}", tags=TAGS, summary="Delete a source", responses=documented(403, 404))
+@delete("/sources/{source_id:str}", summary="Delete a source", responses=documented(403, 404))
 async def delete_source(
     request: ApiRequest, source_id: SourcePath, delete_source: NamedDependency[DeleteSource]
 ) -> None:
     """Requires the role runner. Deletes the file and its text."""
     await delete_source.execute(DeleteSourceCommand(principal=request.principal, source_id=SourceId(source_id)))
-
-
-def sources_routes() -> list[HTTPRouteHandler]:
-    return [add_source, list_sources, get_source, get_source_content, delete_source]
 
 
 def _download_headers(source: Source) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from litestar import Response, delete, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
@@ -23,7 +22,7 @@ from interfaces.http.threads.views import MessagePage, MessageView, ThreadPage, 
 TAGS = ["threads"]
 
 
-@post("/threads", tags=TAGS, summary="Create a thread", responses=documented(403, 413))
+@post("/threads", summary="Create a thread", responses=documented(403, 413))
 async def create_thread(
     request: ApiRequest, create_thread: NamedDependency[CreateThread], data: JSONBody[CreateThreadBody | None] = None
 ) -> Response[ThreadView]:
@@ -33,7 +32,7 @@ async def create_thread(
     return Response(thread_view(thread), headers={"Location": f"/v1/threads/{thread.id}"})
 
 
-@get("/threads", tags=TAGS, summary="List threads", responses=documented())
+@get("/threads", summary="List threads", responses=documented())
 async def list_threads(
     *,
     request: ApiRequest,
@@ -48,13 +47,13 @@ async def list_threads(
     )
 
 
-@get("/threads/{thread_id:str}", tags=TAGS, summary="Read a thread", responses=documented(404))
+@get("/threads/{thread_id:str}", summary="Read a thread", responses=documented(404))
 async def get_thread(request: ApiRequest, thread_id: ThreadPath, get_thread: NamedDependency[GetThread]) -> ThreadView:
     """Without its messages."""
     return thread_view(await get_thread.execute(principal=request.principal, thread_id=ThreadId(thread_id)))
 
 
-@delete("/threads/{thread_id:str}", tags=TAGS, summary="Delete a thread", responses=documented(403, 404, 409))
+@delete("/threads/{thread_id:str}", summary="Delete a thread", responses=documented(403, 404, 409))
 async def delete_thread(
     request: ApiRequest, thread_id: ThreadPath, delete_thread: NamedDependency[DeleteThread]
 ) -> None:
@@ -63,7 +62,7 @@ async def delete_thread(
     await delete_thread.execute(DeleteThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id)))
 
 
-@get("/threads/{thread_id:str}/messages", tags=TAGS, summary="List the messages of a thread", responses=documented(404))
+@get("/threads/{thread_id:str}/messages", summary="List the messages of a thread", responses=documented(404))
 async def list_messages(
     *,
     request: ApiRequest,
@@ -81,9 +80,7 @@ async def list_messages(
     )
 
 
-@post(
-    "/threads/{thread_id:str}/messages", tags=TAGS, summary="Append a message", responses=documented(403, 404, 409, 413)
-)
+@post("/threads/{thread_id:str}/messages", summary="Append a message", responses=documented(403, 404, 409, 413))
 async def append_message(
     request: ApiRequest,
     thread_id: ThreadPath,
@@ -104,7 +101,6 @@ async def append_message(
 
 @post(
     "/threads/{thread_id:str}/release",
-    tags=TAGS,
     summary="Release a thread from quarantine",
     status_code=200,
     responses=documented(403, 404, 409),
@@ -116,7 +112,3 @@ async def release_thread(
     After the release it accepts messages and runs again, and the waiting run starts."""
     command = ReleaseThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id))
     return thread_view(await release_thread.execute(command))
-
-
-def threads_routes() -> list[HTTPRouteHandler]:
-    return [create_thread, list_threads, get_thread, delete_thread, list_messages, append_message, release_thread]

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from litestar import get
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand
@@ -20,7 +19,7 @@ from interfaces.http.tools.views import ExplanationView, ToolsView
 TAGS = ["tools"]
 
 
-@get("/tools", tags=TAGS, summary="List tools", responses=documented(404))
+@get("/tools", summary="List tools", responses=documented(404))
 async def list_tools(
     *,
     request: ApiRequest,
@@ -35,9 +34,7 @@ async def list_tools(
     return {"data": [tool_view(listing) for listing in page["data"]], "next_cursor": page["next_cursor"]}
 
 
-@get(
-    "/tools/{name:str}/explain", tags=TAGS, summary="Explain the effective policy of a tool", responses=documented(404)
-)
+@get("/tools/{name:str}/explain", summary="Explain the effective policy of a tool", responses=documented(404))
 async def explain_tool(
     request: ApiRequest,
     name: ToolNamePath,
@@ -48,7 +45,3 @@ async def explain_tool(
     and the result."""
     command = ExplainToolCommand(principal=request.principal, name=name, agent=agent)
     return explanation_view(await explain_tool.execute(command))
-
-
-def tools_routes() -> list[HTTPRouteHandler]:
-    return [list_tools, explain_tool]

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from litestar import get
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
@@ -22,7 +21,7 @@ from interfaces.http.usage.views import UsagePage, usage_view
 TAGS = ["usage"]
 
 
-@get("/usage", tags=TAGS, summary="Tokens and cost by day, agent and model", responses=documented())
+@get("/usage", summary="Tokens and cost by day, agent and model", responses=documented())
 async def get_usage(
     *,
     request: ApiRequest,
@@ -52,7 +51,3 @@ async def get_usage(
         ),
         usage_view,
     )
-
-
-def usage_routes() -> list[HTTPRouteHandler]:
-    return [get_usage]

@@ -2,7 +2,6 @@
 
 from litestar import get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.webhooks.create_webhook_key import CreateWebhookKey, CreateWebhookKeyCommand
@@ -27,7 +26,6 @@ TAGS = ["webhooks"]
 
 @get(
     "/runs/{run_id:str}/webhook-deliveries",
-    tags=TAGS,
     summary="List the webhook deliveries of a run",
     responses=documented(404),
 )
@@ -50,7 +48,6 @@ async def list_webhook_deliveries(
 
 @post(
     "/webhook-deliveries/{delivery_id:str}/retry",
-    tags=TAGS,
     summary="Send a webhook again",
     status_code=202,
     responses=documented(403, 404, 409),
@@ -68,7 +65,6 @@ async def retry_webhook_delivery(
 
 @post(
     "/organization/webhook-key",
-    tags=TAGS,
     summary="Create a new webhook signing key",
     status_code=201,
     responses=documented(403),
@@ -81,7 +77,3 @@ async def create_webhook_key(
     return created_webhook_key_view(
         await create_webhook_key.execute(CreateWebhookKeyCommand(principal=request.principal))
     )
-
-
-def webhooks_routes() -> list[HTTPRouteHandler]:
-    return [list_webhook_deliveries, retry_webhook_delivery, create_webhook_key]

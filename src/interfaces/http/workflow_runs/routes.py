@@ -2,7 +2,6 @@
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromQuery, JSONBody
 
 from application.runs.ports import IdempotencyKey
@@ -38,7 +37,6 @@ TAGS = ["Workflow runs"]
 
 @post(
     "/workflows/{workflow:str}/runs",
-    tags=TAGS,
     summary="Run a workflow",
     status_code=202,
     responses=documented(403, 404, 409, 413),
@@ -64,7 +62,7 @@ async def start_workflow_run(
     return Response(workflow_run_view(started.run), status_code=202, headers=headers)
 
 
-@get("/workflow-runs", tags=TAGS, summary="List workflow runs", responses=documented())
+@get("/workflow-runs", summary="List workflow runs", responses=documented())
 async def list_workflow_runs(
     *,
     request: ApiRequest,
@@ -80,7 +78,7 @@ async def list_workflow_runs(
     return page_view(await list_workflow_runs.execute(request.principal, wanted, page), workflow_run_outline)
 
 
-@get("/workflow-runs/{workflow_run:str}", tags=TAGS, summary="Read a workflow run", responses=documented(404))
+@get("/workflow-runs/{workflow_run:str}", summary="Read a workflow run", responses=documented(404))
 async def get_workflow_run(
     request: ApiRequest, workflow_run: WorkflowRunPath, get_workflow_run: NamedDependency[GetWorkflowRun]
 ) -> WorkflowRunView:
@@ -90,7 +88,6 @@ async def get_workflow_run(
 
 @get(
     "/workflow-runs/{workflow_run:str}/diagram",
-    tags=TAGS,
     summary="Draw a workflow run",
     media_type=MERMAID,
     responses=documented(404),
@@ -107,7 +104,6 @@ async def draw_workflow_run(
 
 @get(
     "/workflow-runs/{workflow_run:str}/stream",
-    tags=TAGS,
     summary="Stream a workflow run",
     responses={**documented(404), **described_stream()},
 )
@@ -124,7 +120,6 @@ async def stream_workflow_run(
 
 @post(
     "/workflow-runs/{workflow_run:str}/cancel",
-    tags=TAGS,
     summary="Cancel a workflow run",
     status_code=200,
     responses=documented(403, 404),
@@ -140,7 +135,6 @@ async def cancel_workflow_run(
 
 @post(
     "/workflow-runs/{workflow_run:str}/resume",
-    tags=TAGS,
     summary="Resume a workflow run",
     status_code=200,
     responses=documented(403, 404, 409, 413),
@@ -160,15 +154,3 @@ async def resume_workflow_run(
         agent=data.to_agent(),
     )
     return workflow_run_view(await resume_workflow_run.execute(command))
-
-
-def workflow_runs_routes() -> list[HTTPRouteHandler]:
-    return [
-        start_workflow_run,
-        list_workflow_runs,
-        get_workflow_run,
-        draw_workflow_run,
-        stream_workflow_run,
-        cancel_workflow_run,
-        resume_workflow_run,
-    ]

@@ -2,7 +2,6 @@
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
@@ -26,7 +25,7 @@ TAGS = ["Workflows"]
 MERMAID = "text/vnd.mermaid"
 
 
-@post("/workflows", tags=TAGS, summary="Create a workflow", responses=documented(403, 409, 413))
+@post("/workflows", summary="Create a workflow", responses=documented(403, 409, 413))
 async def create_workflow(
     request: ApiRequest, data: JSONBody[WorkflowBody], create_workflow: NamedDependency[CreateWorkflow]
 ) -> Response[SavedWorkflowView]:
@@ -38,7 +37,7 @@ async def create_workflow(
     return Response(saved_workflow_view(saved), headers=headers)
 
 
-@get("/workflows", tags=TAGS, summary="List workflows", responses=documented())
+@get("/workflows", summary="List workflows", responses=documented())
 async def list_workflows(
     *,
     request: ApiRequest,
@@ -55,7 +54,6 @@ async def list_workflows(
 
 @post(
     "/workflows/validate",
-    tags=TAGS,
     summary="Validate a workflow",
     status_code=200,
     responses=documented(403, 413),
@@ -72,7 +70,7 @@ async def validate_workflow(
     return validation_view(checked, definition)
 
 
-@get("/workflows/{workflow:str}", tags=TAGS, summary="Read a workflow", responses=documented(404))
+@get("/workflows/{workflow:str}", summary="Read a workflow", responses=documented(404))
 async def get_workflow(
     request: ApiRequest, workflow: WorkflowPath, get_workflow: NamedDependency[GetWorkflow]
 ) -> Response[WorkflowView]:
@@ -83,7 +81,6 @@ async def get_workflow(
 
 @get(
     "/workflows/{workflow:str}/diagram",
-    tags=TAGS,
     summary="Draw a workflow",
     media_type=MERMAID,
     responses=documented(404),
@@ -96,9 +93,7 @@ async def draw_workflow(
     return Response(mermaid(found.definition), media_type=MERMAID, headers=etag(found.version))
 
 
-@patch(
-    "/workflows/{workflow:str}", tags=TAGS, summary="Change a workflow", responses=documented(403, 404, 409, 412, 413)
-)
+@patch("/workflows/{workflow:str}", summary="Change a workflow", responses=documented(403, 404, 409, 412, 413))
 async def update_workflow(
     *,
     request: ApiRequest,
@@ -122,7 +117,7 @@ async def update_workflow(
     return Response(saved_workflow_view(saved), headers=etag(saved.workflow.version))
 
 
-@delete("/workflows/{workflow:str}", tags=TAGS, summary="Delete a workflow", responses=documented(403, 404))
+@delete("/workflows/{workflow:str}", summary="Delete a workflow", responses=documented(403, 404))
 async def delete_workflow(
     request: ApiRequest, workflow: WorkflowPath, delete_workflow: NamedDependency[DeleteWorkflow]
 ) -> None:
@@ -132,7 +127,6 @@ async def delete_workflow(
 
 @get(
     "/workflows/{workflow:str}/versions",
-    tags=TAGS,
     summary="List the versions of a workflow",
     responses=documented(404),
 )
@@ -151,16 +145,3 @@ async def list_workflow_versions(
         ),
         workflow_view,
     )
-
-
-def workflows_routes() -> list[HTTPRouteHandler]:
-    return [
-        create_workflow,
-        list_workflows,
-        validate_workflow,
-        get_workflow,
-        draw_workflow,
-        update_workflow,
-        delete_workflow,
-        list_workflow_versions,
-    ]
