@@ -1,18 +1,21 @@
 """The context of every command: the terminal, and access to the service."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Annotated, Protocol, TypeVar
 
 import typer
 
-from interfaces.cli.api import ServiceApi
+from domain.json_value import JsonObject
+from interfaces.cli.answers import entries_of, read_as
+from interfaces.cli.api import Query, ServiceApi, listed
 from interfaces.cli.failures import INTERRUPTED
 from interfaces.cli.secret_input import read_secret
 from interfaces.cli.terminal import Terminal
 
 ResultT = TypeVar("ResultT")
+ViewT = TypeVar("ViewT")
 
 
 class Connect(Protocol):
@@ -42,6 +45,57 @@ class Session:
 
         if code := self.complete(with_service()):
             raise typer.Exit(code)
+
+    def show(
+        self,
+        view: type[ViewT],
+        request: Callable[[ServiceApi], Awaitable[JsonObject]],
+        display: Callable[[ViewT], None],
+        *,
+        as_json: bool,
+    ) -> None:
+        """Send the request and display its answer, or print it as JSON."""
+
+        async def show(api: ServiceApi) -> None:
+            document = await request(api)
+            if as_json:
+                self.terminal.json(document)
+            else:
+                display(read_as(view, document))
+
+        self.perform(show)
+
+    def show_list(
+        self,
+        view: type[ViewT],
+        path: str,
+        columns: Sequence[str],
+        row: Callable[[ViewT], Sequence[str]],
+        *,
+        query: Query | None = None,
+        limit: int | None = None,
+        empty: str,
+        as_json: bool,
+    ) -> None:
+        """Show a paged list as a table with one row per entry, or print it as JSON."""
+
+        async def show(api: ServiceApi) -> None:
+            page = await listed(api, path, query, limit=limit)
+            if as_json:
+                self.terminal.json(page)
+            else:
+                self.terminal.table(columns, [row(entry) for entry in entries_of(view, page)], empty=empty)
+
+        self.perform(show)
+
+    def delete(self, path: str, done: str) -> None:
+        """Delete a resource, and note that it is done."""
+
+        async def delete(api: ServiceApi) -> None:
+            await api.delete(path)
+            self.terminal.note(done)
+
+        self.perform(delete)
 
     def complete(self, work: Coroutine[None, None, ResultT]) -> ResultT:
         """Run asynchronous work, unless the user interrupts it."""

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from interfaces.cli.agent_file import apply_agent, load_agent_file
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.answers import read_as
+from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal, short_json
 from interfaces.http.agents.views import AgentView, SavedAgentView
@@ -48,31 +48,22 @@ def _said(done: str, version: int) -> str:
 @agent_app.command("list", epilog="Example: dragoman agent list --json")
 def list_agents(context: typer.Context, as_json: JsonFlag = False) -> None:
     """List agents, newest first."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("agents"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("name", "id", "version", "model", "tools", "servers", "enabled"),
-            [
-                (
-                    agent["name"],
-                    agent["id"],
-                    str(agent["version"]),
-                    agent["model"],
-                    ", ".join(agent["tools"]),
-                    ", ".join(agent["mcp_servers"]),
-                    "yes" if agent["enabled"] else "no",
-                )
-                for agent in entries_of(AgentView, page)
-            ],
-            empty="There are no agents. Create one with `dragoman agent apply FILE`.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        AgentView,
+        path_to("agents"),
+        ("name", "id", "version", "model", "tools", "servers", "enabled"),
+        lambda agent: (
+            agent["name"],
+            agent["id"],
+            str(agent["version"]),
+            agent["model"],
+            ", ".join(agent["tools"]),
+            ", ".join(agent["mcp_servers"]),
+            "yes" if agent["enabled"] else "no",
+        ),
+        empty="There are no agents. Create one with `dragoman agent apply FILE`.",
+        as_json=as_json,
+    )
 
 
 @agent_app.command("show", epilog="Example: dragoman agent show guide")
@@ -83,15 +74,12 @@ def show_agent(
 ) -> None:
     """Show an agent at its newest version."""
     session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        document = await api.get(path_to("agents", agent))
-        if as_json:
-            session.terminal.json(document)
-            return
-        _show(session.terminal, read_as(AgentView, document))
-
-    session.perform(show)
+    session.show(
+        AgentView,
+        lambda api: api.get(path_to("agents", agent)),
+        lambda answer: _show(session.terminal, answer),
+        as_json=as_json,
+    )
 
 
 def _show(terminal: Terminal, agent: AgentView) -> None:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.answers import read_as
+from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import short_json
@@ -34,35 +34,28 @@ def list_approvals(
     as_json: JsonFlag = False,
 ) -> None:
     """List approvals, newest first."""
-    session = session_of(context)
     if state is not None and state not in _STATES:
         raise BadUsage(f"--state takes one of {', '.join(_STATES)}.")
     wanted: dict[str, str] = {
         name: value for name, value in (("state", state), ("run_id", run_id)) if value is not None
     }
 
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("approvals"), wanted)
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("id", "state", "tool", "arguments", "run", "expires"),
-            [
-                (
-                    entry["id"],
-                    entry["state"],
-                    entry["tool"],
-                    short_json(_sent(entry), _ARGUMENTS_LIMIT),
-                    entry["run_id"] or "",
-                    entry["expires_at"],
-                )
-                for entry in entries_of(ApprovalView, page)
-            ],
-            empty="There are no such approvals." if wanted else "There are no approvals.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        ApprovalView,
+        path_to("approvals"),
+        ("id", "state", "tool", "arguments", "run", "expires"),
+        lambda entry: (
+            entry["id"],
+            entry["state"],
+            entry["tool"],
+            short_json(_sent(entry), _ARGUMENTS_LIMIT),
+            entry["run_id"] or "",
+            entry["expires_at"],
+        ),
+        query=wanted,
+        empty="There are no such approvals." if wanted else "There are no approvals.",
+        as_json=as_json,
+    )
 
 
 @approval_app.command(

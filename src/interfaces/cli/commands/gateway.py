@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.api import path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.gateway_sessions.views import GatewaySessionView, OpenedGatewaySessionView
@@ -65,48 +64,36 @@ def open_session(
     if original_names:
         body["names"] = "original"
 
-    async def opened(api: ServiceApi) -> None:
-        document = await api.post(path_to("gateway-sessions"), body)
-        if as_json:
-            session.terminal.json(document)
-            return
-        new = read_as(OpenedGatewaySessionView, document)
+    def display(new: OpenedGatewaySessionView) -> None:
         where = f" at {new['url']}" if new["url"] is not None else " (run `dragoman serve` for its address)"
         session.terminal.note(
             f"Opened the session {new['id']}{where} until {new['expires_at']}. Its token is shown only once:"
         )
         session.terminal.line(new["token"])
 
-    session.perform(opened)
+    session.show(
+        OpenedGatewaySessionView, lambda api: api.post(path_to("gateway-sessions"), body), display, as_json=as_json
+    )
 
 
 @gateway_app.command("list", epilog="Example: dragoman gateway list --json")
 def list_sessions(context: typer.Context, as_json: JsonFlag = False) -> None:
     """List sessions, including ended ones, without their tokens."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("gateway-sessions"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("id", "agent", "run", "names", "opened", "ends"),
-            [
-                (
-                    one["id"],
-                    one["agent_id"],
-                    one["run_id"] or one["workflow_run_id"] or "",
-                    one["names"],
-                    one["created_at"],
-                    f"revoked {one['revoked_at']}" if one["revoked_at"] else one["expires_at"],
-                )
-                for one in entries_of(GatewaySessionView, page)
-            ],
-            empty="There are no gateway sessions.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        GatewaySessionView,
+        path_to("gateway-sessions"),
+        ("id", "agent", "run", "names", "opened", "ends"),
+        lambda one: (
+            one["id"],
+            one["agent_id"],
+            one["run_id"] or one["workflow_run_id"] or "",
+            one["names"],
+            one["created_at"],
+            f"revoked {one['revoked_at']}" if one["revoked_at"] else one["expires_at"],
+        ),
+        empty="There are no gateway sessions.",
+        as_json=as_json,
+    )
 
 
 @gateway_app.command("revoke", epilog="Example: dragoman gateway revoke gws_0123")
@@ -114,10 +101,4 @@ def revoke_session(
     context: typer.Context, session_id: Annotated[str, typer.Argument(metavar="ID", help="The session's id, gws_….")]
 ) -> None:
     """End a session: its token stops working at once."""
-    session = session_of(context)
-
-    async def revoke(api: ServiceApi) -> None:
-        await api.delete(path_to("gateway-sessions", session_id))
-        session.terminal.note(f"Revoked {session_id}.")
-
-    session.perform(revoke)
+    session_of(context).delete(path_to("gateway-sessions", session_id), f"Revoked {session_id}.")

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.api import path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.api_keys.views import ApiKeyView, CreatedApiKeyView
@@ -52,45 +51,31 @@ def create_key(
     if platform:
         body["platform"] = True
 
-    async def create(api: ServiceApi) -> None:
-        document = await api.post(path_to("api-keys"), body)
-        if as_json:
-            session.terminal.json(document)
-            return
-        key = read_as(CreatedApiKeyView, document)
+    def display(key: CreatedApiKeyView) -> None:
         session.terminal.note(f"Created the key {key['id']} with the role {key['role']}. Its token is shown only once:")
         session.terminal.line(key["token"])
 
-    session.perform(create)
+    session.show(CreatedApiKeyView, lambda api: api.post(path_to("api-keys"), body), display, as_json=as_json)
 
 
 @key_app.command("list", epilog="Example: dragoman key list --json")
 def list_keys(context: typer.Context, as_json: JsonFlag = False) -> None:
     """List keys, including revoked ones, without their tokens."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("api-keys"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("id", "name", "role", "created", "last used", "ends"),
-            [
-                (
-                    key["id"],
-                    key["name"],
-                    f"{key['role']}, platform" if key["platform"] else key["role"],
-                    key["created_at"],
-                    key["last_used_at"] or "never",
-                    f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"] or "",
-                )
-                for key in entries_of(ApiKeyView, page)
-            ],
-            empty="There are no keys.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        ApiKeyView,
+        path_to("api-keys"),
+        ("id", "name", "role", "created", "last used", "ends"),
+        lambda key: (
+            key["id"],
+            key["name"],
+            f"{key['role']}, platform" if key["platform"] else key["role"],
+            key["created_at"],
+            key["last_used_at"] or "never",
+            f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"] or "",
+        ),
+        empty="There are no keys.",
+        as_json=as_json,
+    )
 
 
 @key_app.command("revoke", epilog="Example: dragoman key revoke key_0123")
@@ -98,13 +83,7 @@ def revoke_key(
     context: typer.Context, key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, key_….")]
 ) -> None:
     """Revoke a key; it stops working at once."""
-    session = session_of(context)
-
-    async def revoke(api: ServiceApi) -> None:
-        await api.delete(path_to("api-keys", key_id))
-        session.terminal.note(f"Revoked {key_id}.")
-
-    session.perform(revoke)
+    session_of(context).delete(path_to("api-keys", key_id), f"Revoked {key_id}.")
 
 
 def _in_days(days: float) -> str:

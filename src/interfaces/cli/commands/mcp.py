@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.answers import read_as
+from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, values_and_secrets
 from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
 from interfaces.cli.commands.mcp_install import (
@@ -213,31 +213,22 @@ def _rate_limit(text: str) -> JsonObject:
 @mcp_app.command("list", epilog="Example: dragoman mcp list --json")
 def list_servers(context: typer.Context, as_json: JsonFlag = False) -> None:
     """List MCP servers."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("mcp-servers"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("slug", "id", "kind", "reached by", "isolation", "trusted", "enabled"),
-            [
-                (
-                    server["slug"],
-                    server["id"],
-                    server["kind"],
-                    reached_by(server),
-                    server["isolation"],
-                    "yes" if server["trusted"] else "no",
-                    "yes" if server["enabled"] else "no",
-                )
-                for server in entries_of(McpServerView, page)
-            ],
-            empty="There are no MCP servers. Register one with `dragoman mcp add`.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        McpServerView,
+        path_to("mcp-servers"),
+        ("slug", "id", "kind", "reached by", "isolation", "trusted", "enabled"),
+        lambda server: (
+            server["slug"],
+            server["id"],
+            server["kind"],
+            reached_by(server),
+            server["isolation"],
+            "yes" if server["trusted"] else "no",
+            "yes" if server["enabled"] else "no",
+        ),
+        empty="There are no MCP servers. Register one with `dragoman mcp add`.",
+        as_json=as_json,
+    )
 
 
 @mcp_app.command("show", epilog="Example: dragoman mcp show time")
@@ -366,13 +357,7 @@ def show_logs(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> 
 @mcp_app.command("remove", epilog="Example: dragoman mcp remove time")
 def remove_server(context: typer.Context, slug: Slug) -> None:
     """Delete a server. Its tools become unavailable to agents that list it."""
-    session = session_of(context)
-
-    async def remove(api: ServiceApi) -> None:
-        await api.delete(path_to("mcp-servers", slug))
-        session.terminal.note(f"Removed {slug}.")
-
-    session.perform(remove)
+    session_of(context).delete(path_to("mcp-servers", slug), f"Removed {slug}.")
 
 
 mcp_app.command("authorize", epilog="Example: dragoman mcp authorize tickets")(authorize_server)

@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject
-from interfaces.cli.answers import read_as
-from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.api import path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.mcp_servers.auth_views import AuthorizationView
@@ -20,16 +19,13 @@ def authorize_server(context: typer.Context, slug: Slug, as_json: JsonFlag = Fal
     service."""
     session = session_of(context)
 
-    async def authorize(api: ServiceApi) -> None:
-        document = await api.post(path_to("mcp-servers", slug, "authorize"))
-        if as_json:
-            session.terminal.json(document)
-            return
-        authorization = read_as(AuthorizationView, document)
+    def display(authorization: AuthorizationView) -> None:
         session.terminal.note(f"Open this in a browser before {authorization['expires_at']}:")
         session.terminal.line(authorization["authorization_url"])
 
-    session.perform(authorize)
+    session.show(
+        AuthorizationView, lambda api: api.post(path_to("mcp-servers", slug, "authorize")), display, as_json=as_json
+    )
 
 
 def values_and_secrets(field: str, option: str, values: list[str] | None, secrets: list[str] | None) -> JsonObject:

@@ -45,12 +45,9 @@ def disconnect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = Fa
 def refresh_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
     """List a server's tools now. Runs that start afterwards see the new list."""
     session = session_of(context)
-
-    async def refresh(api: ServiceApi) -> None:
-        document = await api.post(path_to("mcp-servers", slug, "refresh"))
-        if as_json:
-            session.terminal.json(document)
-            return
-        show_tools(session.terminal, slug, read_as(McpServerToolsView, document))
-
-    session.perform(refresh)
+    session.show(
+        McpServerToolsView,
+        lambda api: api.post(path_to("mcp-servers", slug, "refresh")),
+        lambda answer: show_tools(session.terminal, slug, answer),
+        as_json=as_json,
+    )

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.api import path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.api_keys.views import CreatedApiKeyView
@@ -30,45 +29,36 @@ def create_organization(
     once."""
     session = session_of(context)
 
-    async def create(api: ServiceApi) -> None:
-        document = await api.post(path_to("organizations"), {"name": name})
-        if as_json:
-            session.terminal.json(document)
-            return
-        organization = read_as(CreatedOrganizationView, document)
+    def display(organization: CreatedOrganizationView) -> None:
         session.terminal.note(
             f"Created {organization['name']} ({organization['id']}). The token of its admin is shown only once:"
         )
         session.terminal.line(organization["admin_key"]["token"])
 
-    session.perform(create)
+    session.show(
+        CreatedOrganizationView,
+        lambda api: api.post(path_to("organizations"), {"name": name}),
+        display,
+        as_json=as_json,
+    )
 
 
 @org_app.command("list", epilog="Example: dragoman org list --json")
 def list_organizations(context: typer.Context, as_json: JsonFlag = False) -> None:
     """List all organizations."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("organizations"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("id", "name", "MCP", "created"),
-            [
-                (
-                    organization["id"],
-                    organization["name"],
-                    "on" if organization["mcp_enabled"] else "off",
-                    organization["created_at"],
-                )
-                for organization in entries_of(OrganizationView, page)
-            ],
-            empty="There are no organizations.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        OrganizationView,
+        path_to("organizations"),
+        ("id", "name", "MCP", "created"),
+        lambda organization: (
+            organization["id"],
+            organization["name"],
+            "on" if organization["mcp_enabled"] else "off",
+            organization["created_at"],
+        ),
+        empty="There are no organizations.",
+        as_json=as_json,
+    )
 
 
 @org_app.command(
@@ -89,16 +79,14 @@ def set_organization(
     session = session_of(context)
     changes: JsonObject = dict(_field(entry) for entry in fields)
     path = path_to("organization") if org is None else path_to("organizations", org)
-
-    async def change(api: ServiceApi) -> None:
-        document = await api.patch(path, changes)
-        if as_json:
-            session.terminal.json(document)
-            return
-        organization = read_as(OrganizationView, document)
-        session.terminal.note(f"{organization['name']} ({organization['id']}) is at version {organization['version']}.")
-
-    session.perform(change)
+    session.show(
+        OrganizationView,
+        lambda api: api.patch(path, changes),
+        lambda organization: session.terminal.note(
+            f"{organization['name']} ({organization['id']}) is at version {organization['version']}."
+        ),
+        as_json=as_json,
+    )
 
 
 @org_app.command("key", epilog='Example: dragoman org key org_0123 "second admin"')
@@ -112,16 +100,16 @@ def create_organization_key(
     and print its token."""
     session = session_of(context)
 
-    async def create(api: ServiceApi) -> None:
-        document = await api.post(path_to("organizations", org, "api-keys"), {"name": name})
-        if as_json:
-            session.terminal.json(document)
-            return
-        key = read_as(CreatedApiKeyView, document)
+    def display(key: CreatedApiKeyView) -> None:
         session.terminal.note(f"Created the admin key {key['id']} of {org}. Its token is shown only once:")
         session.terminal.line(key["token"])
 
-    session.perform(create)
+    session.show(
+        CreatedApiKeyView,
+        lambda api: api.post(path_to("organizations", org, "api-keys"), {"name": name}),
+        display,
+        as_json=as_json,
+    )
 
 
 def _field(entry: str) -> tuple[str, JsonValue]:

@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.api import path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.model_providers.views import ModelProviderView
@@ -54,52 +53,39 @@ def add_provider(
         if not key:
             raise BadUsage("The key is empty. If none is needed, give --no-key.")
         body["api_key"] = key
-
-    async def add(api: ServiceApi) -> None:
-        document = await api.post(path_to("model-providers"), body)
-        if as_json:
-            session.terminal.json(document)
-            return
-        provider = read_as(ModelProviderView, document)
-        session.terminal.note(
+    session.show(
+        ModelProviderView,
+        lambda api: api.post(path_to("model-providers"), body),
+        lambda provider: session.terminal.note(
             f"Added {provider['name']} at {provider['base_url']}. Its models are named {provider['name']}:MODEL."
-        )
-
-    session.perform(add)
+        ),
+        as_json=as_json,
+    )
 
 
 @provider_app.command("list", epilog="Example: dragoman provider list --json")
 def list_providers(context: typer.Context, as_json: JsonFlag = False) -> None:
     """List the organization's providers, without their keys."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("model-providers"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("name", "kind", "base URL", "key", "created"),
-            [
-                (provider["name"], provider["kind"], provider["base_url"], _key(provider), provider["created_at"])
-                for provider in entries_of(ModelProviderView, page)
-            ],
-            empty="The organization has no model providers. Add one with `dragoman provider add NAME`.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        ModelProviderView,
+        path_to("model-providers"),
+        ("name", "kind", "base URL", "key", "created"),
+        lambda provider: (
+            provider["name"],
+            provider["kind"],
+            provider["base_url"],
+            _key(provider),
+            provider["created_at"],
+        ),
+        empty="The organization has no model providers. Add one with `dragoman provider add NAME`.",
+        as_json=as_json,
+    )
 
 
 @provider_app.command("delete", epilog="Example: dragoman provider delete acme")
 def delete_provider(context: typer.Context, name: Name) -> None:
     """Delete a provider and its key, even if agents name it."""
-    session = session_of(context)
-
-    async def delete(api: ServiceApi) -> None:
-        await api.delete(path_to("model-providers", name))
-        session.terminal.note(f"Deleted {name}.")
-
-    session.perform(delete)
+    session_of(context).delete(path_to("model-providers", name), f"Deleted {name}.")
 
 
 def _key(provider: ModelProviderView) -> str:

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.answers import read_as
+from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, Session, session_of
 from interfaces.http.schedules.views import ScheduleView
@@ -94,30 +94,21 @@ def add_schedule(
 @schedule_app.command("list", epilog="Example: dragoman schedule list --json")
 def list_schedules(context: typer.Context, as_json: JsonFlag = False) -> None:
     """List schedules, newest first."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("schedules"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("name", "cron", "zone", "next", "last run", "trouble"),
-            [
-                (
-                    schedule["name"],
-                    schedule["cron"],
-                    schedule["timezone"],
-                    _next(schedule),
-                    schedule["last_run_id"] or "",
-                    "" if schedule["last_error"] is None else schedule["last_error"]["code"],
-                )
-                for schedule in entries_of(ScheduleView, page)
-            ],
-            empty="There are no schedules. Add one with `dragoman schedule add NAME`.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        ScheduleView,
+        path_to("schedules"),
+        ("name", "cron", "zone", "next", "last run", "trouble"),
+        lambda schedule: (
+            schedule["name"],
+            schedule["cron"],
+            schedule["timezone"],
+            _next(schedule),
+            schedule["last_run_id"] or "",
+            "" if schedule["last_error"] is None else schedule["last_error"]["code"],
+        ),
+        empty="There are no schedules. Add one with `dragoman schedule add NAME`.",
+        as_json=as_json,
+    )
 
 
 @schedule_app.command("show", epilog="Example: dragoman schedule show morning")
@@ -125,12 +116,7 @@ def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = F
     """Show a schedule: its next run time and the last trigger."""
     session = session_of(context)
 
-    async def show(api: ServiceApi) -> None:
-        document = await api.get(path_to("schedules", schedule))
-        if as_json:
-            session.terminal.json(document)
-            return
-        found = read_as(ScheduleView, document)
+    def display(found: ScheduleView) -> None:
         error = found["last_error"]
         session.terminal.fields(
             {
@@ -152,7 +138,7 @@ def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = F
             }
         )
 
-    session.perform(show)
+    session.show(ScheduleView, lambda api: api.get(path_to("schedules", schedule)), display, as_json=as_json)
 
 
 @schedule_app.command(
@@ -187,13 +173,7 @@ def resume_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag =
 @schedule_app.command("delete", epilog="Example: dragoman schedule delete morning")
 def delete_schedule(context: typer.Context, schedule: Which) -> None:
     """Delete a schedule. Runs in progress continue."""
-    session = session_of(context)
-
-    async def delete(api: ServiceApi) -> None:
-        await api.delete(path_to("schedules", schedule))
-        session.terminal.note(f"Deleted {schedule}.")
-
-    session.perform(delete)
+    session_of(context).delete(path_to("schedules", schedule), f"Deleted {schedule}.")
 
 
 def _change(session: Session, schedule: str, changes: JsonObject, done: str, *, as_json: bool) -> None:

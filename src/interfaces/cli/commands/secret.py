@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.answers import read_as
+from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.failures import BadUsage, CommandFailure
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.secrets.views import RotationView, SecretView
@@ -43,32 +43,20 @@ def set_secret(context: typer.Context, name: Name, as_json: JsonFlag = False) ->
 @secret_app.command("list", epilog="Example: dragoman secret list --json")
 def list_secrets(context: typer.Context, as_json: JsonFlag = False) -> None:
     """List secrets by name, without their values."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("secrets"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("name", "created", "changed"),
-            [(secret["name"], secret["created_at"], secret["updated_at"]) for secret in entries_of(SecretView, page)],
-            empty="There are no secrets. Store one with `dragoman secret set NAME`.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        SecretView,
+        path_to("secrets"),
+        ("name", "created", "changed"),
+        lambda secret: (secret["name"], secret["created_at"], secret["updated_at"]),
+        empty="There are no secrets. Store one with `dragoman secret set NAME`.",
+        as_json=as_json,
+    )
 
 
 @secret_app.command("delete", epilog="Example: dragoman secret delete GITHUB_TOKEN")
 def delete_secret(context: typer.Context, name: Name) -> None:
     """Delete a secret that nothing refers to."""
-    session = session_of(context)
-
-    async def delete(api: ServiceApi) -> None:
-        await api.delete(path_to("secrets", name))
-        session.terminal.note(f"Deleted {name}.")
-
-    session.perform(delete)
+    session_of(context).delete(path_to("secrets", name), f"Deleted {name}.")
 
 
 @secret_app.command("rotate", epilog="Example: dragoman secret rotate")

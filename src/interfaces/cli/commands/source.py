@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from domain.sources.source import MAX_SOURCE_BYTES
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.api import path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.sources.views import SourceView
@@ -32,45 +31,34 @@ def add_source(
     """Add a file to a thread."""
     session = session_of(context)
     content = _content_of(file)
-
-    async def add(api: ServiceApi) -> None:
-        document = await api.upload(path_to("threads", thread_id, "sources"), content, {"name": name or file.name})
-        if as_json:
-            session.terminal.json(document)
-            return
-        source = read_as(SourceView, document)
-        session.terminal.note(f"Added {source['name']} as {source['id']}: {source['kind']}, {_searchable(source)}.")
-
-    session.perform(add)
+    session.show(
+        SourceView,
+        lambda api: api.upload(path_to("threads", thread_id, "sources"), content, {"name": name or file.name}),
+        lambda source: session.terminal.note(
+            f"Added {source['name']} as {source['id']}: {source['kind']}, {_searchable(source)}."
+        ),
+        as_json=as_json,
+    )
 
 
 @source_app.command("list", epilog="Example: dragoman source list thr_0123 --json")
 def list_sources(context: typer.Context, thread_id: Thread, as_json: JsonFlag = False) -> None:
     """List the files of a thread, newest first."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("threads", thread_id, "sources"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("id", "name", "kind", "bytes", "search", "added"),
-            [
-                (
-                    source["id"],
-                    source["name"],
-                    source["kind"],
-                    str(source["size"]),
-                    _searchable(source),
-                    source["created_at"],
-                )
-                for source in entries_of(SourceView, page)
-            ],
-            empty=f"The thread {thread_id} has no files.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        SourceView,
+        path_to("threads", thread_id, "sources"),
+        ("id", "name", "kind", "bytes", "search", "added"),
+        lambda source: (
+            source["id"],
+            source["name"],
+            source["kind"],
+            str(source["size"]),
+            _searchable(source),
+            source["created_at"],
+        ),
+        empty=f"The thread {thread_id} has no files.",
+        as_json=as_json,
+    )
 
 
 @source_app.command("delete", epilog="Example: dragoman source delete src_0123")
@@ -78,13 +66,7 @@ def delete_source(
     context: typer.Context, source_id: Annotated[str, typer.Argument(metavar="ID", help="The file's id, src_….")]
 ) -> None:
     """Delete a file from its thread."""
-    session = session_of(context)
-
-    async def delete(api: ServiceApi) -> None:
-        await api.delete(path_to("sources", source_id))
-        session.terminal.note(f"Deleted {source_id}.")
-
-    session.perform(delete)
+    session_of(context).delete(path_to("sources", source_id), f"Deleted {source_id}.")
 
 
 def _content_of(file: Path) -> bytes:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from interfaces.cli.answers import entries_of, read_as
+from interfaces.cli.answers import entries_of
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal, one_line, short_json
@@ -66,15 +66,12 @@ def explain_tool(
 ) -> None:
     """Explain why an agent's tool is allowed, requires approval, is denied or hidden."""
     session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        document = await api.get(path_to("tools", name, "explain"), {"agent": agent})
-        if as_json:
-            session.terminal.json(document)
-            return
-        _show(session.terminal, read_as(ExplanationView, document))
-
-    session.perform(show)
+    session.show(
+        ExplanationView,
+        lambda api: api.get(path_to("tools", name, "explain"), {"agent": agent}),
+        lambda answer: _show(session.terminal, answer),
+        as_json=as_json,
+    )
 
 
 def _show(terminal: Terminal, tool: ExplanationView) -> None:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.answers import read_as
+from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.webhooks.views import CreatedWebhookKeyView, WebhookDeliveryView
 
@@ -23,30 +23,21 @@ def list_deliveries(
     as_json: JsonFlag = False,
 ) -> None:
     """List the webhook deliveries of a run, newest first."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("runs", run_id, "webhook-deliveries"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("id", "event", "receiver", "state", "attempts", ""),
-            [
-                (
-                    entry["id"],
-                    entry["event"],
-                    entry["receiver"],
-                    entry["state"],
-                    str(entry["attempts"]),
-                    _outlook(entry),
-                )
-                for entry in entries_of(WebhookDeliveryView, page)
-            ],
-            empty="The run has no deliveries: it has no webhook, or has not ended or waited yet.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        WebhookDeliveryView,
+        path_to("runs", run_id, "webhook-deliveries"),
+        ("id", "event", "receiver", "state", "attempts", ""),
+        lambda entry: (
+            entry["id"],
+            entry["event"],
+            entry["receiver"],
+            entry["state"],
+            str(entry["attempts"]),
+            _outlook(entry),
+        ),
+        empty="The run has no deliveries: it has no webhook, or has not ended or waited yet.",
+        as_json=as_json,
+    )
 
 
 @webhook_app.command("retry", epilog="Example: dragoman webhook retry whk_0123")

@@ -7,8 +7,8 @@ import typer
 
 from domain.json_value import JsonObject
 from domain.workflows.definition_json import NAME_KEYS
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.answers import read_as
+from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.commands.workflow_runs import answer_node, cancel_run, list_runs, run_workflow, show_run
 from interfaces.cli.definition_file import load_definition
 from interfaces.cli.failures import FAILED, ApiProblem, UnexpectedAnswer
@@ -82,30 +82,21 @@ def validate(context: typer.Context, file: FileArgument, as_json: JsonFlag = Fal
 @workflow_app.command("list", epilog="Example: dragoman workflow list --json")
 def list_workflows(context: typer.Context, as_json: JsonFlag = False) -> None:
     """List workflows, newest first."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("workflows"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("name", "id", "version", "nodes", "edges", "changed"),
-            [
-                (
-                    workflow["name"],
-                    workflow["id"],
-                    str(workflow["version"]),
-                    str(len(workflow["nodes"])),
-                    str(len(workflow["edges"])),
-                    workflow["updated_at"],
-                )
-                for workflow in entries_of(WorkflowView, page)
-            ],
-            empty="There are no workflows. Create one with `dragoman workflow apply FILE`.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        WorkflowView,
+        path_to("workflows"),
+        ("name", "id", "version", "nodes", "edges", "changed"),
+        lambda workflow: (
+            workflow["name"],
+            workflow["id"],
+            str(workflow["version"]),
+            str(len(workflow["nodes"])),
+            str(len(workflow["edges"])),
+            workflow["updated_at"],
+        ),
+        empty="There are no workflows. Create one with `dragoman workflow apply FILE`.",
+        as_json=as_json,
+    )
 
 
 @workflow_app.command(
@@ -141,13 +132,7 @@ def show_workflow(
 @workflow_app.command("delete", epilog="Example: dragoman workflow delete answers")
 def delete_workflow(context: typer.Context, workflow: WorkflowArgument) -> None:
     """Delete a workflow."""
-    session = session_of(context)
-
-    async def delete(api: ServiceApi) -> None:
-        await api.delete(path_to("workflows", workflow))
-        session.terminal.note(f"Deleted {workflow}.")
-
-    session.perform(delete)
+    session_of(context).delete(path_to("workflows", workflow), f"Deleted {workflow}.")
 
 
 def _load(file: Path) -> JsonObject:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServerEvent, ServiceApi, listed, path_to
+from interfaces.cli.answers import read_as
+from interfaces.cli.api import ServerEvent, ServiceApi, path_to
 from interfaces.cli.failures import FAILED, REQUIRES_ACTION, BadUsage, UnexpectedAnswer
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal, short_json
@@ -90,23 +90,14 @@ def cancel_run(context: typer.Context, run: RunArgument) -> None:
 
 def list_runs(context: typer.Context, as_json: JsonFlag = False) -> None:
     """List workflow runs, newest first."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        page = await listed(api, path_to("workflow-runs"))
-        if as_json:
-            session.terminal.json(page)
-            return
-        session.terminal.table(
-            ("run", "workflow", "version", "status", "created"),
-            [
-                (run["id"], run["workflow_id"], str(run["workflow_version"]), run["status"], run["created_at"])
-                for run in entries_of(WorkflowRunOutlineView, page)
-            ],
-            empty="No workflow has been run. Run one with `dragoman workflow run NAME`.",
-        )
-
-    session.perform(show)
+    session_of(context).show_list(
+        WorkflowRunOutlineView,
+        path_to("workflow-runs"),
+        ("run", "workflow", "version", "status", "created"),
+        lambda run: (run["id"], run["workflow_id"], str(run["workflow_version"]), run["status"], run["created_at"]),
+        empty="No workflow has been run. Run one with `dragoman workflow run NAME`.",
+        as_json=as_json,
+    )
 
 
 def show_run(
