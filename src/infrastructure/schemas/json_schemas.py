@@ -6,7 +6,6 @@ Validation runs on the event loop, so schemas and values that would block it are
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -26,10 +25,14 @@ _MAX_SHOWN_VALUE = 64
 _MAX_BRANCHES = 4
 _REGEX_BYTES = 1024 * 1024
 
-# In checks of subschemas. A check takes about 10 ns, an explanation up to 30 µs.
-_CHEAP = 1_000
+# In checks of subschemas. A check takes about 10 ns, an explanation 10 µs and more.
 _MAX_CHECKS = 10_000_000
-_MAX_EXPLAINED = 50_000
+_MAX_EXPLAINED = 15_000
+_MAX_MATCHED = 50_000_000
+"""Characters of a value, times the states of the schema's patterns. A step takes up to 7 ns."""
+_MAX_ERROR_BYTES = 10_000_000
+"""Bytes of a schema, times the values that may not fit: an error has a copy of its keyword."""
+_PLAIN_BITS = 64
 
 _VALUE = "\x00"
 """A placeholder for the invalid value in the validator's messages. A shortened value replaces
@@ -44,6 +47,7 @@ class _Compiled:
 
     validator: jsonschema_rs.Validator | None = None
     cost: SchemaCost | None = None
+    length: int = 0
     problem: str | None = None
 
 
@@ -65,18 +69,16 @@ class JsonSchemaValidator:
         compiled = self._compile(schema)
         if compiled.validator is None or compiled.cost is None:
             raise invalid("schema_invalid", f"The JSON Schema cannot be used: {compiled.problem}.")
-        if _is_deeper(value, MAX_VALUE_DEPTH):
+        extent = _extent(value)
+        if extent.depth > MAX_VALUE_DEPTH:
             return (_TOO_DEEP,)
-        cost = compiled.cost
-        if cost.most > _CHEAP:
-            depth, size = _extent(value)
-            if cost.at(depth) * size > _MAX_CHECKS:
-                return ("is too large or too deeply nested to be checked against this schema",)
+        checks = compiled.cost.at(extent.depth) * extent.size
+        if checks > _MAX_CHECKS or compiled.cost.states * extent.characters > _MAX_MATCHED:
+            return ("is too large or too deeply nested to be checked against this schema",)
         try:
             if compiled.validator.is_valid(value):
                 return ()
-            depth, size = _extent(value)
-            if cost.at(depth) * size > _MAX_EXPLAINED:
+            if checks > _MAX_EXPLAINED or compiled.length * extent.size > _MAX_ERROR_BYTES:
                 return ("does not fit the schema; it is too large or too deeply nested to say where",)
             sentences = (_sentence(error) for error in compiled.validator.iter_errors(value))
             # Two branches of a schema may report the same violation.
@@ -125,7 +127,7 @@ def _compiled(encoded: bytes) -> _Compiled:
         return _Compiled(problem=_schema_problem(error))
     except (ValueError, RecursionError):
         return _Compiled(problem=_TOO_DEEP)
-    return _Compiled(validator=validator, cost=cost)
+    return _Compiled(validator=validator, cost=cost, length=len(encoded))
 
 
 def _schema_problem(error: jsonschema_rs.ValidationError) -> str:
@@ -185,27 +187,33 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def _is_deeper(value: JsonValue, limit: int) -> bool:
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(limit):
-        if not level:
-            return False
-        level = [child for parent in level for child in _members(parent) if isinstance(child, dict | list)]
-    return bool(level)
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """The nesting depth of a value (0 for a scalar), its number of values, and the characters of
+    its texts and names. An integer of more than 64 bits is as many values as its arithmetic takes."""
+
+    depth: int
+    size: int
+    characters: int
 
 
-def _extent(value: JsonValue) -> tuple[int, int]:
-    """The nesting depth of a value (0 for a scalar), and its number of values."""
-    depth, size = 0, 0
-    level = [value]
-    while level:
+def _extent(value: JsonValue) -> _Extent:
+    """The extent of a value; of one that is too deep, as far as its depth shows that."""
+    depth, size, characters = -1, 0, 0
+    level: list[JsonValue] = [value]
+    while level and depth <= MAX_VALUE_DEPTH:
+        depth += 1
         size += len(level)
-        below = [child for parent in level for child in _members(parent)]
-        depth, level = depth + bool(below), below
-    return depth, size
-
-
-def _members(value: JsonValue) -> Iterable[JsonValue]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+        below: list[JsonValue] = []
+        for one in level:
+            if isinstance(one, str):
+                characters += len(one)
+            elif isinstance(one, list):
+                below += one
+            elif isinstance(one, dict):
+                characters += sum(map(len, one))
+                below += one.values()
+            elif isinstance(one, int) and one.bit_length() > _PLAIN_BITS:
+                size += 4 * (one.bit_length() // _PLAIN_BITS) ** 2
+        level = below
+    return _Extent(depth, size, characters)

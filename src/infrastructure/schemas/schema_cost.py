@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from domain.json_value import JsonObject, JsonValue
+from infrastructure.schemas.pattern_size import pattern_size
 
 _SAME_PLACE_ONE = ("not", "if", "then", "else")
 _SAME_PLACE_LIST = ("allOf", "anyOf", "oneOf")
@@ -27,6 +28,18 @@ _MAX_NESTING = 64
 _MAX_SUBSCHEMAS = 5_000
 _MAX_CHAIN = 128
 _MAX_STEPS = 100_000
+_MAX_PATTERNS = 100_000
+"""In states; compiling one takes about half a microsecond."""
+_MAX_BITS = 256
+_NUMBERS = ("maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum", "multipleOf", "const")
+
+# In checks of subschemas.
+_COMPARED = 40  # one value of an enum's or a const's objects and arrays
+_NAME = 10  # one name that must be there
+_PATTERN_OF_NAMES = 10
+_EXACT_DIVISION = 2_000  # multipleOf with a fraction
+_DIVISION = 30
+
 MAX_VALUE_DEPTH = 128
 """Deeper values are rejected for every schema."""
 
@@ -47,11 +60,13 @@ class SchemaCost:
     """An upper bound of the subschemas checked for one path through a value, by the value's depth
     (0 for a scalar).
 
-    `by_depth` holds the computed bounds; `settled` means that deeper values cost no more.
+    - `by_depth` holds the computed bounds; `settled` means that deeper values cost no more.
+    - `states` is the size of all regular expressions together (`pattern_size`).
     """
 
     by_depth: tuple[int, ...]
     settled: bool
+    states: int
 
     def at(self, depth: int) -> int:
         if depth < len(self.by_depth):
@@ -66,10 +81,12 @@ class SchemaCost:
 def cost_of(schema: JsonObject) -> SchemaCost:
     """The cost of a schema without external references.
 
-    Raises UnusableSchema for references that lead elsewhere, nowhere or in a circle, and for too
-    deep nesting.
+    Raises UnusableSchema for references that lead elsewhere, nowhere or in a circle, for too deep
+    nesting, and for numbers and patterns that are too large.
     """
     walk = _Walk(schema)
+    if walk.states > _MAX_PATTERNS:
+        raise UnusableSchema("its regular expressions are too large together")
     order = walk.order()
     below: dict[int, int] = {}
     by_depth: list[int] = []
@@ -78,21 +95,22 @@ def cost_of(schema: JsonObject) -> SchemaCost:
         for node in order:
             same_place = sum(here[other] for other in node.same_place)
             lower = sum(below[other] for other in node.below) if below else 0
-            here[node.key] = min(1 + node.factor * same_place + lower, _ENOUGH)
+            here[node.key] = min(node.checks + node.factor * same_place + lower, _ENOUGH)
         by_depth.append(here[id(schema)])
         if here == below:
-            return SchemaCost(by_depth=tuple(by_depth), settled=True)
+            return SchemaCost(by_depth=tuple(by_depth), settled=True, states=walk.states)
         if by_depth[-1] >= _ENOUGH or len(by_depth) > min(MAX_VALUE_DEPTH, _MAX_STEPS // len(order)):
-            return SchemaCost(by_depth=tuple(by_depth), settled=False)
+            return SchemaCost(by_depth=tuple(by_depth), settled=False, states=walk.states)
         below = here
 
 
 @dataclass(slots=True)
 class _Node:
-    """A subschema: the others that apply to the same place of the value, and those that apply below
-    it."""
+    """A subschema: the checks of its own keywords, the others that apply to the same place of the
+    value, and those that apply below it."""
 
     key: int
+    checks: int = 1
     factor: int = 1
     same_place: list[int] = field(default_factory=list)
     below: list[int] = field(default_factory=list)
@@ -103,6 +121,7 @@ class _Walk:
 
     def __init__(self, schema: JsonObject) -> None:
         self._root = schema
+        self.states = 0
         self._nodes: dict[int, _Node] = {}
         self._pending: list[tuple[_Node, str, JsonObject]] = []
         self._resources: dict[str, JsonObject] = {}
@@ -140,7 +159,8 @@ class _Walk:
             raise UnusableSchema(f"it is nested deeper than {_MAX_NESTING} levels")
         if len(self._nodes) >= _MAX_SUBSCHEMAS:
             raise UnusableSchema(f"it has more than {_MAX_SUBSCHEMAS} subschemas")
-        node = self._nodes[id(schema)] = _Node(key=id(schema))
+        node = self._nodes[id(schema)] = _Node(key=id(schema), checks=1 + _own_checks(schema))
+        self.states += _states(schema)
         resource = self._name(schema, resource)
         # Unevaluated places are found by checking the neighbours again.
         node.factor = 2 if any(keyword in schema for keyword in _UNEVALUATED) else 1
@@ -224,3 +244,47 @@ def _pointed_at(start: JsonObject, pointer: str) -> JsonValue:
         else:
             return None
     return place
+
+
+def _own_checks(schema: JsonObject) -> int:
+    """The cost of keywords that take more than one check of a value, or of each of its members."""
+    options = schema.get("enum")
+    compared = [schema.get("const"), *(options if isinstance(options, list) else ())]
+    checks = _COMPARED * sum(_values_in(option) for option in compared if isinstance(option, dict | list))
+    required = schema.get("required")
+    checks += _NAME * len(required) if isinstance(required, list) else 0
+    for keyword in ("dependentRequired", "dependencies"):
+        dependents = schema.get(keyword)
+        if isinstance(dependents, dict):
+            checks += _NAME * sum(1 + len(names) for names in dependents.values() if isinstance(names, list))
+    of_names = schema.get("patternProperties")
+    checks += _PATTERN_OF_NAMES * len(of_names) if isinstance(of_names, dict) else 0
+    return checks + _of_numbers(schema)
+
+
+def _of_numbers(schema: JsonObject) -> int:
+    """The cost of dividing. Raises UnusableSchema for an integer with more than _MAX_BITS bits."""
+    options = schema.get("enum")
+    numbers = [*map(schema.get, _NUMBERS), *(options if isinstance(options, list) else ())]
+    if any(isinstance(number, int) and number.bit_length() > _MAX_BITS for number in numbers):
+        raise UnusableSchema(f"it has a number of more than {_MAX_BITS} bits")
+    divisor = schema.get("multipleOf")
+    if divisor is None:
+        return 0
+    return _DIVISION if isinstance(divisor, int) else _EXACT_DIVISION
+
+
+def _states(schema: JsonObject) -> int:
+    """The size of the regular expressions of one subschema."""
+    pattern, of_names = schema.get("pattern"), schema.get("patternProperties")
+    patterns = [pattern, *(of_names if isinstance(of_names, dict) else ())]
+    return sum(pattern_size(one) for one in patterns if isinstance(one, str))
+
+
+def _values_in(value: JsonValue) -> int:
+    count, pending = 0, [value]
+    while pending:
+        one = pending.pop()
+        count += 1
+        pending += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return count
