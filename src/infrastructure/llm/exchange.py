@@ -2,7 +2,7 @@
 formats. Below: `provider_http.py`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -109,7 +109,7 @@ class ModelExchange:
     monotonic: Callable[[], float]
     redactor: Redactor
 
-    async def run(self, body: bytes, reader: ReplyReader) -> AsyncIterator[ModelEvent]:
+    async def run(self, body: bytes, reader: ReplyReader) -> AsyncGenerator[ModelEvent, None]:
         """Stream the reply. Closing the iterator closes the connection; a fully read one is reused."""
         reply_limits = self.reply_limits
         try:

@@ -33,6 +33,13 @@ _STATUS_OF_TYPE = {
     "authentication_error": 401,
     "permission_error": 403,
     "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "invalid_prompt": 400,
+    "invalid_encrypted_content": 400,
+    "data_residency_mismatch": 400,
+    "bio_policy": 400,
+    "misalignment_policy_violation": 400,
+    "cyber_policy": 400,
     "not_found_error": 404,
     "request_too_large": 413,
     "rate_limit_error": 429,
@@ -40,6 +47,7 @@ _STATUS_OF_TYPE = {
     "api_error": 500,
     "server_error": 500,
     "timeout_error": 504,
+    "server_is_overloaded": 529,
     "overloaded_error": 529,
 }
 
@@ -98,8 +106,13 @@ def error_in_stream(error: ErrorObject | str) -> ModelError:
     if isinstance(known.code, int) and 400 <= known.code < 600:
         status = known.code
     else:
-        status = _STATUS_OF_TYPE.get(known.type or "") or _STATUS_OF_TYPE.get(str(known.code)) or 500
+        status = _STATUS_OF_TYPE.get(known.type or "") or _status_of_code(str(known.code or "")) or 500
     return _error_of(status, known, None, streamed=True)
+
+
+def _status_of_code(code: str) -> int | None:
+    """The Responses API names faults of images in many codes."""
+    return _STATUS_OF_TYPE.get(code) or (400 if "image" in code else None)
 
 
 def error_of_transport(exc: aiohttp.ClientError | EgressBlockedError | TimeoutError, *, streaming: bool) -> ModelError:

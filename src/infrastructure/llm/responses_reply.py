@@ -1,0 +1,210 @@
+"""Parses replies of the OpenAI Responses API, from events or whole. Unknown events and items are
+ignored. Format: https://platform.openai.com/docs/api-reference/responses-streaming."""
+
+import msgspec
+
+from application.models.ports import ModelReply, RequestedCall
+from domain.runs.finish_reason import FinishReason
+from domain.runs.usage import ModelUsage
+from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, gave_up, invalid_reply
+from infrastructure.llm.reply_parts import finished_reply, requested_call
+
+
+class _Part(msgspec.Struct):
+    type: str = ""
+    text: str | None = None
+    refusal: str | None = None
+
+
+class _Item(msgspec.Struct):
+    """An output item. `content` is of messages only: that of reasoning has other parts."""
+
+    type: str = ""
+    content: msgspec.Raw = msgspec.Raw(b"null")
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _OutputDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _InputDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: _InputDetails | None = None
+    output_tokens_details: _OutputDetails | None = None
+
+
+class _IncompleteDetails(msgspec.Struct):
+    reason: str | None = None
+
+
+class _Response(msgspec.Struct):
+    status: str | None = None
+    output: list[msgspec.Raw] | None = None
+    usage: _Usage | None = None
+    incomplete_details: _IncompleteDetails | None = None
+    error: ErrorObject | str | None = None
+
+
+class _Event(msgspec.Struct):
+    """`item` and `response` are decoded where they are needed: the first events repeat the whole
+    request in `response`."""
+
+    type: str = ""
+    delta: msgspec.Raw = msgspec.Raw(b'""')
+    output_index: int = 0
+    item: msgspec.Raw = msgspec.Raw()
+    response: msgspec.Raw = msgspec.Raw()
+    error: ErrorObject | str | None = None
+    code: str | int | None = None
+    message: str | None = None
+
+
+_decode_event = msgspec.json.Decoder(_Event).decode
+_decode_item = msgspec.json.Decoder(_Item).decode
+_decode_parts = msgspec.json.Decoder(list[_Part] | None).decode
+_decode_text = msgspec.json.Decoder(str).decode
+_decode_response = msgspec.json.Decoder(_Response).decode
+
+_TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
+_LAST_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+_PINGS = frozenset({"keepalive", "ping"})
+_ENDS = frozenset({"completed", "incomplete"})
+
+
+class ResponsesReply:
+    """Accumulates one reply. `model` is `PROVIDER:NAME`. Items are taken when they are finished:
+    what is known of them before is provisional."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._texts: list[str] = []
+        self._text_indexes: set[int] = set()
+        self._items: dict[int, bytes] = {}
+        self._response: _Response | None = None
+        self._is_refusal = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the last event of a response was received."""
+        return self._response is not None
+
+    def read_event(self, data: bytes) -> str | None:
+        """Add an event; returns its text, or None for a ping."""
+        if data == b"[DONE]":
+            return ""
+        try:
+            event = _decode_event(data)
+            return self._read(event)
+        except (msgspec.MsgspecError, RecursionError) as exc:
+            raise invalid_reply("sent an event that is not one of its protocol") from exc
+
+    def read_whole(self, data: bytes) -> str:
+        """Add a whole response; returns its text."""
+        try:
+            return self._end(_decode_response(data))
+        except (msgspec.MsgspecError, RecursionError) as exc:
+            raise invalid_reply("sent something that is not a response") from exc
+
+    def reply(self) -> ModelReply:
+        """The complete reply. Raises ModelError if the end or the name of a call is missing."""
+        response = self._response
+        if response is None:
+            raise invalid_reply("ended its reply too early")
+        items = [self._items[index] for index in sorted(self._items)]
+        calls = _calls_in(items)
+        reason = self._finish_reason(response, calls)
+        return finished_reply(self._model, self._texts, calls, _model_usage(response.usage), reason)
+
+    def _read(self, event: _Event) -> str | None:
+        kind = event.type
+        if kind in _TEXT_DELTAS:
+            if kind == "response.refusal.delta":
+                self._is_refusal = True
+            return self._add_text(event.output_index, _decode_text(event.delta))
+        if kind == "response.output_item.done":
+            return self._add_item(event.output_index, event.item)
+        if kind in _LAST_EVENTS:
+            return self._end(_decode_response(event.response))
+        if kind == "error":
+            raise error_in_stream(event.error or ErrorObject(code=event.code, message=event.message))
+        return None if kind in _PINGS else ""
+
+    def _end(self, response: _Response) -> str:
+        if response.error is not None or response.status == "failed":
+            raise error_in_stream(response.error or ErrorObject())
+        if response.status not in _ENDS:
+            raise gave_up()
+        self._response = response
+        # Some servers name the items only here, as a response without a stream does.
+        return "".join(
+            [
+                self._add_item(index, item)
+                for index, item in enumerate(response.output or ())
+                if index not in self._items
+            ]
+        )
+
+    def _add_item(self, index: int, raw: msgspec.Raw) -> str:
+        """Keep a finished item; returns its text, if no delta brought it."""
+        self._items[index] = bytes(raw)
+        item = _decode_item(raw)
+        if item.type != "message" or index in self._text_indexes:
+            return ""
+        parts = _decode_parts(item.content) or []
+        self._is_refusal |= any(part.refusal for part in parts)
+        return self._add_text(index, "".join([part.text or part.refusal or "" for part in parts]))
+
+    def _add_text(self, index: int, text: str) -> str:
+        """Add a piece of the message at `index`. An empty line divides messages of one reply."""
+        if not text:
+            return ""
+        if index not in self._text_indexes:
+            self._text_indexes.add(index)
+            if self._texts:
+                text = f"\n\n{text}"
+        self._texts.append(text)
+        return text
+
+    def _finish_reason(self, response: _Response, calls: list[RequestedCall]) -> FinishReason:
+        if response.status == "incomplete":
+            details = response.incomplete_details
+            if details is not None and details.reason == "content_filter":
+                return FinishReason.CONTENT_FILTER
+            return FinishReason.LENGTH
+        if self._is_refusal:
+            return FinishReason.REFUSAL
+        return FinishReason.TOOL_CALLS if calls else FinishReason.STOP
+
+
+def _calls_in(items: list[bytes]) -> list[RequestedCall]:
+    calls: list[RequestedCall] = []
+    for raw in items:
+        item = _decode_item(raw)
+        if item.type == "function_call":
+            if not item.name:
+                raise invalid_reply("asked for a tool call without a name")
+            calls.append(requested_call(item.name, item.arguments or ""))
+    return calls
+
+
+def _model_usage(usage: _Usage | None) -> ModelUsage:
+    """`output_tokens` include those of the reasoning."""
+    if usage is None:
+        return ModelUsage()
+    details = usage.input_tokens_details or _InputDetails()
+    input_tokens = max(0, usage.input_tokens or 0)
+    cached_tokens = min(max(0, details.cached_tokens or 0), input_tokens)
+    return ModelUsage(
+        input_tokens=input_tokens,
+        output_tokens=max(0, usage.output_tokens or 0),
+        cached_tokens=cached_tokens,
+        cache_write_tokens=min(max(0, details.cache_write_tokens or 0), input_tokens - cached_tokens),
+    )

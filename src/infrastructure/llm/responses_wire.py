@@ -1,0 +1,127 @@
+"""Encodes requests for the OpenAI Responses API. Format:
+https://platform.openai.com/docs/api-reference/responses/create."""
+
+from typing import assert_never
+
+import msgspec
+
+from application.models.ports import ModelRequest, ToolChoice
+from domain.json_value import JsonObject, JsonValue
+from domain.threads.message import (
+    Content,
+    ImageContent,
+    Message,
+    Role,
+    TextContent,
+    ToolResultContent,
+    ToolUse,
+)
+from domain.tools.tool import Tool
+from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, MessageCache, ToolListCache
+from infrastructure.llm.wire_content import described_image, object_schema, wire_params
+
+_encode = msgspec.json.Encoder().encode
+
+
+class ResponsesWire:
+    """Encodes request bodies; each message is encoded once. Nothing is stored at the provider."""
+
+    def __init__(self, *, streaming: bool, image_input: bool, cache_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self._streaming = streaming
+        self._image_input = image_input
+        self._messages = MessageCache(self._encode_message, max_bytes=cache_bytes)
+        self._tools = ToolListCache(_encode_tools)
+
+    def body(self, model_name: str, request: ModelRequest, *, encrypted_reasoning: bool = True) -> bytes:
+        """Encode the body. The parts that stay equal between turns come first, so that prompt
+        caches hit. `encrypted_reasoning` asks for the reasoning in a form that can be sent back."""
+        parts = [b'{"model":', _encode(model_name)]
+        if request.system:
+            parts += [b',"instructions":', _encode(request.system)]
+        if request.tools:
+            parts += [b',"tools":', self._tools.encoded(request.tools)]
+            if request.tool_choice is ToolChoice.NONE:
+                parts.append(b',"tool_choice":"none"')
+        parts += [b',"input":[', b",".join(self._messages.encoded(request.messages)), b"]"]
+        if request.max_output_tokens is not None:
+            parts.append(b',"max_output_tokens":%d' % request.max_output_tokens)
+        if encrypted_reasoning:
+            parts.append(b',"include":["reasoning.encrypted_content"]')
+        if request.messages:
+            # All turns of a thread share their beginning; the key sends them to the same cache.
+            parts += [b',"prompt_cache_key":', _encode(request.messages[-1].thread_id)]
+        parts.append(b',"store":false')
+        if self._streaming:
+            parts.append(b',"stream":true')
+        parts.append(b"}")
+        return b"".join(parts)
+
+    def _encode_message(self, message: Message) -> bytes:
+        match message.role:
+            case Role.SYSTEM:
+                items: list[JsonObject] = [{"role": "system", "content": message.text}]
+            case Role.USER:
+                items = [{"role": "user", "content": self._user_content(message.content)}]
+            case Role.ASSISTANT:
+                items = _assistant_items(message)
+            case Role.TOOL:
+                items = [self._result_item(result) for result in message.tool_results]
+            case _:
+                assert_never(message.role)
+        return b",".join([_encode(item) for item in items])
+
+    def _user_content(self, content: tuple[Content, ...]) -> JsonValue:
+        if len(content) == 1 and isinstance(content[0], TextContent):
+            return content[0].text
+        parts: list[JsonValue] = []
+        for part in content:
+            if isinstance(part, TextContent):
+                parts.append(_text_part(part.text))
+            elif isinstance(part, ImageContent):
+                parts.append(self._image(part))
+        return parts
+
+    def _image(self, image: ImageContent) -> JsonValue:
+        if not self._image_input:
+            return _text_part(described_image(image))
+        url = image.url if image.url is not None else f"data:{image.media_type};base64,{image.data}"
+        return {"type": "input_image", "image_url": url, "detail": "auto"}
+
+    def _result_item(self, result: ToolResultContent) -> JsonObject:
+        output: JsonValue = result.result
+        if result.images:
+            texts = [_text_part(result.result)] if result.result else []
+            output = [*texts, *map(self._image, result.images)]
+        return {"type": "function_call_output", "call_id": result.tool_id, "output": output}
+
+
+def _text_part(text: str) -> JsonValue:
+    return {"type": "input_text", "text": text}
+
+
+def _assistant_items(message: Message) -> list[JsonObject]:
+    """The neutral form. Calls have no item id: the provider would look for their reasoning."""
+    text = message.text
+    items: list[JsonObject] = [{"role": "assistant", "content": text}] if text else []
+    return [*items, *map(_call_item, message.tool_uses)]
+
+
+def _call_item(use: ToolUse) -> JsonObject:
+    arguments = _encode(wire_params(use)).decode()
+    return {"type": "function_call", "call_id": use.id, "name": use.name, "arguments": arguments}
+
+
+def _encode_tools(tools: tuple[Tool, ...]) -> bytes:
+    """`strict` is false: schemas of tools are not of the subset that strict mode takes."""
+    return _encode(
+        [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": object_schema(tool.parameters),
+                "strict": False,
+            }
+            for tool in tools
+        ]
+    )
