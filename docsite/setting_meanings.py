@@ -35,7 +35,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     },
     "Models": {
         "openai_api_key": f"Makes the provider `openai` of the [default organization]({_GUIDES}/organizations.md#model-providers).",
-        "openai_base_url": "A server that speaks chat completions, in place of OpenAI's.",
+        "openai_base_url": "A server that speaks OpenAI's API, in place of OpenAI's.",
+        "openai_wire": "API of the environment's provider `openai`. `auto` is the Responses API at OpenAI itself, chat completions at another address.",
         "anthropic_api_key": "Makes the provider `anthropic` likewise.",
         "anthropic_base_url": "A server that speaks messages, in place of Anthropic's.",
     },

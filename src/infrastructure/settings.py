@@ -228,6 +228,9 @@ class Settings(BaseModel):
         description="an http or https URL",
         examples=["http://127.0.0.1:8000/v1"],
     )
+    openai_wire: Annotated[Literal["auto", "responses", "chat"], BeforeValidator(values.lower)] = Field(
+        default="auto", description="auto, responses or chat", examples=["responses"]
+    )
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
     anthropic_base_url: values.HttpUrl | None = Field(
         default=None,

@@ -1,4 +1,4 @@
-"""What holds for every LanguageModel: scripted, and over both wires against a mock provider that others wrote."""
+"""What holds for every LanguageModel: scripted, and over all wires against a mock provider that others wrote."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from llmock.scenarios import Reply, ToolCall
 
 from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, TextDelta, ToolChoice
 from domain.json_value import JsonObject
-from domain.model_providers.provider import ProviderKind
+from domain.model_providers.provider import ProviderKind, ProviderWire
 from infrastructure.http.client import HttpClients
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.llm.provider_http import AiohttpProviders, provider_http
@@ -87,8 +87,12 @@ def _no_provider(provider: ProviderConfig) -> LanguageModel:
     raise AssertionError(provider)
 
 
-def provider_backend(kind: ProviderKind, llmock: LLMock, http: AiohttpProviders, folder: Path) -> Backend:
-    provider = ProviderConfig(name=kind.value, kind=kind, base_url=llmock.base_url(kind.value), api_key="any")
+def provider_backend(
+    kind: ProviderKind, wire: ProviderWire, llmock: LLMock, http: AiohttpProviders, folder: Path
+) -> Backend:
+    provider = ProviderConfig(
+        name=kind.value, kind=kind, wire=wire, base_url=llmock.base_url(kind.value), api_key="any"
+    )
 
     def say(text: str, calls: tuple[tuple[str, JsonObject], ...]) -> None:
         llmock.add(Reply(text=text, tool_calls=tuple(ToolCall(name, arguments) for name, arguments in calls)))
@@ -115,13 +119,20 @@ def _void(_: object) -> None:
     return None
 
 
-@pytest.fixture(params=["scripted", *ProviderKind])
+WIRES = {
+    "openai-chat": (ProviderKind.OPENAI, ProviderWire.CHAT),
+    "openai-responses": (ProviderKind.OPENAI, ProviderWire.RESPONSES),
+    "anthropic": (ProviderKind.ANTHROPIC, ProviderWire.AUTO),
+}
+
+
+@pytest.fixture(params=["scripted", *WIRES])
 async def backend(request: pytest.FixtureRequest, tmp_path: Path, llmock: LLMock) -> AsyncIterator[Backend]:
     if request.param == "scripted":
         yield scripted_backend(tmp_path)
         return
     async with aclosing(provider_http(HttpClients())) as http:
-        yield provider_backend(ProviderKind(request.param), llmock, http, tmp_path)
+        yield provider_backend(*WIRES[request.param], llmock, http, tmp_path)
 
 
 async def events_of(backend: Backend) -> list[ModelEvent]:

@@ -11,7 +11,8 @@ from application.system.pages import PageRequest
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import OrganizationId
-from domain.model_providers.provider import MAX_PROVIDERS, ModelProvider, ProviderKind
+from domain.model_providers.deployment import Deployment
+from domain.model_providers.provider import MAX_PROVIDERS, ModelProvider, ProviderKind, ProviderWire
 from domain.secrets.secret import Secret, SecretRef
 from tests.builders import ORG, OTHER_ORG, START, after, an_audit_event
 from tests.contract.paging import all_of
@@ -46,6 +47,21 @@ async def test_a_provider_comes_back_as_it_was_stored_key_and_all(stores: Stores
     await stores.model_providers.add(a_provider(key=key), created())
     assert await stores.model_providers.all(ORG) == (a_provider(key=key),)
     assert await all_of(partial(stores.audit.page, ORG, AuditFilter())) == (created(),)
+
+
+@pytest.mark.requirement("H2", "H6")
+async def test_a_provider_comes_back_with_its_wire_and_its_deployments_keys_and_all(stores: Stores) -> None:
+    deployments = (
+        Deployment(name="eu", base_url="https://eu.example.com/v1", api_key="sk-eu", weight=3),
+        Deployment(name="us", api_key=SecretRef("US")),
+        Deployment(name="own"),
+    )
+    provider = replace(a_provider(), kind=ProviderKind.OPENAI, wire=ProviderWire.CHAT, deployments=deployments)
+    await stores.model_providers.add(provider, created())
+    assert await stores.model_providers.all(ORG) == (provider,)
+    changed = replace(provider, deployments=deployments[1:], version=2)
+    await stores.model_providers.save(changed, expected_version=1, audit=created(2))
+    assert await stores.model_providers.all(ORG) == (changed,)
 
 
 @pytest.mark.requirement("C6", "C7")
@@ -131,6 +147,17 @@ async def test_a_secret_that_a_provider_takes_its_key_from_stays(stores: Stores)
     assert (refused.value.code, refused.value.extra) == ("secret_in_use", {"used_by": "acme"})
     await stores.model_providers.delete(ORG, "acme", an_audit_event(4))
     assert await stores.secrets.delete(ORG, "ACME", an_audit_event(5))
+
+
+@pytest.mark.requirement("C7", "H6")
+async def test_a_secret_that_a_deployment_takes_its_key_from_stays(stores: Stores) -> None:
+    secret = Secret(organization_id=ORG, name="US", created_at=START, updated_at=START)
+    await stores.secrets.put(secret, "sk-1", an_audit_event(1))
+    deployments = (Deployment(name="eu", api_key="sk-eu"), Deployment(name="us", api_key=SecretRef("US")))
+    await stores.model_providers.add(replace(a_provider(), deployments=deployments), created(2))
+    with pytest.raises(ServiceError) as refused:
+        await stores.secrets.delete(ORG, "US", an_audit_event(3))
+    assert (refused.value.code, refused.value.extra) == ("secret_in_use", {"used_by": "acme"})
 
 
 @pytest.mark.requirement("C7")

@@ -61,7 +61,7 @@ class InMemorySecretStore:
         providers = [
             SecretUser(name=provider.name)
             for provider in self._state.model_providers.values()
-            if provider.organization_id == organization_id and provider.secret_name == name
+            if provider.organization_id == organization_id and name in provider.secret_names
         ]
         workflows = [
             SecretUser(workflow_id=workflow.id, name=workflow.definition.name)

@@ -9,7 +9,8 @@ from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.model_providers.provider import OFFICIAL_BASE_URLS, ModelProvider, ProviderKind
+from domain.model_providers.deployment import Deployment
+from domain.model_providers.provider import OFFICIAL_BASE_URLS, ModelProvider, ProviderKind, ProviderWire
 from domain.secrets.secret import SecretValue
 
 
@@ -21,7 +22,9 @@ class CreateModelProviderCommand:
     name: str
     kind: ProviderKind
     base_url: str | None = None
+    wire: ProviderWire = ProviderWire.AUTO
     api_key: SecretValue | None = field(default=None, repr=False)
+    deployments: tuple[Deployment, ...] = ()
 
 
 class CreateModelProvider:
@@ -46,18 +49,20 @@ class CreateModelProvider:
             name=command.name,
             kind=command.kind,
             base_url=OFFICIAL_BASE_URLS[command.kind] if command.base_url is None else command.base_url,
+            wire=command.wire,
             api_key=command.api_key,
+            deployments=command.deployments,
             created_at=now,
             updated_at=now,
         )
-        require_reachable(self._outbound, provider.base_url)
+        require_reachable(self._outbound, provider)
         audit = audit_entry(
             principal,
             AuditAction.MODEL_PROVIDER_CREATED,
             provider.name,
             ids=self._ids,
             at=now,
-            details={"kind": provider.kind.value, "base_url": provider.base_url},
+            details={"kind": provider.kind.value, "base_url": provider.base_url, "wire": provider.wire.value},
         )
         await self._providers.add(provider, audit)
         return provider

@@ -1,4 +1,4 @@
-"""Finding a model provider, and looking at its address."""
+"""Finding a model provider, and checking its addresses."""
 
 from application.model_providers.ports import ModelProviderStore
 from application.system.ports import OutboundPolicy
@@ -15,12 +15,17 @@ async def existing_provider(providers: ModelProviderStore, organization_id: Orga
     raise not_found("model provider", name)
 
 
-def require_reachable(outbound: OutboundPolicy, base_url: str) -> None:
-    """Raise INVALID `model_provider_invalid` for an address that may not be requested."""
-    refusal = outbound.refusal(base_url)
-    if refusal is not None:
-        raise invalid(
-            "model_provider_invalid",
-            "The model provider is not valid.",
-            Violation(path="base_url", message=refusal),
-        )
+def require_reachable(outbound: OutboundPolicy, provider: ModelProvider) -> None:
+    """Raise INVALID `model_provider_invalid` unless all addresses of the provider may be requested."""
+    addresses = [("base_url", provider.base_url)] + [
+        (f"deployments.{index}.base_url", deployment.base_url)
+        for index, deployment in enumerate(provider.deployments)
+        if deployment.base_url is not None
+    ]
+    wrong = [
+        Violation(path=path, message=refusal)
+        for path, address in addresses
+        if (refusal := outbound.refusal(address)) is not None
+    ]
+    if wrong:
+        raise invalid("model_provider_invalid", "The model provider is not valid.", *wrong)

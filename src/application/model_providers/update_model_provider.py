@@ -53,7 +53,7 @@ class UpdateModelProvider:
         changed = with_changes(provider, command.changes)
         if changed == provider:
             return provider
-        require_reachable(self._outbound, changed.base_url)
+        require_reachable(self._outbound, changed)
         now = self._clock.now()
         names: list[JsonValue] = [*changed_fields(provider, changed)]
         changed = replace(changed, version=provider.version + 1, updated_at=now)

@@ -1,4 +1,4 @@
-"""Model providers of organizations: base URL, wire protocol and API key."""
+"""Model providers of organizations: base URL, wire protocol, API key and deployments."""
 
 import re
 from dataclasses import dataclass, field
@@ -7,6 +7,12 @@ from enum import StrEnum
 
 from domain.errors import Violation, invalid
 from domain.ids import OrganizationId
+from domain.model_providers.deployment import (
+    MAX_DEPLOYMENTS,
+    MAX_WEIGHT,
+    Deployment,
+    is_legal_deployment_name,
+)
 from domain.secrets.secret import SecretRef, SecretValue, violations_of
 
 MAX_PROVIDERS = 100
@@ -27,6 +33,15 @@ class ProviderKind(StrEnum):
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
+
+
+class ProviderWire(StrEnum):
+    """The API of a provider of kind `openai`. `auto` is `responses` at OpenAI itself and `chat` at other addresses.
+    The values are part of the public contract."""
+
+    AUTO = "auto"
+    RESPONSES = "responses"
+    CHAT = "chat"
 
 
 OFFICIAL_BASE_URLS = {
@@ -66,13 +81,15 @@ def base_url_fault(url: str, kind: ProviderKind) -> str | None:
 class ModelProvider:
     """A provider of one organization. `name` is the part before the colon in `PROVIDER:NAME`;
     `base_url` has the form that the vendor's own clients take. Without `api_key` none is sent.
-    `version` counts its changes."""
+    With `deployments`, only these are called. `version` counts its changes."""
 
     organization_id: OrganizationId
     name: str
     kind: ProviderKind
     base_url: str
+    wire: ProviderWire = ProviderWire.AUTO
     api_key: SecretValue | None = field(default=None, repr=False)
+    deployments: tuple[Deployment, ...] = ()
     version: int = 1
     created_at: datetime
     updated_at: datetime
@@ -86,7 +103,10 @@ class ModelProvider:
         fault = base_url_fault(self.base_url, self.kind)
         if fault is not None:
             wrong.append(Violation(path="base_url", message=fault))
-        wrong += key_violations(self.api_key)
+        wrong += key_violations("api_key", self.api_key)
+        if self.wire is not ProviderWire.AUTO and self.kind is not ProviderKind.OPENAI:
+            wrong.append(Violation(path="wire", message=f"must be {ProviderWire.AUTO} for kind {self.kind}"))
+        wrong += _deployment_violations(self.deployments, self.kind)
         if wrong:
             raise invalid("model_provider_invalid", "The model provider is not valid.", *wrong)
 
@@ -95,11 +115,38 @@ class ModelProvider:
         """The name of the secret that holds the key, if the key is a reference."""
         return self.api_key.name if isinstance(self.api_key, SecretRef) else None
 
+    @property
+    def secret_names(self) -> frozenset[str]:
+        """The names of all secrets that hold keys of this provider."""
+        names = {self.secret_name, *(deployment.secret_name for deployment in self.deployments)}
+        return frozenset(name for name in names if name is not None)
 
-def key_violations(key: SecretValue | None) -> list[Violation]:
+
+def key_violations(path: str, key: SecretValue | None) -> list[Violation]:
     """The violations of a key, which never quote it."""
     if isinstance(key, SecretRef):
-        return violations_of("api_key", key)
+        return violations_of(path, key)
     if key is not None and (len(key) > MAX_API_KEY or not is_legal_api_key(key)):
-        return [Violation(path="api_key", message="must be printable ASCII without spaces")]
+        return [Violation(path=path, message="must be printable ASCII without spaces")]
     return []
+
+
+def _deployment_violations(deployments: tuple[Deployment, ...], kind: ProviderKind) -> list[Violation]:
+    wrong = []
+    if len(deployments) > MAX_DEPLOYMENTS:
+        wrong.append(Violation(path="deployments", message=f"must be at most {MAX_DEPLOYMENTS}"))
+    names: set[str] = set()
+    for index, deployment in enumerate(deployments):
+        path = f"deployments.{index}"
+        if not is_legal_deployment_name(deployment.name):
+            wrong.append(Violation(path=f"{path}.name", message="must match [a-z0-9][a-z0-9_-]{0,63}"))
+        elif deployment.name in names:
+            wrong.append(Violation(path=f"{path}.name", message="must be unique"))
+        names.add(deployment.name)
+        fault = None if deployment.base_url is None else base_url_fault(deployment.base_url, kind)
+        if fault is not None:
+            wrong.append(Violation(path=f"{path}.base_url", message=fault))
+        if not 1 <= deployment.weight <= MAX_WEIGHT:
+            wrong.append(Violation(path=f"{path}.weight", message=f"must be between 1 and {MAX_WEIGHT}"))
+        wrong += key_violations(f"{path}.api_key", deployment.api_key)
+    return wrong

@@ -8,8 +8,8 @@ from application.model_providers.ports import ModelProviderStore
 from application.secrets.ports import SecretStore
 from domain.ids import OrganizationId
 from domain.model_providers.provider import ModelProvider, is_legal_api_key
-from domain.secrets.secret import SecretRef
-from infrastructure.llm.providers import ProviderConfig
+from domain.secrets.secret import SecretRef, SecretValue
+from infrastructure.llm.providers import DeploymentConfig, ProviderConfig
 
 
 class ProviderUnusableError(Exception):
@@ -62,19 +62,38 @@ class OrganizationProviders:
         return organization_id == self._default
 
     async def _config(self, provider: ModelProvider) -> ProviderConfig:
-        key = provider.api_key
-        if isinstance(key, SecretRef):
-            value = await self._secrets.value(provider.organization_id, key.name)
-            if value is None:
-                raise ProviderUnusableError(
-                    f"The model provider {provider.name!r} takes its key from the secret {key.name!r}, which does not exist."
+        place = f"The model provider {provider.name!r}"
+        api_key = await self._key(provider.organization_id, provider.api_key, place)
+        deployments = [
+            DeploymentConfig(
+                name=deployment.name,
+                base_url=deployment.base_url or provider.base_url,
+                api_key=await self._key(
+                    provider.organization_id, deployment.api_key, f"{place}, deployment {deployment.name!r},"
                 )
-            key = value.strip()
-            if not is_legal_api_key(key):
-                raise ProviderUnusableError(
-                    f"The model provider {provider.name!r} takes its key from the secret {provider.secret_name!r}, which holds"
-                    " no API key."
-                )
+                or api_key,
+                weight=deployment.weight,
+            )
+            for deployment in provider.deployments
+        ]
         return ProviderConfig(
-            name=provider.name, kind=provider.kind, base_url=provider.base_url, api_key=key, guarded=True
+            name=provider.name,
+            kind=provider.kind,
+            base_url=provider.base_url,
+            wire=provider.wire,
+            api_key=api_key,
+            guarded=True,
+            deployments=tuple(deployments),
         )
+
+    async def _key(self, organization_id: OrganizationId, key: SecretValue | None, place: str) -> str | None:
+        """The key, or the value of its secret. Raises ProviderUnusableError; `place` begins its sentence."""
+        if not isinstance(key, SecretRef):
+            return key
+        value = await self._secrets.value(organization_id, key.name)
+        if value is None:
+            raise ProviderUnusableError(f"{place} takes its key from the secret {key.name!r}, which does not exist.")
+        value = value.strip()
+        if not is_legal_api_key(value):
+            raise ProviderUnusableError(f"{place} takes its key from the secret {key.name!r}, which holds no API key.")
+        return value

@@ -6,10 +6,12 @@ from application.models.ports import LanguageModel
 from application.system.ports import OutboundPolicy
 from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.anthropic import AnthropicModels
+from infrastructure.llm.deployments import DeploymentModels, OpenDeployment
 from infrastructure.llm.exchange import ProviderHttp, ReplyLimits
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
 from infrastructure.llm.provider_errors import address_refused
 from infrastructure.llm.providers import ProviderConfig
+from infrastructure.llm.responses import ResponsesModels
 
 
 class ProviderModels:
@@ -34,10 +36,21 @@ class ProviderModels:
     def open(self, provider: ProviderConfig) -> LanguageModel:
         """The models of `provider`, without a request. Raises ModelError `model_rejected` for a
         forbidden URL; resolved addresses are checked when connecting."""
+        if provider.deployments:
+            return DeploymentModels(
+                [
+                    OpenDeployment(name=entry.name, weight=entry.weight, models=self.open(provider.at(entry)))
+                    for entry in provider.deployments
+                ]
+            )
         if provider.guarded and (refusal := self._outbound.refusal(provider.base_url)) is not None:
             raise address_refused(refusal)
         http = self._guarded_http if provider.guarded else self._http
         match provider.kind:
+            case ProviderKind.OPENAI if provider.speaks_responses:
+                return ResponsesModels(
+                    provider=provider, http=http, streaming=self._streaming, reply_limits=self._reply_limits
+                )
             case ProviderKind.OPENAI:
                 return OpenAICompatibleModels(
                     provider=provider, http=http, streaming=self._streaming, reply_limits=self._reply_limits

@@ -1,17 +1,28 @@
-"""Configuration of a model provider: address and key."""
+"""Configuration of a model provider: addresses and keys."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from domain.model_providers.provider import (
     OFFICIAL_BASE_URLS,
     SCRIPTED,
     ProviderKind,
+    ProviderWire,
     base_url_fault,
     is_legal_api_key,
     is_legal_provider_name,
 )
 from infrastructure.secrets.redaction import Redactor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentConfig:
+    """One of several addresses and keys of a provider."""
+
+    name: str
+    base_url: str
+    api_key: str | None = field(default=None, repr=False)
+    weight: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +32,10 @@ class ProviderConfig:
     - `base_url`: as in the provider's own clients (`https://api.openai.com/v1`,
       `https://api.anthropic.com`).
     - `api_key`: None sends no key.
+    - `wire`: of kind `openai` only.
     - `image_input`: if False, images are described in text.
     - `guarded`: False exempts the operator's providers from the egress guard.
+    - `deployments`: called instead of `base_url`, if there are any.
 
     Raises: ValueError for invalid values, without the key.
     """
@@ -31,8 +44,10 @@ class ProviderConfig:
     kind: ProviderKind
     base_url: str
     api_key: str | None = field(default=None, repr=False)
+    wire: ProviderWire = ProviderWire.AUTO
     image_input: bool = True
     guarded: bool = False
+    deployments: tuple[DeploymentConfig, ...] = ()
 
     def __post_init__(self) -> None:
         if not is_legal_provider_name(self.name):
@@ -53,6 +68,18 @@ class ProviderConfig:
         return urlsplit(self.base_url).hostname == urlsplit(OFFICIAL_BASE_URLS[self.kind]).hostname
 
     @property
+    def speaks_responses(self) -> bool:
+        """Whether a provider of kind `openai` is called over the Responses API. Compatible servers
+        rarely have it."""
+        return self.wire is ProviderWire.RESPONSES or (self.wire is ProviderWire.AUTO and self.is_official)
+
+    @property
     def lacks_key(self) -> bool:
         """Whether calls would be rejected because of a missing key."""
+        if self.deployments:
+            return any(self.at(deployment).lacks_key for deployment in self.deployments)
         return self.api_key is None and self.is_official
+
+    def at(self, deployment: DeploymentConfig) -> "ProviderConfig":
+        """The provider with the address and key of one deployment."""
+        return replace(self, base_url=deployment.base_url, api_key=deployment.api_key, deployments=())

@@ -107,6 +107,8 @@ def _domain_value(value: object) -> object:
             return value.to_domain()
         case dict():
             return {name: item.to_domain() if isinstance(item, Body) else item for name, item in value.items()}
+        case tuple():
+            return tuple([item.to_domain() if isinstance(item, Body) else item for item in value])
         case _:
             return value
 

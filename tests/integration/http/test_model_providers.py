@@ -36,6 +36,28 @@ async def test_a_provider_is_added_read_changed_and_deleted_and_its_key_never_sh
         assert "sk-nobody-sees" not in response.text
 
 
+@pytest.mark.requirement("H2", "H6")
+async def test_wire_and_deployments_are_stored_and_keys_of_deployments_never_shown(service: Service) -> None:
+    eu = {"name": "eu", "base_url": "https://eu.example.com/v1", "api_key": "sk-nobody-sees-eu", "weight": 3}
+    us = {"name": "us", "api_key": {"secret": "US"}}
+    created = await service.call(
+        "POST", "/v1/model-providers", json={**BODY, "wire": "responses", "deployments": [eu, us]}
+    )
+    assert created.json()["wire"] == "responses"
+    assert created.json()["deployments"] == [
+        {**eu, "api_key": "[hidden]"},
+        {**us, "base_url": None, "weight": 1},
+    ]
+    changed = await service.call(
+        "PATCH", "/v1/model-providers/acme", json={"wire": "auto", "deployments": [{"name": "own"}]}
+    )
+    assert changed.json()["wire"] == "auto"
+    assert changed.json()["deployments"] == [{"name": "own", "base_url": None, "api_key": None, "weight": 1}]
+    unset = await service.call("PATCH", "/v1/model-providers/acme", json={"wire": None})
+    assert paths_of(problem_of(unset, 422, "body_invalid")) == ["wire"]
+    assert "sk-nobody" not in created.text + changed.text
+
+
 async def test_without_a_base_url_a_provider_is_the_vendor(service: Service) -> None:
     created = await service.call("POST", "/v1/model-providers", json={"name": "claude", "kind": "anthropic"})
     assert (created.json()["base_url"], created.json()["api_key"]) == ("https://api.anthropic.com", None)
@@ -71,6 +93,12 @@ async def test_an_address_inside_is_refused_when_it_is_saved(service: Service, b
         ({"api_key": "two words"}, "api_key"),
         ({"api_key": ""}, "api_key"),
         ({"api_key": {"secret": "not a name"}}, "api_key.secret"),
+        ({"kind": "anthropic", "wire": "chat"}, "wire"),
+        ({"deployments": [{"name": "a"}, {"name": "a"}]}, "deployments.1.name"),
+        ({"deployments": [{"name": "A"}]}, "deployments.0.name"),
+        ({"deployments": [{"name": "a", "base_url": "models"}]}, "deployments.0.base_url"),
+        ({"deployments": [{"name": "a", "base_url": "http://127.0.0.1/v1"}]}, "deployments.0.base_url"),
+        ({"deployments": [{"name": "a", "api_key": "two words"}]}, "deployments.0.api_key"),
     ],
 )
 async def test_what_cannot_work_is_refused_by_its_place_and_the_key_not_repeated(

@@ -8,12 +8,13 @@ import pytest
 
 from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, TextDelta
 from domain.ids import OrganizationId
-from domain.model_providers.provider import OFFICIAL_BASE_URLS, ModelProvider, ProviderKind
+from domain.model_providers.deployment import Deployment
+from domain.model_providers.provider import OFFICIAL_BASE_URLS, ModelProvider, ProviderKind, ProviderWire
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from domain.secrets.secret import Secret, SecretRef
 from infrastructure.llm.organization_providers import OrganizationProviders
-from infrastructure.llm.providers import ProviderConfig
+from infrastructure.llm.providers import DeploymentConfig, ProviderConfig
 from infrastructure.llm.routing import RoutedModels
 from infrastructure.llm.scripted import ScriptedModels
 from tests.builders import ORG, OTHER_ORG, START, after, an_organization
@@ -48,6 +49,7 @@ class World:
         later = replace(an_organization(OTHER_ORG), created_at=after(1))
         self.state.organizations = {ORG: an_organization(ORG, name="renamed"), OTHER_ORG: later}
         self.opened: list[str] = []
+        self.configs: list[ProviderConfig] = []
         self.models = RoutedModels(
             providers=OrganizationProviders(
                 environment=[ENVIRONMENT],
@@ -71,6 +73,10 @@ class World:
             updated_at=START,
         )
 
+    def have_deployments(self, organization_id: OrganizationId, name: str, *deployments: Deployment) -> None:
+        key = (organization_id, name)
+        self.state.model_providers[key] = replace(self.state.model_providers[key], deployments=deployments)
+
     def know(self, organization_id: OrganizationId, name: str, value: str) -> None:
         secret = Secret(organization_id=organization_id, name=name, created_at=START, updated_at=START)
         self.state.secrets[organization_id, name] = (secret, value)
@@ -89,6 +95,7 @@ class World:
         return raised.value.detail
 
     def _open(self, provider: ProviderConfig) -> LanguageModel:
+        self.configs.append(provider)
         self.opened.append(f"{provider.name} {provider.api_key}")
         return TellingModel(provider)
 
@@ -171,3 +178,36 @@ async def test_the_providers_kept_open_are_bounded(tmp_path: Path) -> None:
     for model in ("a:m", "b:m", "a:m", "c:m", "a:m", "b:m"):
         await world.asked(ORG, model)
     assert [entry[0] for entry in world.opened] == ["a", "b", "c", "b"]
+
+
+@pytest.mark.requirement("H6")
+async def test_deployments_have_the_providers_address_and_key_unless_they_have_their_own(world: World) -> None:
+    world.know(ORG, "EU", "sk-eu\n")
+    world.have(ORG, "acme", "sk-own")
+    world.have_deployments(
+        ORG,
+        "acme",
+        Deployment(name="eu", base_url="https://eu.example/v1", api_key=SecretRef("EU"), weight=3),
+        Deployment(name="own"),
+    )
+    await world.asked(ORG)
+    assert world.configs[-1].deployments == (
+        DeploymentConfig(name="eu", base_url="https://eu.example/v1", api_key="sk-eu", weight=3),
+        DeploymentConfig(name="own", base_url="https://models.example/v1", api_key="sk-own"),
+    )
+
+
+@pytest.mark.requirement("H6")
+async def test_a_deployment_without_its_secret_is_named(world: World) -> None:
+    world.have(ORG, "acme", "sk-own")
+    world.have_deployments(ORG, "acme", Deployment(name="eu", api_key=SecretRef("EU")))
+    assert await world.refused(ORG) == (
+        "The model provider 'acme', deployment 'eu', takes its key from the secret 'EU', which does not exist."
+    )
+
+
+def test_the_responses_api_is_the_default_at_openai_itself_alone() -> None:
+    compatible = replace(ENVIRONMENT, base_url="https://models.example/v1")
+    assert [ENVIRONMENT.speaks_responses, compatible.speaks_responses] == [True, False]
+    assert replace(compatible, wire=ProviderWire.RESPONSES).speaks_responses
+    assert not replace(ENVIRONMENT, wire=ProviderWire.CHAT).speaks_responses

@@ -9,6 +9,7 @@ from domain.errors import ErrorKind, ServiceError, conflict, not_found
 from domain.ids import OrganizationId
 from domain.model_providers.provider import MAX_PROVIDERS, ModelProvider
 from domain.secrets.secret import SecretRef, SecretValue
+from infrastructure.persistence.agents.deployment_columns import read_deployments, written_deployments
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow, newest_first
@@ -40,7 +41,7 @@ _insert = model_provider.insert()
 _change = update(model_provider).where(*_of)
 _delete = delete(model_provider).where(*_of)
 
-_provider = row_fields(ModelProvider, without={"api_key"})
+_provider = row_fields(ModelProvider, without={"api_key", "deployments"})
 
 
 class SqlModelProviderStore:
@@ -120,10 +121,12 @@ class SqlModelProviderStore:
             **_provider.write(provider),
             "api_key": self._box.encrypt(key.encode()) if isinstance(key, str) else None,
             "secret_name": provider.secret_name,
+            **written_deployments(provider.deployments, self._box),
         }
 
     def _provider_of(self, row: AnyRow) -> ModelProvider:
-        return _provider.of_row(row, api_key=self._key_of(row))
+        deployments = read_deployments(row.deployments, row.deployment_keys, self._box)
+        return _provider.of_row(row, api_key=self._key_of(row), deployments=deployments)
 
     def _key_of(self, row: AnyRow) -> SecretValue | None:
         if row.secret_name is not None:

@@ -36,11 +36,8 @@ _servers = (
 )
 
 _providers = (
-    select(model_provider.c.name)
-    .where(
-        model_provider.c.organization_id == bindparam("of_organization"),
-        model_provider.c.secret_name == bindparam("named"),
-    )
+    select(model_provider.c.name, model_provider.c.secret_name, model_provider.c.deployments)
+    .where(model_provider.c.organization_id == bindparam("of_organization"))
     .order_by(model_provider.c.name)
 )
 _workflows = (
@@ -142,7 +139,11 @@ def _users(connection: Connection, organization_id: OrganizationId, name: str) -
         for row in rows
         if name in cast("dict[str, list[str]]", row.config).get("secrets", ())
     ]
-    providers = connection.execute(_providers, _wanted(organization_id, name)).scalars()
+    providers = [
+        SecretUser(name=row.name)
+        for row in connection.execute(_providers, {"of_organization": organization_id})
+        if row.secret_name == name or name in _secrets_of_deployments(row.deployments)
+    ]
     workflows = [
         SecretUser(workflow_id=WorkflowId(row.id), name=row.name)
         for row in connection.execute(_workflows, {"of_organization": organization_id})
@@ -153,4 +154,9 @@ def _users(connection: Connection, organization_id: OrganizationId, name: str) -
         for row in connection.execute(_schedules, {"of_organization": organization_id})
         if cast("dict[str, object]", row.webhook)["secret"] == name
     ]
-    return (*servers, *(SecretUser(name=provider) for provider in providers), *workflows, *schedules)
+    return (*servers, *providers, *workflows, *schedules)
+
+
+def _secrets_of_deployments(stored: object) -> frozenset[str]:
+    keys = [entry["api_key"] for entry in cast("list[dict[str, object]]", stored or [])]
+    return frozenset(cast("str", key["secret"]) for key in keys if isinstance(key, dict))

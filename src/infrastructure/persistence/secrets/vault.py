@@ -27,6 +27,7 @@ ENCRYPTED: tuple["Column[bytes]", ...] = (
     mcp_server.c.secrets,
     secret.c.value,
     model_provider.c.api_key,
+    model_provider.c.deployment_keys,
     oauth_grant.c.sealed,
     oauth_authorization.c.sealed,
     tool_call.c.input,

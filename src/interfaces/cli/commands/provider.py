@@ -32,6 +32,10 @@ def add_provider(
     base_url: Annotated[
         str | None, typer.Option("--base-url", metavar="URL", help="Its URL. Default: the vendor.")
     ] = None,
+    wire: Annotated[
+        str | None,
+        typer.Option("--wire", metavar="WIRE", help="Of kind openai: auto, responses or chat. Default: auto."),
+    ] = None,
     secret: Annotated[
         str | None, typer.Option("--secret", metavar="NAME", help="The named secret that holds its key.")
     ] = None,
@@ -46,6 +50,8 @@ def add_provider(
     body: JsonObject = {"name": name, "kind": kind}
     if base_url is not None:
         body["base_url"] = base_url
+    if wire is not None:
+        body["wire"] = wire
     if secret is not None:
         body["api_key"] = {"secret": secret}
     elif not no_key:

@@ -16,7 +16,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonObject
-from domain.model_providers.provider import ProviderKind
+from domain.model_providers.provider import ProviderKind, ProviderWire
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
 from interfaces.console.pages import Pages
@@ -47,6 +47,7 @@ class SecretPages:
             "secrets": secrets,
             "providers": [model_provider_view(provider) for provider in providers],
             "kinds": list(ProviderKind),
+            "wires": list(ProviderWire),
             "form": form or FormValues({}),
             "faults": faults,
             "said": said,
@@ -113,6 +114,7 @@ async def create_provider_page(
     wanted: JsonObject = {
         "name": form["provider_name"].strip(),
         "kind": form["provider_kind"],
+        "wire": form["provider_wire"] or ProviderWire.AUTO.value,
         "base_url": form["provider_base_url"].strip() or None,
         "api_key": {"secret": secret} if secret else key or None,
     }
@@ -124,6 +126,7 @@ async def create_provider_page(
                 name=body.name,
                 kind=body.kind,
                 base_url=body.base_url,
+                wire=body.wire,
                 api_key=None if body.api_key is None else secret_value(body.api_key),
             )
         )

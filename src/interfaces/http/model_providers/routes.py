@@ -33,7 +33,9 @@ async def create_model_provider(
             name=data.name,
             kind=data.kind,
             base_url=data.base_url,
+            wire=data.wire,
             api_key=None if data.api_key is None else secret_value(data.api_key),
+            deployments=tuple(deployment.to_domain() for deployment in data.deployments),
         )
     )
     return Response(model_provider_view(provider), status_code=201, headers=etag(provider.version))

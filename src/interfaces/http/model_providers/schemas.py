@@ -5,17 +5,47 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.json_value import JsonObject
-from domain.model_providers.provider import ProviderKind
+from domain.model_providers.deployment import MAX_DEPLOYMENTS, MAX_WEIGHT, Deployment
+from domain.model_providers.provider import ProviderKind, ProviderWire
 from interfaces.http.bodies import Body, Name, Patch
-from interfaces.http.secrets.references import WriteOnly
+from interfaces.http.secrets.references import WriteOnly, secret_value
 
 Kind = Annotated[ProviderKind, Field(strict=False)]
 BaseUrl = Annotated[str, Field(max_length=2_048)]
 
 
+Wire = Annotated[ProviderWire, Field(strict=False)]
+
+
+class DeploymentBody(Body):
+    """One of several places that serve the provider's models. `base_url` and `api_key` are those of
+    the provider, unless given."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {"name": "eu", "base_url": "https://eu.example.com/v1", "api_key": {"secret": "ACME_EU"}, "weight": 3},
+    )
+
+    name: Name = Field(description="[a-z0-9][a-z0-9_-]{0,63}, unique in the provider.")
+    base_url: BaseUrl | None = None
+    api_key: WriteOnly | None = Field(default=None, repr=False)
+    weight: int = Field(default=1, ge=1, le=MAX_WEIGHT, description="Its share of the threads.")
+
+    def to_domain(self) -> Deployment:
+        return Deployment(
+            name=self.name,
+            base_url=self.base_url,
+            api_key=None if self.api_key is None else secret_value(self.api_key),
+            weight=self.weight,
+        )
+
+
+Deployments = Annotated[tuple[DeploymentBody, ...], Field(strict=False, max_length=MAX_DEPLOYMENTS)]
+
+
 class ModelProviderBody(Body):
     """A provider of models. Without `base_url` it is the vendor's own address. `api_key` is
-    write-only, or a reference to a named secret; without one no key is sent."""
+    write-only, or a reference to a named secret; without one no key is sent. With `deployments`,
+    calls go to these: each thread to one of them, and to another one while that one refuses."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"name": "acme", "kind": "openai", "base_url": "https://models.example.com/v1", "api_key": {"secret": "ACME"}},
@@ -24,11 +54,17 @@ class ModelProviderBody(Body):
     name: Name = Field(description="[a-z0-9][a-z0-9_-]{0,63}; models are then `NAME:model`.")
     kind: Kind = Field(description="The protocol of its API.")
     base_url: BaseUrl | None = None
+    wire: Wire = Field(
+        default=ProviderWire.AUTO,
+        description="Of kind openai: `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere.",
+    )
     api_key: WriteOnly | None = Field(default=None, repr=False)
+    deployments: Deployments = ()
 
 
 class UpdateModelProviderBody(Patch, of=ModelProviderBody, without=("name",)):
-    """Changes to a provider; absent fields stay; `api_key` null removes its key."""
+    """Changes to a provider; absent fields stay; `api_key` null removes its key. `deployments` replace
+    all earlier ones, keys included."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"api_key": {"secret": "ACME"}},)
     nullable: ClassVar[frozenset[str]] = frozenset({"api_key"})

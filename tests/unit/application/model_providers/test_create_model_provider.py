@@ -84,7 +84,7 @@ async def test_a_new_provider_is_audited_without_its_key(ports: Ports) -> None:
         "key_admin",
         "acme",
     )
-    assert entry.details == {"kind": "openai", "base_url": BASE_URL}
+    assert entry.details == {"kind": "openai", "base_url": BASE_URL, "wire": "auto"}
     assert "s3cret" not in repr(entry)
 
 
