@@ -3,15 +3,19 @@
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from dataclasses import dataclass, replace
 
 from application.models.ports import ModelError, ModelEvent, ModelRequest
 from application.system.lru import LruCache
 from infrastructure.http.sessions import ENCODINGS
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
+from infrastructure.llm.items_origin import items_origin
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.responses_reply import ResponsesReply
 from infrastructure.llm.responses_wire import ResponsesWire
 
+WIRE = "responses"
+"""In the origin of items."""
 _MAX_MODELS = 1_000
 
 
@@ -20,6 +24,7 @@ class ResponsesModels:
 
     - A whole reply is accepted where the server does not stream.
     - A model without encrypted reasoning refuses the request for it; it is then asked without.
+    - Items that the provider cannot decrypt (such as those of another account) are sent neutrally instead.
 
     Raises ModelError only.
     """
@@ -49,32 +54,56 @@ class ResponsesModels:
             monotonic=monotonic,
             redactor=provider.redactor(),
         )
+        self._provider = provider
         self._plain_models: LruCache[str, bool] = LruCache(_MAX_MODELS)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         name = request.model.partition(":")[2]
-        if name not in self._plain_models:
+        origin = items_origin(self._provider, WIRE, name)
+        sent_as = _Sending(encrypted_reasoning=name not in self._plain_models, replays=True)
+        while True:
+            begun = False
             try:
-                async with aclosing(self._events(name, request, encrypted_reasoning=True)) as events:
+                async with aclosing(self._events(name, request, origin, sent_as)) as events:
                     async for event in events:
+                        begun = True
                         yield event
                     return
             except ModelError as error:
-                if not _lacks_encrypted_reasoning(error):
+                other = None if begun else sent_as.after(error)
+                if other is None:
                     raise
-            self._plain_models.put(name, True)
-        async with aclosing(self._events(name, request, encrypted_reasoning=False)) as events:
-            async for event in events:
-                yield event
+                sent_as = other
+                if not sent_as.encrypted_reasoning:
+                    self._plain_models.put(name, True)
 
     def _events(
-        self, name: str, request: ModelRequest, *, encrypted_reasoning: bool
+        self, name: str, request: ModelRequest, origin: str, sent_as: "_Sending"
     ) -> AsyncGenerator[ModelEvent, None]:
-        body = self._wire.body(name, request, encrypted_reasoning=encrypted_reasoning)
-        return self._exchange.run(body, ResponsesReply(request.model))
+        body = self._wire.body(
+            name,
+            request,
+            origin=origin if sent_as.replays else "",
+            encrypted_reasoning=sent_as.encrypted_reasoning,
+        )
+        return self._exchange.run(body, ResponsesReply(request.model, origin=origin))
 
 
-def _lacks_encrypted_reasoning(error: ModelError) -> bool:
-    """Whether the provider refused `include`, which only its message says."""
-    said = error.provider_error
-    return said is not None and said.status == 400 and "encrypted content is not supported" in said.message.lower()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sending:
+    """How a request is sent. `replays`: items go back as they came."""
+
+    encrypted_reasoning: bool
+    replays: bool
+
+    def after(self, error: ModelError) -> "_Sending | None":
+        """How it is sent again after this refusal; None if that would not help."""
+        said = error.provider_error
+        if said is None:
+            return None
+        # Only the message tells this refusal from other ones of `include`.
+        if self.encrypted_reasoning and "encrypted content is not supported" in said.message.lower():
+            return replace(self, encrypted_reasoning=False)
+        if self.replays and said.code == "invalid_encrypted_content":
+            return replace(self, replays=False)
+        return None

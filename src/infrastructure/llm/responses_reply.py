@@ -1,11 +1,15 @@
 """Parses replies of the OpenAI Responses API, from events or whole. Unknown events and items are
 ignored. Format: https://platform.openai.com/docs/api-reference/responses-streaming."""
 
+from dataclasses import replace
+
 import msgspec
 
 from application.models.ports import ModelReply, RequestedCall
+from domain.json_value import JsonObject
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
+from domain.threads.provider_items import ProviderItems
 from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, gave_up, invalid_reply
 from infrastructure.llm.reply_parts import finished_reply, requested_call
 
@@ -23,6 +27,7 @@ class _Item(msgspec.Struct):
     content: msgspec.Raw = msgspec.Raw(b"null")
     name: str | None = None
     arguments: str | None = None
+    phase: str | None = None
 
 
 class _OutputDetails(msgspec.Struct):
@@ -76,15 +81,20 @@ _decode_response = msgspec.json.Decoder(_Response).decode
 _TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _LAST_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _PINGS = frozenset({"keepalive", "ping"})
+_REASONING_DELTAS = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _ENDS = frozenset({"completed", "incomplete"})
+_WHOLE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
 
 
 class ResponsesReply:
-    """Accumulates one reply. `model` is `PROVIDER:NAME`. Items are taken when they are finished:
-    what is known of them before is provisional."""
+    """Accumulates one reply. `model` is `PROVIDER:NAME`, `origin` that of its items. Items are taken
+    when they are finished: what is known of them before is provisional."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, *, origin: str = "") -> None:
         self._model = model
+        self._origin = origin
+        self._reasoning: list[str] = []
+        self._has_reasoning = False
         self._texts: list[str] = []
         self._text_indexes: set[int] = set()
         self._items: dict[int, bytes] = {}
@@ -113,15 +123,26 @@ class ResponsesReply:
         except (msgspec.MsgspecError, RecursionError) as exc:
             raise invalid_reply("sent something that is not a response") from exc
 
+    def taken_reasoning(self) -> str:
+        taken = "".join(self._reasoning)
+        self._reasoning.clear()
+        return taken
+
     def reply(self) -> ModelReply:
         """The complete reply. Raises ModelError if the end or the name of a call is missing."""
         response = self._response
         if response is None:
             raise invalid_reply("ended its reply too early")
-        items = [self._items[index] for index in sorted(self._items)]
+        raw = [self._items[index] for index in sorted(self._items)]
+        items = [_decode_item(item) for item in raw]
         calls = _calls_in(items)
         reason = self._finish_reason(response, calls)
-        return finished_reply(self._model, self._texts, calls, _model_usage(response.usage), reason)
+        reply = finished_reply(self._model, self._texts, calls, _model_usage(response.usage), reason)
+        # Items of a reply that was cut or refused may lack what the provider requires beside them.
+        if reason in _WHOLE and any(map(_is_more_than_neutral, items)):
+            data = b"[" + b",".join([_sendable(item, text) for item, text in zip(items, raw, strict=True)]) + b"]"
+            reply = replace(reply, items=ProviderItems(origin=self._origin, data=data))
+        return reply
 
     def _read(self, event: _Event) -> str | None:
         kind = event.type
@@ -131,6 +152,13 @@ class ResponsesReply:
             return self._add_text(event.output_index, _decode_text(event.delta))
         if kind == "response.output_item.done":
             return self._add_item(event.output_index, event.item)
+        if kind in _REASONING_DELTAS:
+            self._has_reasoning = True
+            self._reasoning.append(_decode_text(event.delta))
+            return ""
+        if kind == "response.reasoning_summary_part.added" and self._has_reasoning:
+            self._reasoning.append("\n\n")
+            return ""
         if kind in _LAST_EVENTS:
             return self._end(_decode_response(event.response))
         if kind == "error":
@@ -184,27 +212,43 @@ class ResponsesReply:
         return FinishReason.TOOL_CALLS if calls else FinishReason.STOP
 
 
-def _calls_in(items: list[bytes]) -> list[RequestedCall]:
-    calls: list[RequestedCall] = []
-    for raw in items:
-        item = _decode_item(raw)
-        if item.type == "function_call":
-            if not item.name:
-                raise invalid_reply("asked for a tool call without a name")
-            calls.append(requested_call(item.name, item.arguments or ""))
-    return calls
+def _calls_in(items: list[_Item]) -> list[RequestedCall]:
+    calls = [item for item in items if item.type == "function_call"]
+    if any(not call.name for call in calls):
+        raise invalid_reply("asked for a tool call without a name")
+    return [requested_call(call.name or "", call.arguments or "") for call in calls]
+
+
+def _is_more_than_neutral(item: _Item) -> bool:
+    """Whether text and calls alone lose a part of it."""
+    return item.type not in {"message", "function_call"} or item.phase is not None
+
+
+def _sendable(item: _Item, raw: bytes) -> bytes:
+    """The item as it came; malformed arguments of a call inside an object."""
+    if item.type != "function_call":
+        return raw
+    malformed = requested_call(item.name or "", item.arguments or "").malformed
+    if malformed is None:
+        return raw
+    arguments = msgspec.json.encode({"malformed_arguments": malformed}).decode()
+    fields: JsonObject = msgspec.json.decode(raw)
+    return msgspec.json.encode({**fields, "arguments": arguments})
 
 
 def _model_usage(usage: _Usage | None) -> ModelUsage:
     """`output_tokens` include those of the reasoning."""
     if usage is None:
-        return ModelUsage()
+        return ModelUsage(estimated=True)
+    outputs = usage.output_tokens_details or _OutputDetails()
+    output_tokens = max(0, usage.output_tokens or 0)
     details = usage.input_tokens_details or _InputDetails()
     input_tokens = max(0, usage.input_tokens or 0)
     cached_tokens = min(max(0, details.cached_tokens or 0), input_tokens)
     return ModelUsage(
         input_tokens=input_tokens,
-        output_tokens=max(0, usage.output_tokens or 0),
+        output_tokens=output_tokens,
         cached_tokens=cached_tokens,
         cache_write_tokens=min(max(0, details.cache_write_tokens or 0), input_tokens - cached_tokens),
+        reasoning_tokens=min(max(0, outputs.reasoning_tokens or 0), output_tokens),
     )

@@ -1,6 +1,7 @@
 """Encodes requests for the OpenAI Responses API. Format:
 https://platform.openai.com/docs/api-reference/responses/create."""
 
+from itertools import zip_longest
 from typing import assert_never
 
 import msgspec
@@ -16,8 +17,9 @@ from domain.threads.message import (
     ToolResultContent,
     ToolUse,
 )
+from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
-from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, MessageCache, ToolListCache
+from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import described_image, object_schema, wire_params
 
 _encode = msgspec.json.Encoder().encode
@@ -32,9 +34,12 @@ class ResponsesWire:
         self._messages = MessageCache(self._encode_message, max_bytes=cache_bytes)
         self._tools = ToolListCache(_encode_tools)
 
-    def body(self, model_name: str, request: ModelRequest, *, encrypted_reasoning: bool = True) -> bytes:
+    def body(
+        self, model_name: str, request: ModelRequest, *, origin: str = "", encrypted_reasoning: bool = True
+    ) -> bytes:
         """Encode the body. The parts that stay equal between turns come first, so that prompt
-        caches hit. `encrypted_reasoning` asks for the reasoning in a form that can be sent back."""
+        caches hit. Items of `origin` go back as they came. `encrypted_reasoning` asks for the
+        reasoning in a form that can be sent back."""
         parts = [b'{"model":', _encode(model_name)]
         if request.system:
             parts += [b',"instructions":', _encode(request.system)]
@@ -42,9 +47,11 @@ class ResponsesWire:
             parts += [b',"tools":', self._tools.encoded(request.tools)]
             if request.tool_choice is ToolChoice.NONE:
                 parts.append(b',"tool_choice":"none"')
-        parts += [b',"input":[', b",".join(self._messages.encoded(request.messages)), b"]"]
+        parts += [b',"input":[', b",".join(self._messages.encoded(request.messages, origin=origin)), b"]"]
         if request.max_output_tokens is not None:
             parts.append(b',"max_output_tokens":%d' % request.max_output_tokens)
+        if request.reasoning_summary:
+            parts.append(b',"reasoning":{"summary":"auto"}')
         if encrypted_reasoning:
             parts.append(b',"include":["reasoning.encrypted_content"]')
         if request.messages:
@@ -56,19 +63,25 @@ class ResponsesWire:
         parts.append(b"}")
         return b"".join(parts)
 
-    def _encode_message(self, message: Message) -> bytes:
+    def _encode_message(self, message: Message, form: Form, items: ProviderItems | None) -> bytes:
+        if items is not None and message.role is Role.ASSISTANT:
+            return items.data.strip()[1:-1]  # a JSON array, in an array
         match message.role:
             case Role.SYSTEM:
-                items: list[JsonObject] = [{"role": "system", "content": message.text}]
+                entries: list[JsonObject] = [{"role": "system", "content": message.text}]
             case Role.USER:
-                items = [{"role": "user", "content": self._user_content(message.content)}]
+                entries = [{"role": "user", "content": self._user_content(message.content)}]
             case Role.ASSISTANT:
-                items = _assistant_items(message)
+                entries = _assistant_items(message)
             case Role.TOOL:
-                items = [self._result_item(result) for result in message.tool_results]
+                ids = [] if items is None else call_ids(items.data)
+                entries = [
+                    self._result_item(result, call_id or result.tool_id)
+                    for result, call_id in zip_longest(message.tool_results, ids[: len(message.tool_results)])
+                ]
             case _:
                 assert_never(message.role)
-        return b",".join([_encode(item) for item in items])
+        return b",".join([_encode(entry) for entry in entries])
 
     def _user_content(self, content: tuple[Content, ...]) -> JsonValue:
         if len(content) == 1 and isinstance(content[0], TextContent):
@@ -87,12 +100,25 @@ class ResponsesWire:
         url = image.url if image.url is not None else f"data:{image.media_type};base64,{image.data}"
         return {"type": "input_image", "image_url": url, "detail": "auto"}
 
-    def _result_item(self, result: ToolResultContent) -> JsonObject:
+    def _result_item(self, result: ToolResultContent, call_id: str) -> JsonObject:
         output: JsonValue = result.result
         if result.images:
             texts = [_text_part(result.result)] if result.result else []
             output = [*texts, *map(self._image, result.images)]
-        return {"type": "function_call_output", "call_id": result.tool_id, "output": output}
+        return {"type": "function_call_output", "call_id": call_id, "output": output}
+
+
+class _Call(msgspec.Struct):
+    type: str = ""
+    call_id: str = ""
+
+
+_decode_calls = msgspec.json.Decoder(list[_Call]).decode
+
+
+def call_ids(items: bytes) -> list[str]:
+    """The provider's ids of the calls in its items, in their order."""
+    return [item.call_id for item in _decode_calls(items) if item.type == "function_call"]
 
 
 def _text_part(text: str) -> JsonValue:

@@ -20,7 +20,7 @@ USAGE = {
 
 
 def an_event(kind: str, **fields: object) -> bytes:
-    return json.dumps({"type": kind, "sequence_number": 1, **fields}).encode()
+    return json.dumps({"type": kind, "sequence_number": 1, **fields}, separators=(",", ":")).encode()
 
 
 def a_text(delta: str, index: int = 0, kind: str = "output_text") -> bytes:
@@ -45,7 +45,7 @@ def ended(status: str = "completed", **fields: object) -> bytes:
 
 
 def read(*events: bytes) -> ModelReply:
-    reply = ResponsesReply("openai:x")
+    reply = ResponsesReply("openai:x", origin="here")
     for event in events:
         reply.read_event(event)
     return reply.reply()
@@ -69,7 +69,9 @@ def test_text_usage_and_the_reason_are_put_together() -> None:
         ended(),
     )
     assert reply.text == "Hello"
-    assert reply.usage == ModelUsage(input_tokens=90, output_tokens=40, cached_tokens=64, cache_write_tokens=12)
+    assert reply.usage == ModelUsage(
+        input_tokens=90, output_tokens=40, cached_tokens=64, cache_write_tokens=12, reasoning_tokens=33
+    )
     assert reply.finish_reason is FinishReason.STOP
 
 
@@ -206,10 +208,71 @@ def test_a_ping_is_no_progress_and_unknown_events_and_items_are_ignored() -> Non
 
 
 def test_usage_that_is_not_reported_or_contradicts_itself_is_not_negative() -> None:
-    assert read(ended(usage=None)).usage.input_tokens == 0
+    assert read(ended(usage=None)).usage == ModelUsage(estimated=True)
     odd = {
         "input_tokens": 5,
         "input_tokens_details": {"cached_tokens": 9, "cache_write_tokens": 3},
         "output_tokens": -1,
     }
     assert read(ended(usage=odd)).usage == ModelUsage(input_tokens=5, output_tokens=0, cached_tokens=5)
+
+
+@pytest.mark.requirement("H1", "H2")
+def test_finished_items_are_kept_as_they_came_and_in_their_order() -> None:
+    provisional = {**REASONING, "encrypted_content": "gAAA-provisional"}
+    message = {**a_message("Hello"), "unknown": {"x": [1]}}
+    reply = read(
+        an_event("response.output_item.added", output_index=0, item=provisional),
+        done(1, message),
+        done(2, a_call("one", '{"x": 1}')),
+        done(0, REASONING),
+        ended(),
+    )
+    assert reply.items is not None
+    assert reply.items.origin == "here"
+    assert (
+        reply.items.data == json.dumps([REASONING, message, a_call("one", '{"x": 1}')], separators=(",", ":")).encode()
+    )
+
+
+@pytest.mark.requirement("H1")
+def test_what_text_and_calls_hold_alone_is_not_kept_twice() -> None:
+    assert read(done(0, a_message("Hello")), done(1, a_call("one", "{}")), ended()).items is None
+    assert read(done(0, {**a_message("Hello"), "phase": "commentary"}), ended()).items is not None
+
+
+@pytest.mark.requirement("H1")
+def test_items_of_a_reply_that_was_cut_or_refused_are_not_kept() -> None:
+    cut = ended("incomplete", incomplete_details={"reason": "max_output_tokens"})
+    assert read(done(0, REASONING), done(1, a_call("one", "{}")), cut).items is None
+    assert read(done(0, REASONING), a_text("No.", 1, kind="refusal"), ended()).items is None
+
+
+@pytest.mark.requirement("H1", "A9")
+def test_malformed_arguments_are_inside_an_object_in_the_items() -> None:
+    reply = read(done(0, REASONING), done(1, a_call("one", "{x")), ended())
+    assert reply.items is not None
+    assert reply.calls[0].malformed == "{x"
+    reasoning, call = json.loads(reply.items.data)
+    assert reasoning == REASONING
+    assert call == a_call("one", json.dumps({"malformed_arguments": "{x"}, separators=(",", ":")))
+
+
+@pytest.mark.requirement("H2")
+def test_summaries_of_the_reasoning_are_told_apart_from_the_text() -> None:
+    reply = ResponsesReply("openai:x")
+    told = []
+    for event in (
+        an_event("response.reasoning_summary_part.added", output_index=0, summary_index=0),
+        an_event("response.reasoning_summary_text.delta", output_index=0, delta="First "),
+        an_event("response.reasoning_summary_text.delta", output_index=0, delta="this."),
+        an_event("response.reasoning_summary_part.added", output_index=0, summary_index=1),
+        an_event("response.reasoning_summary_text.delta", output_index=0, delta="Then that."),
+        a_text("Hello", 1),
+        ended(),
+    ):
+        text = reply.read_event(event)
+        told.append((reply.taken_reasoning(), text))
+    assert "".join(reasoning for reasoning, _ in told) == "First this.\n\nThen that."
+    assert [text for _, text in told if text] == ["Hello"]
+    assert reply.reply().text == "Hello"

@@ -1,6 +1,7 @@
 """What is sent on the wire of the Responses API: every body is one that the openai package's types take."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from pydantic_core import PydanticSerializationError
 
 from application.models.ports import ModelRequest, ToolChoice
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolUse
+from domain.threads.provider_items import ProviderItems
 from infrastructure.llm.responses_wire import ResponsesWire
 from tests.builders import RUN, a_message, a_tool
 from tests.unit.llm.model_requests import (
@@ -148,3 +150,58 @@ def test_a_reply_that_said_nothing_is_left_out() -> None:
 def test_system_messages_of_the_thread_stay_where_they_are() -> None:
     note = a_message(2, "Mind the gap.", role=Role.SYSTEM)
     assert sent_items(a_user_message(), note)[1] == {"role": "system", "content": "Mind the gap."}
+
+
+ITEMS = [
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"},
+    {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "phase": "commentary",
+        "content": [{"type": "output_text", "text": "Let me look.", "annotations": []}],
+    },
+    {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "mcp__files__echo", "arguments": "{}"},
+    {"type": "function_call", "id": "fc_2", "call_id": "call_2", "name": "other", "arguments": "{}"},
+]
+
+
+def a_turn(origin: str = "here") -> tuple[Message, Message]:
+    first, second = a_use(0, params={}), a_use(1, name="other", params={})
+    items = ProviderItems(origin=origin, data=json.dumps(ITEMS).encode())
+    said = replace(an_assistant_message(first, second), items=items)
+    return said, a_tool_message(a_result(first, "one"), a_result(second, "two"))
+
+
+@pytest.mark.requirement("H1", "H2")
+def test_items_go_back_as_they_came_and_results_carry_the_ids_of_the_provider() -> None:
+    body = valid_responses_body(a_wire().body("gpt-test", a_request(messages=a_turn()), origin="here"))
+    assert body["input"] == [
+        *ITEMS,
+        {"type": "function_call_output", "call_id": "call_1", "output": "one"},
+        {"type": "function_call_output", "call_id": "call_2", "output": "two"},
+    ]
+
+
+@pytest.mark.requirement("H1")
+def test_items_of_another_origin_go_back_neutrally_and_without_ids_of_items() -> None:
+    wire = a_wire()
+    for origin in ("here", "there"):
+        body = valid_responses_body(wire.body("gpt-test", a_request(messages=a_turn()), origin=origin))
+    assert [item.get("type") for item in body["input"]] == [
+        None,
+        "function_call",
+        "function_call",
+        "function_call_output",
+        "function_call_output",
+    ]
+    assert all("id" not in item for item in body["input"])
+    assert "gAAA" not in json.dumps(body)
+    assert [item["call_id"] for item in body["input"][1:]] == [a_use(0).id, a_use(1).id] * 2
+
+
+@pytest.mark.requirement("H2")
+def test_summaries_of_the_reasoning_are_asked_for_only_if_the_agent_wants_them() -> None:
+    assert sent(replace(a_request(), reasoning_summary=True))["reasoning"] == {"summary": "auto"}
+    assert "reasoning" not in sent(a_request())
