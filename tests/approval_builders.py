@@ -31,6 +31,6 @@ def awaiting_approval_call(
 
 
 def no_gateway_approvals() -> DecideGatewayApproval:
-    """For houses without gateway sessions."""
+    """For harnesses without gateway sessions."""
     spec: DecideGatewayApproval = create_autospec(DecideGatewayApproval, instance=True)
     return spec

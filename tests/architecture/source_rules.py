@@ -1,4 +1,4 @@
-"""The rules of the house that import-linter and ruff cannot say, as pure functions over a source tree.
+"""The rules of the project that import-linter and ruff cannot say, as pure functions over a source tree.
 
 Each check takes the checkout's root and returns violations; test_source_rules.py runs them here and on made-up trees.
 """

@@ -20,7 +20,7 @@ from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.threads.message import Role, TextContent, ToolUse
 from tests.builders import ORG, START
 from tests.contract.paging import all_of
-from tests.contract.run_house import APPROVAL_TTL_S, THREADS, RunHouse, Working, input_of
+from tests.contract.run_harness import APPROVAL_TTL_S, THREADS, StoredRunHarness, Working, input_of
 from tests.contract.run_play import assert_ended_whole, ends_at_claim
 from tests.unit.application.runs.harness import ADMIN
 
@@ -30,9 +30,9 @@ MAX_RUNS = 8
 class RunActs:
     """One story. Numbers choose among what there is, so that no act fails to apply. `seen` counts what happened."""
 
-    def __init__(self, house: RunHouse) -> None:
-        self.house = house
-        self.stores = house.stores
+    def __init__(self, harness: StoredRunHarness) -> None:
+        self.harness = harness
+        self.stores = harness.stores
         self.started = 0
         self.rolled_back: dict[RunId, str] = {}
         self.sendings_allowed: Counter[str] = Counter()
@@ -45,8 +45,8 @@ class RunActs:
     ) -> None:
         if self.started == MAX_RUNS:
             return
-        self.house.clock.advance(0.1)
-        now = self.house.clock.now()
+        self.harness.clock.advance(0.1)
+        now = self.harness.clock.now()
         before = await self._runs(thread)
         unfinished = [run for run in before if not run.status.is_terminal]
         waiting = [run for run in unfinished if await self._waits(run, waits_for_display_only)]
@@ -55,7 +55,7 @@ class RunActs:
         said = input_of(self.started + 1, plan)
         command = StartRunCommand(
             principal=ADMIN,
-            agent=self.house.agent.id,
+            agent=self.harness.agent.id,
             input=(TextContent(text=said),),
             thread_id=thread,
             strategy=strategy,
@@ -69,11 +69,11 @@ class RunActs:
             return
         if strategy is MultitaskStrategy.REJECT and staying:
             with pytest.raises(ServiceError, check=lambda error: error.code == "thread_busy"):
-                await self.house.start_run().execute(command)
+                await self.harness.start_run().execute(command)
             assert await self._runs(thread) == before
             return
         self.started += 1
-        started = await self.house.start_run().execute(command)
+        started = await self.harness.start_run().execute(command)
         assert (started.run.status, started.created) == (RunStatus.QUEUED, True)
         if key is not None:
             self.used_keys[key] = (body, started.run.id, now)
@@ -95,19 +95,19 @@ class RunActs:
         """The same key within a day: the same run for the same body, nothing for another."""
         body, run_id, _ = used
         if command.body_digest == body:
-            again = await self.house.start_run().execute(command)
+            again = await self.harness.start_run().execute(command)
             assert (again.run.id, again.created) == (run_id, False)
             self.seen["the same key"] += 1
             return
         with pytest.raises(ServiceError, check=lambda error: error.code == "idempotency_key_reused"):
-            await self.house.start_run().execute(command)
+            await self.harness.start_run().execute(command)
 
     async def cancel(self, number: int) -> None:
         runs = [run for run in await self._runs() if not run.status.is_terminal]
         if number >= len(runs):  # mostly: a story that is cancelled is a short one
             return
         run = runs[number]
-        after = await self.house.cancel(run.id)
+        after = await self.harness.cancel(run.id)
         if run.status is RunStatus.IN_PROGRESS:
             assert after.cancel_requested_by is not None
             await self._stops_are_heard()
@@ -122,9 +122,11 @@ class RunActs:
         run = pending[number % len(pending)][0]
         own = [use for other, use in pending if other.id == run.id][: 1 + count % 2]
         results = tuple(ClientToolResult(tool_call_id=use.id, result="shown") for use in own)
-        await self.house.resume_run.execute(ResumeRunCommand(principal=ADMIN, run_id=run.id, tool_results=results))
+        await self.harness.resume_run.execute(ResumeRunCommand(principal=ADMIN, run_id=run.id, tool_results=results))
         with pytest.raises(ServiceError):  # once each
-            await self.house.resume_run.execute(ResumeRunCommand(principal=ADMIN, run_id=run.id, tool_results=results))
+            await self.harness.resume_run.execute(
+                ResumeRunCommand(principal=ADMIN, run_id=run.id, tool_results=results)
+            )
         self.seen["given results"] += 1
 
     async def decide(self, number: int, *, approve: bool) -> None:
@@ -134,16 +136,16 @@ class RunActs:
         run, use = pending[number % len(pending)]
         decision = CallDecision(tool_call_id=use.id, approve=approve)
         command = ResumeRunCommand(principal=ADMIN, run_id=run.id, approvals=(decision,))
-        if use.approval is not None and use.approval.expires_at <= self.house.clock.now():
+        if use.approval is not None and use.approval.expires_at <= self.harness.clock.now():
             with pytest.raises(ServiceError, check=lambda error: error.code == "approval_expired"):
-                await self.house.resume_run.execute(command)
+                await self.harness.resume_run.execute(command)
             return
-        await self.house.resume_run.execute(command)
+        await self.harness.resume_run.execute(command)
         self.sendings_allowed[use.id] += approve
         again = use.approval is not None and use.approval.outcome_unknown
         self.seen[f"{'approved' if approve else 'denied'}{' again' if again else ''}"] += 1
         with pytest.raises(ServiceError):  # once
-            await self.house.resume_run.execute(command)
+            await self.harness.resume_run.execute(command)
 
     async def append(self, thread: ThreadId) -> None:
         busy = any(not run.status.is_terminal for run in await self._runs(thread))
@@ -152,9 +154,9 @@ class RunActs:
         )
         if busy:
             with pytest.raises(ServiceError, check=lambda error: error.code == "thread_busy"):
-                await self.house.append_message.execute(command)
+                await self.harness.append_message.execute(command)
             return
-        await self.house.append_message.execute(command)
+        await self.harness.append_message.execute(command)
         self.appended[thread] += 1
 
     async def ring(self, number: int) -> None:
@@ -165,7 +167,7 @@ class RunActs:
 
     async def _ring_for(self, run: Run) -> Working:
         taken = await self._is_next(run) and not ends_at_claim(run)
-        working = await self.house.ring(run.id)
+        working = await self.harness.ring(run.id)
         assert ((await self._run(run.id)).attempt == run.attempt + 1) is taken, "the order of the queue"
         self.seen["claimed" if taken else "not to be had"] += 1
         return working
@@ -212,23 +214,23 @@ class RunActs:
     async def lose_leases(self, spared: int) -> None:
         alive = self._alive()
         for _ in range(2):
-            self.house.clock.advance(8)
+            self.harness.clock.advance(8)
             if alive and spared < 4:
                 await alive[spared % len(alive)].worker.active_runs.renew()
-        await self.house.recover(sole_owner=False)
+        await self.harness.recover(sole_owner=False)
 
     async def sweep(self) -> None:
-        await self.house.recover(sole_owner=False)
+        await self.harness.recover(sole_owner=False)
 
     async def expire_approvals(self) -> None:
         await self.let_time_pass(APPROVAL_TTL_S)
 
     async def let_time_pass(self, seconds: float) -> None:
         """Workers that live do not lose their leases by it."""
-        self.house.clock.advance(seconds)
+        self.harness.clock.advance(seconds)
         for working in self._alive():
             await working.worker.active_runs.renew()
-        self.seen["expired"] += await self.house.fire_timers.execute()
+        self.seen["expired"] += await self.harness.fire_timers.execute()
 
     async def _stops_are_heard(self) -> None:
         asked = {run.id for run in await self._runs() if run.cancel_requested_by and not run.status.is_terminal}
@@ -239,7 +241,7 @@ class RunActs:
     # --- checks ---
 
     async def check(self) -> None:
-        assert not self.house.seen.faults
+        assert not self.harness.seen.faults
         runs = await self._runs()
         claimable = await self.stores.leases.recoverable(at=START - timedelta(days=1), limit=100)
         for thread in THREADS:
@@ -258,13 +260,13 @@ class RunActs:
                     calls = await self._open_calls(run)
                     assert not lacks_display_only(calls), f"{run.id} waits for a message that is there"
         await self._check_sends(runs)
-        for run_id, said in self.house.seen.prompts:
+        for run_id, said in self.harness.seen.prompts:
             for gone, text in self.rolled_back.items():
                 assert gone == run_id or text not in said, f"{run_id} is told of {gone}, which was rolled back"
 
     async def _check_sends(self, runs: tuple[Run, ...]) -> None:
         """No call is sent more often than it may be, and none without the approval it needs."""
-        sends = self.house.seen.sends
+        sends = self.harness.seen.sends
         for run in runs:
             for call in await self.stores.runs.tool_calls(ORG, run.id):
                 allowed = {
@@ -278,14 +280,14 @@ class RunActs:
         for working in self._alive():
             await working.kill()
         for _ in range(8 * MAX_RUNS):
-            self.house.clock.advance(20)
-            await self.house.recover(sole_owner=False)
+            self.harness.clock.advance(20)
+            await self.harness.recover(sole_owner=False)
             runs = await self._runs()
             for run in runs:
                 if run.status is RunStatus.REQUIRES_ACTION:
-                    await self.house.cancel(run.id)
+                    await self.harness.cancel(run.id)
                 elif run.status is RunStatus.QUEUED:
-                    await (await self.house.ring(run.id)).finish()
+                    await (await self.harness.ring(run.id)).finish()
             if all(run.status.is_terminal for run in runs):
                 break
         await self.check()
@@ -300,7 +302,7 @@ class RunActs:
     # --- reading ---
 
     def _alive(self) -> list[Working]:
-        return [working for working in self.house.workers if working.is_alive]
+        return [working for working in self.harness.workers if working.is_alive]
 
     async def _is_next(self, run: Run) -> bool:
         """Whether a queued run is the one to be had on its thread: begun ones first, then by age."""

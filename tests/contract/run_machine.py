@@ -15,7 +15,7 @@ from domain.ids import ThreadId
 from domain.runs.run import MultitaskStrategy
 from tests.builders import ORG, an_organization
 from tests.contract.run_acts import RunActs
-from tests.contract.run_house import THREADS, RunHouse
+from tests.contract.run_harness import THREADS, StoredRunHarness
 from tests.contract.stores import Leg
 
 NUMBERS = st.integers(min_value=0, max_value=7)
@@ -37,7 +37,7 @@ class RunMachine(RuleBasedStateMachine):
         self.opened = AsyncExitStack()
 
     @initialize(plan=PLANS, steps=STEPS)
-    def open_the_house(self, plan: tuple[int, ...], steps: int) -> None:
+    def open_harness(self, plan: tuple[int, ...], steps: int) -> None:
         """A run is under way on one of two threads."""
         self.play(self._open())
         self.play(self.acts.start(THREADS[0], MultitaskStrategy.ENQUEUE, plan, None, ""))
@@ -182,11 +182,11 @@ class RunMachine(RuleBasedStateMachine):
 
     async def _open(self) -> None:
         stores = await self.opened.enter_async_context(self.leg.open(an_organization(ORG)))
-        house = RunHouse(stores)
-        await house.open()
-        self.acts = RunActs(house)
+        harness = StoredRunHarness(stores)
+        await harness.open()
+        self.acts = RunActs(harness)
 
     async def _close(self) -> None:
         if hasattr(self, "acts"):
-            await self.acts.house.close()
+            await self.acts.harness.close()
         await self.opened.aclose()

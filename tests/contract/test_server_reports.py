@@ -29,7 +29,7 @@ NEVER_STORED = McpServerId(numbered("mcp", 9))
 
 
 @dataclass(frozen=True, kw_only=True)
-class House:
+class Harness:
     """A store with the server SERVER of ORG, over a clock that stands still."""
 
     reports: ServerReports
@@ -38,14 +38,14 @@ class House:
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-async def house(request: pytest.FixtureRequest) -> AsyncIterator[House]:
+async def harness(request: pytest.FixtureRequest) -> AsyncIterator[Harness]:
     clock = FixedClock()
     added = an_audit_event(action=AuditAction.MCP_SERVER_CREATED)
     if request.param == "memory":
         state = InMemoryState()
         servers = InMemoryMcpServerStore(state)
         await servers.add(a_server(), added)
-        yield House(reports=InMemoryServerReports(state, clock=clock), servers=servers, clock=clock)
+        yield Harness(reports=InMemoryServerReports(state, clock=clock), servers=servers, clock=clock)
         return
     with ExitStack() as stack:
         if request.param == "sqlite":
@@ -55,7 +55,7 @@ async def house(request: pytest.FixtureRequest) -> AsyncIterator[House]:
             database = PostgresDatabase(stack.enter_context(databases.fresh()), connections=2)
         async with opened(database, an_organization(ORG), an_organization(OTHER_ORG)) as stores:
             await stores.servers.add(a_server(), added)
-            yield House(reports=SqlServerReports(database=database, clock=clock), servers=stores.servers, clock=clock)
+            yield Harness(reports=SqlServerReports(database=database, clock=clock), servers=stores.servers, clock=clock)
 
 
 def a_report(process: str, state: ServerState = ServerState.CONNECTED, **changes: object) -> ServerReport:
@@ -66,54 +66,54 @@ def a_report(process: str, state: ServerState = ServerState.CONNECTED, **changes
     return ServerReport(process=process, name=f"machine:{process}", **values)  # type: ignore[arg-type]
 
 
-async def test_what_processes_report_is_read_by_process_and_replaced_by_what_they_report_next(house: House) -> None:
+async def test_what_processes_report_is_read_by_process_and_replaced_by_what_they_report_next(harness: Harness) -> None:
     first, second = a_report("one"), a_report("two", ServerState.ERROR)
-    await house.reports.publish("two", (second,), ())
-    await house.reports.publish("one", (first,), ())
-    assert await house.reports.of(a_server()) == (first, second)
+    await harness.reports.publish("two", (second,), ())
+    await harness.reports.publish("one", (first,), ())
+    assert await harness.reports.of(a_server()) == (first, second)
     bare = a_report("one", status=ServerStatus(state=ServerState.CONNECTING, since=after(9)))
-    await house.reports.publish("one", (bare,), ())
-    assert await house.reports.of(a_server()) == (bare, second)
+    await harness.reports.publish("one", (bare,), ())
+    assert await harness.reports.of(a_server()) == (bare, second)
 
 
-async def test_what_a_process_has_nothing_to_say_of_is_gone_and_all_of_it_when_it_ends(house: House) -> None:
-    await house.reports.publish("one", (a_report("one"),), ())
-    await house.reports.publish("two", (a_report("two"),), ())
-    await house.reports.publish("one", (), (SERVER,))
-    assert await house.reports.of(a_server()) == (a_report("two"),)
-    await house.reports.withdraw("two")
-    assert await house.reports.of(a_server()) == ()
+async def test_what_a_process_has_nothing_to_say_of_is_gone_and_all_of_it_when_it_ends(harness: Harness) -> None:
+    await harness.reports.publish("one", (a_report("one"),), ())
+    await harness.reports.publish("two", (a_report("two"),), ())
+    await harness.reports.publish("one", (), (SERVER,))
+    assert await harness.reports.of(a_server()) == (a_report("two"),)
+    await harness.reports.withdraw("two")
+    assert await harness.reports.of(a_server()) == ()
 
 
-async def test_reports_of_a_process_that_says_nothing_any_more_expire(house: House) -> None:
-    await house.reports.publish("dead", (a_report("dead"),), ())
-    await house.reports.publish("alive", (a_report("alive"),), ())
-    house.clock.advance(REPORT_EXPIRES.total_seconds() - 1)
-    await house.reports.alive("alive")
-    assert len(await house.reports.of(a_server())) == 2
-    house.clock.advance(2)
-    assert await house.reports.of(a_server()) == (a_report("alive"),)
-    await house.reports.alive("alive")
-    house.clock.advance(-REPORT_EXPIRES.total_seconds())
-    assert await house.reports.of(a_server()) == (a_report("alive"),), "what expired is dropped"
+async def test_reports_of_a_process_that_says_nothing_any_more_expire(harness: Harness) -> None:
+    await harness.reports.publish("dead", (a_report("dead"),), ())
+    await harness.reports.publish("alive", (a_report("alive"),), ())
+    harness.clock.advance(REPORT_EXPIRES.total_seconds() - 1)
+    await harness.reports.alive("alive")
+    assert len(await harness.reports.of(a_server())) == 2
+    harness.clock.advance(2)
+    assert await harness.reports.of(a_server()) == (a_report("alive"),)
+    await harness.reports.alive("alive")
+    harness.clock.advance(-REPORT_EXPIRES.total_seconds())
+    assert await harness.reports.of(a_server()) == (a_report("alive"),), "what expired is dropped"
 
 
-async def test_reports_of_another_version_are_not_of_this_server(house: House) -> None:
-    await house.reports.publish("one", (a_report("one", server_version=2),), ())
-    assert await house.reports.of(a_server()) == ()
-    assert len(await house.reports.of(a_server(version=2))) == 1
+async def test_reports_of_another_version_are_not_of_this_server(harness: Harness) -> None:
+    await harness.reports.publish("one", (a_report("one", server_version=2),), ())
+    assert await harness.reports.of(a_server()) == ()
+    assert len(await harness.reports.of(a_server(version=2))) == 1
 
 
 @pytest.mark.requirement("C6")
-async def test_nothing_is_kept_of_a_server_that_is_not_stored_or_of_another_organization(house: House) -> None:
+async def test_nothing_is_kept_of_a_server_that_is_not_stored_or_of_another_organization(harness: Harness) -> None:
     strays = (a_report("one", server_id=NEVER_STORED), a_report("one", organization_id=OTHER_ORG))
-    await house.reports.publish("one", strays, ())
-    await house.reports.publish("two", (a_report("two"),), ())
-    assert await house.reports.of(a_server()) == (a_report("two"),)
-    assert await house.reports.of(a_server(organization_id=OTHER_ORG)) == ()
+    await harness.reports.publish("one", strays, ())
+    await harness.reports.publish("two", (a_report("two"),), ())
+    assert await harness.reports.of(a_server()) == (a_report("two"),)
+    assert await harness.reports.of(a_server(organization_id=OTHER_ORG)) == ()
 
 
-async def test_a_deleted_server_takes_its_reports_along(house: House) -> None:
-    await house.reports.publish("one", (a_report("one"),), ())
-    await house.servers.delete(ORG, SERVER, an_audit_event(9, action=AuditAction.MCP_SERVER_DELETED))
-    assert await house.reports.of(a_server()) == ()
+async def test_a_deleted_server_takes_its_reports_along(harness: Harness) -> None:
+    await harness.reports.publish("one", (a_report("one"),), ())
+    await harness.servers.delete(ORG, SERVER, an_audit_event(9, action=AuditAction.MCP_SERVER_DELETED))
+    assert await harness.reports.of(a_server()) == ()

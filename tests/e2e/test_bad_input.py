@@ -105,7 +105,7 @@ def test_what_is_unknown_or_misspelt_is_a_problem_with_a_code(
     [
         ({}, "token_missing"),
         ({"Authorization": "Basic dXNlcjpwYXNz"}, "token_missing"),
-        ({"Authorization": "Bearer dgm_not-a-key-of-this-house"}, "token_invalid"),
+        ({"Authorization": "Bearer dgm_not-a-key-of-this-harness"}, "token_invalid"),
         ({"Authorization": "Bearer \xe4"}, "token_invalid"),
     ],
 )

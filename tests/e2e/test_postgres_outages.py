@@ -12,7 +12,7 @@ RUNS, WORKERS = 40, 2
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[World]:
+def harness() -> Iterator[World]:
     with world(workers=WORKERS) as running:
         yield running
 
@@ -20,6 +20,6 @@ def house() -> Iterator[World]:
 @pytest.mark.requirement("E2", "E3", "E4", "E6")
 @pytest.mark.parametrize("trouble", TROUBLES)
 async def test_runs_complete_without_loss_or_repetition_whatever_becomes_of_the_database(
-    trouble: str, house: World
+    trouble: str, harness: World
 ) -> None:
-    assert await under(house, trouble, TROUBLES[trouble], runs=RUNS) == []
+    assert await under(harness, trouble, TROUBLES[trouble], runs=RUNS) == []

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from tests.databases import PostgresDatabases
-from tests.integration.http.service import House, Service
+from tests.integration.http.service import Harness, Service
 from tests.integration.http.tables import InMemoryTables, PostgresTables, Tables
 
 ON_POSTGRES = {
@@ -66,12 +66,12 @@ def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
 
 
 @pytest.fixture(scope="module")
-def house(tables: Tables) -> House:
+def harness(tables: Tables) -> Harness:
     """A file's own: its clock goes on whenever it is read, and a day of it is over after some hundred tests."""
-    return House(tables)
+    return Harness(tables)
 
 
 @pytest.fixture
-async def service(house: House) -> AsyncIterator[Service]:
-    async with house.service() as running:
+async def service(harness: Harness) -> AsyncIterator[Service]:
+    async with harness.service() as running:
         yield running

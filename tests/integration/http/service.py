@@ -201,7 +201,7 @@ def a_service_container(tables: Tables, settings: Settings | None = None, **doub
     return container
 
 
-class House:
+class Harness:
     """An app over some tables. Building one is what costs time, so tests share it, each with fresh tables."""
 
     def __init__(

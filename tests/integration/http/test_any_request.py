@@ -15,7 +15,7 @@ from schemathesis.core.result import Ok
 from domain.identity.role import Role
 from tests.builders import ORG
 from tests.composition import MODEL
-from tests.integration.http.service import PLATFORM, Act, House, Service, token_of
+from tests.integration.http.service import PLATFORM, Act, Harness, Service, token_of
 
 EXAMPLES = 10
 """Of each operation, over all roles."""
@@ -64,14 +64,14 @@ class Attempt:
 
 
 @pytest.fixture(scope="module")
-def any_house() -> House:
-    return House()
+def any_harness() -> Harness:
+    return Harness()
 
 
 @pytest.fixture
-def attempt(any_house: House) -> Iterator[Attempt]:
+def attempt(any_harness: Harness) -> Iterator[Attempt]:
     with asyncio.Runner() as runner:
-        serving = any_house.service()
+        serving = any_harness.service()
         service = runner.run(serving.__aenter__())
         yield Attempt(runner, service, runner.run(one_of_each(service)))
         runner.run(serving.__aexit__(None, None, None))
@@ -105,7 +105,7 @@ async def one_of_each(service: Service) -> dict[str, str]:
 
 def document() -> dict[str, Any]:
     async def read() -> dict[str, Any]:
-        async with House().service() as service:
+        async with Harness().service() as service:
             answer = await service.client.get("/schema/openapi.json")
             given: dict[str, Any] = answer.json()
             return given

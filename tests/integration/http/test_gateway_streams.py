@@ -20,7 +20,7 @@ from tests.integration.http.gateway_caller import (
     error_of,
     opened,
 )
-from tests.integration.http.service import Conversation, House, Service, token_of
+from tests.integration.http.service import Conversation, Harness, Service, token_of
 from tests.integration.http.test_gateway_clients import shaken
 
 NOTES = "mcp+files:file:///notes"
@@ -281,8 +281,8 @@ async def test_what_is_no_stream_is_answered_as_such(service: Service, caller: C
 
 
 async def test_more_streams_than_there_may_be_are_refused_and_those_that_left_make_room() -> None:
-    house = House(stream_limits=StreamLimits(per_session=2, per_process=3))
-    async with house.service() as service:
+    harness = Harness(stream_limits=StreamLimits(per_session=2, per_process=3))
+    async with harness.service() as service:
         await an_agent(service)
         caller, other = await opened(service), await opened(service, agent_id="toolbox")
         async with streaming(caller), streaming(other):
@@ -299,8 +299,8 @@ async def test_more_streams_than_there_may_be_are_refused_and_those_that_left_ma
 
 
 async def test_a_thousand_streams_are_told_together_and_leave_nothing_behind() -> None:
-    house = House(stream_limits=StreamLimits(per_session=1_000))
-    async with house.service() as service:
+    harness = Harness(stream_limits=StreamLimits(per_session=1_000))
+    async with harness.service() as service:
         await an_agent(service)
         caller = await opened(service)
         before = len(asyncio.all_tasks())

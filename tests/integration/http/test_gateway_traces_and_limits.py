@@ -40,7 +40,7 @@ SECRET = "zanzibar-4711"
 
 
 @dataclass(slots=True, kw_only=True)
-class House:
+class Harness:
     """The use cases, a session, and what can be seen of its calls."""
 
     container: Container
@@ -54,7 +54,7 @@ class House:
 
 
 @asynccontextmanager
-async def a_house(*, answer: str = "hi", limits: KeyLimits | None = None) -> AsyncIterator[House]:
+async def a_harness(*, answer: str = "hi", limits: KeyLimits | None = None) -> AsyncIterator[Harness]:
     tables, tracer = InMemoryTables(), RecordingTracer()
     connections = InMemoryMcpConnections(
         {"files": InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply(answer))})}
@@ -69,17 +69,17 @@ async def a_house(*, answer: str = "hi", limits: KeyLimits | None = None) -> Asy
         await stores.agents.add(agent, an_audit_event(202))
         wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
         opened = await container.open_gateway_session().execute(wanted)
-        yield House(container=container, opened=opened, tracer=tracer, connections=connections, stores=stores)
+        yield Harness(container=container, opened=opened, tracer=tracer, connections=connections, stores=stores)
 
 
 @pytest.mark.requirement("G1", "F5")
 async def test_each_call_is_a_span_in_the_trace_of_its_session_which_its_server_is_told_of() -> None:
-    async with a_house() as house:
-        await house.container.call_gateway_tool().execute(house.call(n=1))
-        await house.container.call_gateway_tool().execute(house.call(n=2))
+    async with a_harness() as harness:
+        await harness.container.call_gateway_tool().execute(harness.call(n=1))
+        await harness.container.call_gateway_tool().execute(harness.call(n=2))
 
-        session = house.opened.session
-        first, second = house.tracer.spans(session.id)
+        session = harness.opened.session
+        first, second = harness.tracer.spans(session.id)
         assert (first.name, first.trace_name, first.session_id) == (
             "mcp_tool__echo",
             "gateway_session",
@@ -90,7 +90,7 @@ async def test_each_call_is_a_span_in_the_trace_of_its_session_which_its_server_
         assert (first.metadata["tool_type"], first.metadata["server_id"]) == ("mcp_tool", SERVER)
         assert first.trace_id == second.trace_id
         assert first.span_id != second.span_id
-        sent = [recorded.call.meta or {} for recorded in house.connections.calls]
+        sent = [recorded.call.meta or {} for recorded in harness.connections.calls]
         assert [meta["traceparent"].split("-")[2] for meta in sent] == [
             f"{one.span_id:016x}" for one in (first, second)
         ]
@@ -99,11 +99,11 @@ async def test_each_call_is_a_span_in_the_trace_of_its_session_which_its_server_
 
 @pytest.mark.requirement("G1")
 async def test_a_caller_with_a_trace_of_its_own_goes_on_with_that() -> None:
-    async with a_house() as house:
+    async with a_harness() as harness:
         theirs = {"traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01", "tracestate": "vendor=1"}
-        await house.container.call_gateway_tool().execute(replace(house.call(), meta=theirs))
+        await harness.container.call_gateway_tool().execute(replace(harness.call(), meta=theirs))
 
-        [recorded] = house.connections.calls
+        [recorded] = harness.connections.calls
         assert (recorded.call.meta or {})["traceparent"] == theirs["traceparent"]
         assert (recorded.call.meta or {})["tracestate"] == "vendor=1"
 
@@ -111,13 +111,15 @@ async def test_a_caller_with_a_trace_of_its_own_goes_on_with_that() -> None:
 @pytest.mark.requirement("C4", "G1")
 @pytest.mark.parametrize("leaks_in", ["arguments", "result"])
 async def test_no_trace_holds_a_canary_token(leaks_in: str) -> None:
-    async with a_house(answer=f"The key is {SECRET}." if leaks_in == "result" else "hi") as house:
+    async with a_harness(answer=f"The key is {SECRET}." if leaks_in == "result" else "hi") as harness:
         with pytest.raises(ServiceError) as caught:
-            await house.container.call_gateway_tool().execute(house.call(n=SECRET if leaks_in == "arguments" else 1))
+            await harness.container.call_gateway_tool().execute(
+                harness.call(n=SECRET if leaks_in == "arguments" else 1)
+            )
 
         assert caught.value.code == "gateway_session_halted"
-        assert SECRET not in repr(house.tracer.spans(house.opened.session.id))
-        assert SECRET not in repr(await house.stores.gateway_ledger.calls_of(ORG, house.opened.session.id))
+        assert SECRET not in repr(harness.tracer.spans(harness.opened.session.id))
+        assert SECRET not in repr(await harness.stores.gateway_ledger.calls_of(ORG, harness.opened.session.id))
 
 
 @pytest.mark.requirement("C4", "F5")
@@ -134,10 +136,10 @@ async def test_a_canary_token_ends_the_session_though_the_call_that_it_was_seen_
     async def hear(progress: McpProgress) -> None:
         heard.append(progress)
 
-    async with a_house() as house:
-        house.connections.servers["files"].tools = {"echo": InMemoryTool(answer=leaks_and_goes_on)}
+    async with a_harness() as harness:
+        harness.connections.servers["files"].tools = {"echo": InMemoryTool(answer=leaks_and_goes_on)}
         calling = asyncio.create_task(
-            house.container.call_gateway_tool().execute(replace(house.call(n=1), on_progress=hear))
+            harness.container.call_gateway_tool().execute(replace(harness.call(n=1), on_progress=hear))
         )
         async with asyncio.timeout(10):
             await is_told.wait()
@@ -145,15 +147,15 @@ async def test_a_canary_token_ends_the_session_though_the_call_that_it_was_seen_
             with suppress(asyncio.CancelledError):
                 await calling
         with pytest.raises(ServiceError) as caught:
-            await house.container.gateway_access().open(house.opened.token)
+            await harness.container.gateway_access().open(harness.opened.token)
         assert (caught.value.code, heard) == ("token_invalid", [])
 
 
 @pytest.mark.requirement("F5")
 async def test_a_session_is_held_to_the_services_rate_limit_and_told_when_to_come_back() -> None:
     clock = FixedClock()
-    async with a_house(limits=KeyLimits(every=RateLimit(calls=2, per_s=60.0), clock=clock)) as house:
-        access, token = house.container.gateway_access(), house.opened.token
+    async with a_harness(limits=KeyLimits(every=RateLimit(calls=2, per_s=60.0), clock=clock)) as harness:
+        access, token = harness.container.gateway_access(), harness.opened.token
         await access.open(token)
         await access.open(token)
         with pytest.raises(ServiceError) as caught:
@@ -162,4 +164,4 @@ async def test_a_session_is_held_to_the_services_rate_limit_and_told_when_to_com
         assert int(caught.value.extra["retry_after_s"]) == 30
 
         clock.advance(30)
-        assert await access.open(token) == house.opened.session
+        assert await access.open(token) == harness.opened.session

@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from infrastructure.metrics.page import FRESH_S
 from tests.builders import ORG
 from tests.composition import MODEL, the_settings
-from tests.integration.http.service import Act, House, Service
+from tests.integration.http.service import Act, Harness, Service
 
 
 def samples(page: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -40,7 +40,7 @@ async def test_the_page_shows_requests_and_what_is_not_over_and_names_no_organiz
 
 @pytest.mark.requirement("G2")
 async def test_with_a_token_set_nobody_reads_the_page_without_it() -> None:
-    async with House(settings=the_settings(metrics_token="a-token-for-monitoring")).service() as service:
+    async with Harness(settings=the_settings(metrics_token="a-token-for-monitoring")).service() as service:
         for token in (None, "a-token-for-somebody-else"):
             refused = await service.call("GET", "/metrics", token=token)
             assert refused.status_code == 401

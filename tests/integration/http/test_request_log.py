@@ -17,7 +17,7 @@ from interfaces.http import access_log
 from tests.builders import ORG
 from tests.composition import MODEL, the_settings
 from tests.integration.http.gateway_caller import ECHO, Caller, an_agent, opened
-from tests.integration.http.service import Conversation, House, Service, token_of
+from tests.integration.http.service import Conversation, Harness, Service, token_of
 
 Line = dict[str, object]
 SECRET = "s3cret-of-somebody"
@@ -29,7 +29,7 @@ NONE_IS_SLOW = 3_600_000
 async def serving(slow_ms: int = NONE_IS_SLOW) -> AsyncIterator[Service]:
     """A service of the test's own: how many lines there may be depends on those before."""
     settings = the_settings().model_copy(update={"log_slow_ms": slow_ms})
-    async with House(settings=settings).service() as service:
+    async with Harness(settings=settings).service() as service:
         yield service
 
 

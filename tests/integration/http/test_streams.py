@@ -14,7 +14,7 @@ from tests.integration.http.service import (
     OTHER_ADMIN,
     Act,
     Conversation,
-    House,
+    Harness,
     Service,
     paths_of,
     problem_of,
@@ -170,7 +170,7 @@ async def test_a_client_that_leaves_ends_its_stream_and_nothing_else(service: Se
 
 
 async def test_a_quiet_stream_beats_without_counting_as_an_event() -> None:
-    async with House(heartbeat_s=0.01).service() as service:
+    async with Harness(heartbeat_s=0.01).service() as service:
         await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
         service.worker.act = Act.REST
         await service.call("POST", "/v1/runs", json=RUN)

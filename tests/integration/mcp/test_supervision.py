@@ -117,53 +117,53 @@ def other(number: int) -> McpServerId:
 @pytest.mark.requirement("B3", "B7")
 async def test_a_shared_server_that_dies_is_started_again_by_itself_and_listed_anew() -> None:
     server = odd_server(isolation=Isolation.SHARED)
-    async with supervision() as house:
-        first = await pid_of(house.connections, server)
+    async with supervision() as harness:
+        first = await pid_of(harness.connections, server)
         os.kill(first, signal.SIGKILL)
-        await until(lambda: house.listed)
-        assert house.connections.status(server).state is ServerState.CONNECTED
-        assert "pid" in [tool.name for tool in house.listed[0].tools]
-        assert await pid_of(house.connections, server) != first
-        await until(lambda: house.connections.servers_reconnecting == 0)
+        await until(lambda: harness.listed)
+        assert harness.connections.status(server).state is ServerState.CONNECTED
+        assert "pid" in [tool.name for tool in harness.listed[0].tools]
+        assert await pid_of(harness.connections, server) != first
+        await until(lambda: harness.connections.servers_reconnecting == 0)
 
 
 @pytest.mark.requirement("B3", "B7")
 async def test_a_shared_server_that_crashes_in_a_call_loses_that_call_and_is_back_for_the_next() -> None:
     server = odd_server(isolation=Isolation.SHARED)
-    async with supervision() as house:
+    async with supervision() as harness:
         with pytest.raises(McpFailure) as raised:
-            await house.connections.call_tool(server, IN_RUN, a_call("exit"))
+            await harness.connections.call_tool(server, IN_RUN, a_call("exit"))
         assert raised.value.kind is McpFailureKind.CONNECTION_LOST
-        await until(lambda: house.listed)
-        assert text_of(await house.connections.call_tool(server, IN_RUN, a_call("echo"))) == "{}"
+        await until(lambda: harness.listed)
+        assert text_of(await harness.connections.call_tool(server, IN_RUN, a_call("echo"))) == "{}"
 
 
 @pytest.mark.requirement("B7", "B15")
 async def test_a_server_that_belongs_to_a_run_is_started_again_by_its_next_call_only() -> None:
     server = odd_server(isolation=Isolation.RUN)
-    async with supervision() as house:
-        os.kill(await pid_of(house.connections, server), signal.SIGKILL)
-        await until(lambda: house.connections.status(server).state is ServerState.UNHEALTHY)
-        assert (house.connections.servers_reconnecting, house.inside.connection_count) == (0, 0)
-        await pid_of(house.connections, server)
+    async with supervision() as harness:
+        os.kill(await pid_of(harness.connections, server), signal.SIGKILL)
+        await until(lambda: harness.connections.status(server).state is ServerState.UNHEALTHY)
+        assert (harness.connections.servers_reconnecting, harness.inside.connection_count) == (0, 0)
+        await pid_of(harness.connections, server)
 
 
 @pytest.mark.requirement("B7")
 async def test_a_remote_server_that_goes_away_is_connected_again_when_it_is_back() -> None:
     port, watched = free_port(), WatchedServer()
     server = remote(f"http://127.0.0.1:{port}/mcp", isolation=Isolation.SHARED)
-    async with supervision() as house:
+    async with supervision() as harness:
         async with watched.serve(port=port):
-            await house.connections.call_tool(server, IN_RUN, a_call("echo"))
-        await until(lambda: house.connections.servers_reconnecting == 1)
-        assert house.connections.status(server).last_error is not None
+            await harness.connections.call_tool(server, IN_RUN, a_call("echo"))
+        await until(lambda: harness.connections.servers_reconnecting == 1)
+        assert harness.connections.status(server).last_error is not None
         watched.tools["later"] = WatchedServer.definition("later")
         async with watched.serve(port=port):
-            await until(lambda: house.listed)
-            assert "later" in [tool.name for tool in house.listed[-1].tools]
-            assert house.connections.status(server).state is ServerState.CONNECTED
-            await until(lambda: house.connections.servers_reconnecting == 0)
-            await house.connections.forget(ORG, SERVER)
+            await until(lambda: harness.listed)
+            assert "later" in [tool.name for tool in harness.listed[-1].tools]
+            assert harness.connections.status(server).state is ServerState.CONNECTED
+            await until(lambda: harness.connections.servers_reconnecting == 0)
+            await harness.connections.forget(ORG, SERVER)
 
 
 @pytest.mark.requirement("B7")
@@ -176,10 +176,10 @@ async def test_a_server_whose_credentials_are_refused_is_not_tried_again_by_itse
         reached += 1
         return refused
 
-    async with answering(respond) as address, supervision() as house:
+    async with answering(respond) as address, supervision() as harness:
         with pytest.raises(McpFailure):
-            await house.connections.call_tool(remote(address), IN_RUN, a_call("echo"))
-        assert (house.connections.servers_reconnecting, reached) == (0, 1)
+            await harness.connections.call_tool(remote(address), IN_RUN, a_call("echo"))
+        assert (harness.connections.servers_reconnecting, reached) == (0, 1)
 
 
 @pytest.mark.requirement("B3", "B7")
@@ -274,11 +274,11 @@ def as_json(message: dict[str, object], result: object) -> bytes:
 @pytest.mark.requirement("B4", "B7")
 async def test_news_of_changed_tools_of_an_older_server_lists_them_anew() -> None:
     server = odd_server(isolation=Isolation.SHARED)
-    async with supervision() as house:
-        await house.connections.call_tool(server, IN_RUN, a_call("change"))
-        await until(lambda: house.listed)
-        assert house.listed[0].protocol_version == "2025-11-25"
-        assert any(tool.name.startswith("tool_") for tool in house.listed[0].tools)
+    async with supervision() as harness:
+        await harness.connections.call_tool(server, IN_RUN, a_call("change"))
+        await until(lambda: harness.listed)
+        assert harness.listed[0].protocol_version == "2025-11-25"
+        assert any(tool.name.startswith("tool_") for tool in harness.listed[0].tools)
 
 
 @pytest.mark.requirement("B3", "B10")
@@ -334,11 +334,11 @@ async def test_a_hanging_a_crashing_and_an_unreachable_server_hold_up_the_first_
     state.servers = {server.id: server for server in servers}
     state.organizations[ORG] = an_organization()
     stored = InMemoryMcpCatalogStore(state)
-    async with supervision() as house:
+    async with supervision() as harness:
         warm = CatalogReader(
             catalogs=stored,
             catalog_updater=CatalogUpdater(
-                catalogs=stored, connections=house.connections, clock=clock, ids=SequentialIds()
+                catalogs=stored, connections=harness.connections, clock=clock, ids=SequentialIds()
             ),
             clock=clock,
             deadline_s=deadline_s,
@@ -348,12 +348,12 @@ async def test_a_hanging_a_crashing_and_an_unreachable_server_hold_up_the_first_
             displayable_tools={},
             servers=InMemoryMcpServerStore(state),
             catalogs=warm,
-            connections=house.connections,
+            connections=harness.connections,
             switch=McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(state)),
             organizations=InMemoryOrganizationStore(state),
         )
         config = an_agent(mcp_servers=tuple(server.config.slug for server in servers)).config
-        await pid_of(house.connections, servers[-1])  # a busy machine may start it later than the deadline
+        await pid_of(harness.connections, servers[-1])  # a busy machine may start it later than the deadline
         async with asyncio.timeout(bound_s):
             first = await tools.toolset(config, IN_RUN)
         assert {overview.slug for overview in first.servers if overview.unavailable} == {

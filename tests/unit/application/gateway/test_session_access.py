@@ -37,7 +37,7 @@ class CountingSessions(InMemoryGatewaySessionStore):
 
 
 @dataclass(slots=True, kw_only=True)
-class House:
+class Harness:
     """A process that lets sessions in."""
 
     stores: Stores
@@ -61,7 +61,7 @@ async def listening() -> None:
 
 
 @pytest.fixture
-def house(mocker: MockerFixture) -> House:
+def harness(mocker: MockerFixture) -> Harness:
     state, clock, wakeups = InMemoryState(), FixedClock(), InProcessWakeups()
     stores = in_memory_stores(state, wakeups)
     sessions = CountingSessions(state)
@@ -74,63 +74,63 @@ def house(mocker: MockerFixture) -> House:
         is_notified=lambda: True,
         ends=SessionEnds(wakeups=wakeups, clock=clock),
     )
-    return House(stores=stores, clock=clock, wakeups=wakeups, sessions=sessions, access=access)
+    return Harness(stores=stores, clock=clock, wakeups=wakeups, sessions=sessions, access=access)
 
 
 @pytest.mark.requirement("F5")
-async def test_all_sessions_of_a_key_are_held_to_its_own_limit_together(house: House) -> None:
+async def test_all_sessions_of_a_key_are_held_to_its_own_limit_together(harness: Harness) -> None:
     key = replace(a_key(), rate_limit=RateLimit(calls=2, per_s=60.0))
-    await house.stores.identity.add_key(key, an_audit_event(90))
-    one, other = await house.add(1, created_by=key.id), await house.add(2, created_by=key.id)
-    anothers = await house.add(3, created_by=ApiKeyId("key_another"))
-    await house.access.open(one)
-    await house.access.open(other)
+    await harness.stores.identity.add_key(key, an_audit_event(90))
+    one, other = await harness.add(1, created_by=key.id), await harness.add(2, created_by=key.id)
+    anothers = await harness.add(3, created_by=ApiKeyId("key_another"))
+    await harness.access.open(one)
+    await harness.access.open(other)
 
     with pytest.raises(ServiceError) as refused:
-        await house.access.open(one)
+        await harness.access.open(one)
 
     assert (refused.value.code, refused.value.kind) == ("rate_limited", ErrorKind.LIMIT)
     assert refused.value.extra["retry_after_s"] == "30"
-    await house.access.open(anothers)
-    house.clock.advance(30)
-    await house.access.open(other)
+    await harness.access.open(anothers)
+    harness.clock.advance(30)
+    await harness.access.open(other)
 
 
 @pytest.mark.requirement("F5", "F6")
-async def test_a_session_of_a_run_is_not_read_again_until_the_run_may_have_ended(house: House) -> None:
-    await house.stores.threads.add(a_thread())
-    await house.stores.agents.add(an_agent(), an_audit_event(91))
-    claimed = await start_and_claim(house.stores)
-    token = await house.add(1, run_id=RUN, thread_id=THREAD)
-    await house.access.open(token)
+async def test_a_session_of_a_run_is_not_read_again_until_the_run_may_have_ended(harness: Harness) -> None:
+    await harness.stores.threads.add(a_thread())
+    await harness.stores.agents.add(an_agent(), an_audit_event(91))
+    claimed = await start_and_claim(harness.stores)
+    token = await harness.add(1, run_id=RUN, thread_id=THREAD)
+    await harness.access.open(token)
     await listening()
-    assert house.wakeups.topic_count == 1
-    house.clock.advance(1)
-    await house.access.open(token)
-    reads = house.sessions.reads
+    assert harness.wakeups.topic_count == 1
+    harness.clock.advance(1)
+    await harness.access.open(token)
+    reads = harness.sessions.reads
 
-    house.clock.advance(100)
-    await house.access.open(token)
-    assert house.sessions.reads == reads
+    harness.clock.advance(100)
+    await harness.access.open(token)
+    assert harness.sessions.reads == reads
 
-    await house.stores.journal.commit(claimed.lease, finish_step(claimed.run))
-    house.wakeups.wake(status_topic(RUN))
+    await harness.stores.journal.commit(claimed.lease, finish_step(claimed.run))
+    harness.wakeups.wake(status_topic(RUN))
     await listening()
     with pytest.raises(ServiceError) as refused:
-        await house.access.open(token)
+        await harness.access.open(token)
     assert refused.value.code == "token_invalid"
 
 
 @pytest.mark.requirement("F6")
-async def test_nothing_listens_for_a_session_that_was_dropped(house: House) -> None:
-    await house.stores.threads.add(a_thread())
-    await house.stores.agents.add(an_agent(), an_audit_event(91))
-    await start_and_claim(house.stores)
-    token = await house.add(1, run_id=RUN, thread_id=THREAD)
-    session = await house.access.open(token)
+async def test_nothing_listens_for_a_session_that_was_dropped(harness: Harness) -> None:
+    await harness.stores.threads.add(a_thread())
+    await harness.stores.agents.add(an_agent(), an_audit_event(91))
+    await start_and_claim(harness.stores)
+    token = await harness.add(1, run_id=RUN, thread_id=THREAD)
+    session = await harness.access.open(token)
     await listening()
-    assert house.wakeups.topic_count == 1
+    assert harness.wakeups.topic_count == 1
 
-    house.access.dropped(session.id)
+    harness.access.dropped(session.id)
     await listening()
-    assert house.wakeups.topic_count == 0
+    assert harness.wakeups.topic_count == 0

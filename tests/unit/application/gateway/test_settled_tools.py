@@ -55,7 +55,7 @@ SESSION = GatewaySession(
 SERVER = McpServerId("mcp_files")
 
 
-class House:
+class Harness:
     """An agent with one server, whose tools are put together over in-memory stores; `rows` is the number they go by."""
 
     def __init__(self, *, loss: ConnectionLoss = ConnectionLoss.MARK_UNHEALTHY, listed_version: int = 1) -> None:
@@ -112,31 +112,31 @@ class House:
 
 @pytest.mark.requirement("C1", "F5")
 async def test_a_stored_change_holds_for_the_next_request() -> None:
-    house = House()
-    assert await house.names() == ["mcp__files__echo", "mcp__files__read"]
+    harness = Harness()
+    assert await harness.names() == ["mcp__files__echo", "mcp__files__read"]
 
-    house.allow("mcp__files__read")
-    house.rows = 2
+    harness.allow("mcp__files__read")
+    harness.rows = 2
 
-    assert await house.names() == ["mcp__files__read"]
+    assert await harness.names() == ["mcp__files__read"]
 
 
 async def test_tools_are_the_same_object_until_something_is_stored() -> None:
-    house = House()
-    first = await house.toolsets.of(SESSION)
+    harness = Harness()
+    first = await harness.toolsets.of(SESSION)
 
-    house.allow("mcp__files__read")  # which nobody was told of
+    harness.allow("mcp__files__read")  # which nobody was told of
 
-    assert await house.toolsets.of(SESSION) is first
+    assert await harness.toolsets.of(SESSION) is first
 
 
 async def test_nothing_is_taken_as_unchanged_while_changes_may_be_unheard_of() -> None:
-    house = House()
-    await house.names()
-    house.allow("mcp__files__read")
-    house.rows = None
+    harness = Harness()
+    await harness.names()
+    harness.allow("mcp__files__read")
+    harness.rows = None
 
-    assert await house.names() == ["mcp__files__read"]
+    assert await harness.names() == ["mcp__files__read"]
 
 
 @pytest.mark.parametrize(
@@ -147,40 +147,40 @@ async def test_nothing_is_taken_as_unchanged_while_changes_may_be_unheard_of() -
 async def test_a_server_that_changes_without_a_row_is_looked_at_each_time(
     loss: ConnectionLoss, listed_version: int
 ) -> None:
-    house = House(loss=loss, listed_version=listed_version)
-    await house.names()
-    house.allow("mcp__files__read")
+    harness = Harness(loss=loss, listed_version=listed_version)
+    await harness.names()
+    harness.allow("mcp__files__read")
 
-    assert await house.names() == ["mcp__files__read"]
+    assert await harness.names() == ["mcp__files__read"]
 
 
 async def test_tools_of_a_runs_session_are_looked_at_each_time() -> None:
-    house = House()
+    harness = Harness()
     of_run = replace(SESSION, run_id=RUN)
-    before = await house.toolsets.of(of_run)
-    house.allow("mcp__files__read")
+    before = await harness.toolsets.of(of_run)
+    harness.allow("mcp__files__read")
 
-    assert await house.toolsets.of(of_run) is not before
+    assert await harness.toolsets.of(of_run) is not before
 
 
 @pytest.mark.requirement("C1", "C4")
 async def test_the_canary_tokens_of_a_disabled_agent_are_watched_for() -> None:
-    house = House()
+    harness = Harness()
     agent = an_agent(enabled=False, canary_tokens=(CanaryToken(id="vault", secret="canary-of-the-tests"),))
-    house.state.agents[agent.id] = [agent]
+    harness.state.agents[agent.id] = [agent]
 
-    guard = await house.toolsets.guard_of(SESSION)
+    guard = await harness.toolsets.guard_of(SESSION)
 
     with refused("agent_disabled"):
-        await house.toolsets.of(SESSION)
+        await harness.toolsets.of(SESSION)
     assert guard.words("It said canary-of-the-tests.") == "It said [canary:vault]."
 
 
 async def test_a_session_of_a_deleted_agent_watches_for_no_canary_tokens() -> None:
-    house = House()
-    house.state.agents.clear()
+    harness = Harness()
+    harness.state.agents.clear()
 
-    assert (await house.toolsets.guard_of(SESSION)).words("canary-of-the-tests") == "canary-of-the-tests"
+    assert (await harness.toolsets.guard_of(SESSION)).words("canary-of-the-tests") == "canary-of-the-tests"
 
 
 def test_a_stamp_changes_with_whoever_writes_its_tables_and_is_none_while_that_is_not_known() -> None:

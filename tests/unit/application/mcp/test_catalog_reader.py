@@ -34,7 +34,7 @@ class SlowConnections(InMemoryMcpConnections):
         return await super().discover(server, scope, timeout_s=timeout_s)
 
 
-class House:
+class Harness:
     def __init__(self) -> None:
         self.state, self.clock = InMemoryState(), FixedClock()
         self.server = self.state.servers[SERVER] = a_server()
@@ -71,90 +71,90 @@ class House:
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    house = House()
-    yield house
-    await house.warm.close()
+async def harness() -> AsyncIterator[Harness]:
+    harness = Harness()
+    yield harness
+    await harness.warm.close()
 
 
 @pytest.mark.requirement("B5")
-async def test_runs_that_begin_together_ask_a_server_once(house: House) -> None:
-    house.connections.gate.clear()
-    runs = [asyncio.create_task(house.of(number)) for number in range(10)]
+async def test_runs_that_begin_together_ask_a_server_once(harness: Harness) -> None:
+    harness.connections.gate.clear()
+    runs = [asyncio.create_task(harness.of(number)) for number in range(10)]
     await asyncio.sleep(0)
-    house.connections.gate.set()
+    harness.connections.gate.set()
     assert await asyncio.gather(*runs) == [["read"]] * 10
-    assert house.asked == 1
-    assert await house.of() == ["read"]
-    assert house.asked == 1
+    assert harness.asked == 1
+    assert await harness.of() == ["read"]
+    assert harness.asked == 1
 
 
 @pytest.mark.requirement("B5")
-async def test_a_run_that_is_cancelled_takes_the_listing_from_no_other(house: House) -> None:
-    house.connections.gate.clear()
-    first, second = (asyncio.create_task(house.of(number)) for number in (1, 2))
+async def test_a_run_that_is_cancelled_takes_the_listing_from_no_other(harness: Harness) -> None:
+    harness.connections.gate.clear()
+    first, second = (asyncio.create_task(harness.of(number)) for number in (1, 2))
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.sleep(0)
-    house.connections.gate.set()
+    harness.connections.gate.set()
     assert await second == ["read"]
-    assert (first.cancelled(), house.asked) == (True, 1)
+    assert (first.cancelled(), harness.asked) == (True, 1)
 
 
 @pytest.mark.requirement("B5")
-async def test_after_a_failure_no_further_run_waits(house: House) -> None:
-    house.is_down(DOWN)
-    assert (await house.failure()).detail == "No answer."
-    house.connections.gate.clear()
-    failure = await house.failure()
+async def test_after_a_failure_no_further_run_waits(harness: Harness) -> None:
+    harness.is_down(DOWN)
+    assert (await harness.failure()).detail == "No answer."
+    harness.connections.gate.clear()
+    failure = await harness.failure()
     assert (failure.kind, failure.detail, failure.stderr) == (McpFailureKind.TIMEOUT, "No answer.", "out of cheese")
-    assert house.asked == 1
+    assert harness.asked == 1
 
 
 @pytest.mark.requirement("B5")
-async def test_after_its_pause_the_server_is_asked_behind_the_back_of_a_run(house: House) -> None:
-    house.is_down(DOWN)
-    await house.failure()
-    house.clock.advance(15)
-    house.is_down(None)
-    house.connections.gate.clear()
-    await house.failure()
-    house.connections.gate.set()
-    await house.is_idle()
-    assert [scope.run_id for scope in house.connections.scopes] == [a_run_id(1), None]
-    assert await house.of() == ["read"]
+async def test_after_its_pause_the_server_is_asked_behind_the_back_of_a_run(harness: Harness) -> None:
+    harness.is_down(DOWN)
+    await harness.failure()
+    harness.clock.advance(15)
+    harness.is_down(None)
+    harness.connections.gate.clear()
+    await harness.failure()
+    harness.connections.gate.set()
+    await harness.is_idle()
+    assert [scope.run_id for scope in harness.connections.scopes] == [a_run_id(1), None]
+    assert await harness.of() == ["read"]
 
 
-async def test_pauses_double_while_the_server_stays_away(house: House) -> None:
-    house.is_down(DOWN)
+async def test_pauses_double_while_the_server_stays_away(harness: Harness) -> None:
+    harness.is_down(DOWN)
     asked = []
     for pause_s in (0, 14, 1, 29, 1, 59, 1):
-        house.clock.advance(pause_s)
-        await house.failure()
-        await house.is_idle()
-        asked.append(house.asked)
+        harness.clock.advance(pause_s)
+        await harness.failure()
+        await harness.is_idle()
+        asked.append(harness.asked)
     assert asked == [1, 1, 2, 2, 3, 3, 4]
 
 
 @pytest.mark.requirement("B5")
 async def test_a_changed_server_that_does_not_answer_has_its_former_tools_and_is_asked_in_its_new_version_once(
-    house: House,
+    harness: Harness,
 ) -> None:
-    house.state.catalogs[SERVER] = a_catalog(tools=[a_definition("old")])
-    house.server = a_server(version=2)
-    house.is_down(DOWN)
-    assert [await house.of() for _ in range(3)] == [["old"]] * 3
-    assert house.asked == 1
-    house.server = a_server(version=3)
-    await house.of()
-    assert house.asked == 2
+    harness.state.catalogs[SERVER] = a_catalog(tools=[a_definition("old")])
+    harness.server = a_server(version=2)
+    harness.is_down(DOWN)
+    assert [await harness.of() for _ in range(3)] == [["old"]] * 3
+    assert harness.asked == 1
+    harness.server = a_server(version=3)
+    await harness.of()
+    assert harness.asked == 2
 
 
-async def test_closing_ends_a_listing_and_those_who_wait_for_it(house: House) -> None:
-    house.connections.gate.clear()
-    waiting = asyncio.create_task(house.of())
+async def test_closing_ends_a_listing_and_those_who_wait_for_it(harness: Harness) -> None:
+    harness.connections.gate.clear()
+    waiting = asyncio.create_task(harness.of())
     await asyncio.sleep(0)
-    await house.warm.close()
+    await harness.warm.close()
     with pytest.raises(McpFailure) as raised:
         await waiting
     assert raised.value.kind is McpFailureKind.NOT_CONNECTED

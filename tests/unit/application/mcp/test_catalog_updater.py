@@ -42,7 +42,7 @@ class RacingStore(InMemoryMcpCatalogStore):
         return await super().save(organization_id, catalog, audit)
 
 
-class House:
+class Harness:
     """One registered server over in-memory tables."""
 
     def __init__(self) -> None:
@@ -70,55 +70,55 @@ class House:
 
 
 async def test_the_first_list_is_approved_and_what_comes_after_it_is_not() -> None:
-    house = House()
-    assert (await house.lists(ECHO)).usable == (ECHO,)
-    assert (await house.lists(CHANGED, NEW)).usable == ()
-    assert (await house.lists(CHANGED, NEW)).usable == ()
-    assert house.audit() == [
+    harness = Harness()
+    assert (await harness.lists(ECHO)).usable == (ECHO,)
+    assert (await harness.lists(CHANGED, NEW)).usable == ()
+    assert (await harness.lists(CHANGED, NEW)).usable == ()
+    assert harness.audit() == [
         ("mcp_server.tool_quarantined", "system", "mcp__files__echo", "changed"),
         ("mcp_server.tool_quarantined", "system", "mcp__files__zip", "new"),
     ]
 
 
 async def test_an_admin_who_lists_approves_nothing_by_it() -> None:
-    house = House()
+    harness = Harness()
     scope = ConnectionScope(organization_id=ORG)
     for tools in (["echo"], ["echo", "zip"]):
-        house.connections.servers["files"].tools = {name: text_reply("hi") for name in tools}
-        await house.catalogs.relist(house.server, scope, timeout_s=1, principal=a_principal())
-    assert await house.quarantined() == ["zip"]
-    assert house.audit() == [("mcp_server.tool_quarantined", "key_admin", "mcp__files__zip", "new")]
+        harness.connections.servers["files"].tools = {name: text_reply("hi") for name in tools}
+        await harness.catalogs.relist(harness.server, scope, timeout_s=1, principal=a_principal())
+    assert await harness.quarantined() == ["zip"]
+    assert harness.audit() == [("mcp_server.tool_quarantined", "key_admin", "mcp__files__zip", "new")]
 
 
 async def test_a_list_that_is_older_than_what_is_kept_is_dropped() -> None:
-    house = House()
-    await house.lists(ECHO, at=5)
-    assert (await house.lists(ECHO, NEW, at=4)).tools == (ECHO,)
-    await house.lists(ECHO, at=5, server_version=2)
-    assert (await house.lists(ECHO, NEW, at=9, server_version=1)).tools == (ECHO,)
-    assert await house.quarantined() == []
+    harness = Harness()
+    await harness.lists(ECHO, at=5)
+    assert (await harness.lists(ECHO, NEW, at=4)).tools == (ECHO,)
+    await harness.lists(ECHO, at=5, server_version=2)
+    assert (await harness.lists(ECHO, NEW, at=9, server_version=1)).tools == (ECHO,)
+    assert await harness.quarantined() == []
 
 
 async def test_a_list_that_somebody_else_was_faster_with_is_held_against_theirs() -> None:
-    house = House()
-    house.store.meanwhile = a_catalog(tools=(ECHO,))
-    assert (await house.lists(CHANGED, at=1)).quarantined == {"echo": ECHO}
-    house.store.meanwhile = a_catalog(tools=(ECHO,), taken_at=after(9))
-    assert (await house.lists(NEW, at=2)).tools == (ECHO,)
+    harness = Harness()
+    harness.store.meanwhile = a_catalog(tools=(ECHO,))
+    assert (await harness.lists(CHANGED, at=1)).quarantined == {"echo": ECHO}
+    harness.store.meanwhile = a_catalog(tools=(ECHO,), taken_at=after(9))
+    assert (await harness.lists(NEW, at=2)).tools == (ECHO,)
 
 
 async def test_what_a_server_that_is_gone_listed_is_dropped() -> None:
-    house = House()
-    await house.lists(ECHO)
-    del house.state.servers[SERVER]
-    await house.lists(CHANGED)
-    assert house.audit() == []
+    harness = Harness()
+    await harness.lists(ECHO)
+    del harness.state.servers[SERVER]
+    await harness.lists(CHANGED)
+    assert harness.audit() == []
 
 
 async def test_a_flood_of_new_tools_does_not_flood_the_audit_trail() -> None:
-    house = House()
-    await house.lists(ECHO)
-    await house.lists(ECHO, *(a_definition(f"tool{number:04}") for number in range(AUDITED_TOOLS + 23)))
-    entries = list(house.state.audit.values())
+    harness = Harness()
+    await harness.lists(ECHO)
+    await harness.lists(ECHO, *(a_definition(f"tool{number:04}") for number in range(AUDITED_TOOLS + 23)))
+    entries = list(harness.state.audit.values())
     assert len(entries) == AUDITED_TOOLS + 1
     assert (entries[-1].tool, entries[-1].details["further_tools"]) == (None, 23)

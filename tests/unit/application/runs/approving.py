@@ -1,4 +1,4 @@
-"""A house whose agent needs a person's word for some tools."""
+"""A harness whose agent needs a person's word for some tools."""
 
 from application.approvals.fire_timers import FireTimers
 from application.approvals.ports import TimerStore
@@ -41,19 +41,19 @@ async def _send(invocation: Invocation) -> McpReply:
     return text_reply(f"sent {invocation.arguments['text']}")
 
 
-def a_house(*turns: ModelTurn, policies: ToolPolicies | None = None) -> RunHarness:
+def a_harness(*turns: ModelTurn, policies: ToolPolicies | None = None) -> RunHarness:
     """A server with `send`, which needs an approval unless said otherwise, and `read`. The model sends one text, then
     answers."""
     tools = {
         "send": InMemoryTool(answer=_send, input_schema=ECHO_SCHEMA),
         "read": InMemoryTool(answer=text_reply("text")),
     }
-    house = RunHarness(
+    harness = RunHarness(
         turns or (sends("hello"), says("Sent.")),
         servers={"s": InMemoryMcpServer(tools=tools)},
     )
-    house.change_agent(tool_policies=asks_first() if policies is None else policies)
-    return house
+    harness.change_agent(tool_policies=asks_first() if policies is None else policies)
+    return harness
 
 
 def sends(*texts: str, beside: tuple[str, ...] = ()) -> ModelTurn:
@@ -62,19 +62,19 @@ def sends(*texts: str, beside: tuple[str, ...] = ()) -> ModelTurn:
     return ModelTurn(calls=(*(call(SEND, {"text": text}) for text in texts), *others))
 
 
-def approvals(house: RunHarness, run_id: RunId) -> list[Approval]:
+def approvals(harness: RunHarness, run_id: RunId) -> list[Approval]:
     """All of the run's, in the order of their calls, older ones first."""
-    places = {entry.id: entry.index for entry in house.ledger(run_id)}
-    found = [approval for approval in house.state.approvals.values() if approval.run_id == run_id]
+    places = {entry.id: entry.index for entry in harness.ledger(run_id)}
+    found = [approval for approval in harness.state.approvals.values() if approval.run_id == run_id]
     return sorted(found, key=lambda approval: (places[approval.tool_call_id], approval.agent_version))
 
 
-def states(house: RunHarness, run_id: RunId) -> list[ApprovalState]:
-    return [approval.state for approval in approvals(house, run_id)]
+def states(harness: RunHarness, run_id: RunId) -> list[ApprovalState]:
+    return [approval.state for approval in approvals(harness, run_id)]
 
 
 async def decide(
-    house: RunHarness,
+    harness: RunHarness,
     run_id: RunId,
     *decisions: CallDecision,
     principal: Principal = ADMIN,
@@ -82,16 +82,18 @@ async def decide(
 ) -> Run:
     """Resume the run with these."""
     command = ResumeRunCommand(principal=principal, run_id=run_id, approvals=decisions, tool_results=results)
-    return await house.resume_run.execute(command)
+    return await harness.resume_run.execute(command)
 
 
-def fire_timers(house: RunHarness, timers: TimerStore | None = None) -> FireTimers:
-    """What sees to the house's timers."""
+def fire_timers(harness: RunHarness, timers: TimerStore | None = None) -> FireTimers:
+    """What sees to the harness's timers."""
     return FireTimers(
-        timers=timers or InMemoryTimerStore(house.state),
-        approvals=house.approvals,
-        of_run=DecideRunApproval(resume_run=house.resume_run, runs=house.runs, queue=house.queue, clock=house.clock),
+        timers=timers or InMemoryTimerStore(harness.state),
+        approvals=harness.approvals,
+        of_run=DecideRunApproval(
+            resume_run=harness.resume_run, runs=harness.runs, queue=harness.queue, clock=harness.clock
+        ),
         of_session=no_gateway_approvals(),
-        wakeups=house.wakeups,
-        clock=house.clock,
+        wakeups=harness.wakeups,
+        clock=harness.clock,
     )

@@ -11,7 +11,7 @@ from domain.runs.step import Step
 from tests.unit.application.runs.harness import RunHarness
 
 
-async def crash_after(house: RunHarness, mocker: MockerFixture, commits: int) -> None:
+async def crash_after(harness: RunHarness, mocker: MockerFixture, commits: int) -> None:
     """Execute the run rung for last on a worker that is killed when it wants to store a step after that many. Its last
     write still comes, after the run was put back, and is fenced off."""
     stored = 0
@@ -23,16 +23,16 @@ async def crash_after(house: RunHarness, mocker: MockerFixture, commits: int) ->
             dead.set()
             await late.wait()
         stored += 1
-        return await house.journal.commit(lease, step)
+        return await harness.journal.commit(lease, step)
 
     journal = mocker.create_autospec(RunJournal, instance=True)
     journal.commit.side_effect = commit
-    journal.append.side_effect = house.journal.append
+    journal.append.side_effect = harness.journal.append
     journal.cancel_requested_by.return_value = None
-    executing = house.new_worker(journal=journal).begin(house.queue.run_ids[-1])
+    executing = harness.new_worker(journal=journal).begin(harness.queue.run_ids[-1])
     await dead.wait()
     executing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await executing
-    assert await house.recover() == 1
+    assert await harness.recover() == 1
     late.set()

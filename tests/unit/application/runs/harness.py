@@ -1,10 +1,8 @@
-"""A house in memory: start a run, let a worker execute it, read back everything it left behind."""
+"""A harness in memory: start a run, let a worker execute it, read back everything it left behind."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from application.approvals.check_decisions import CheckDecisions
 from application.identity.key_validity import KeyValidity
@@ -42,10 +40,9 @@ from domain.identity.role import Role as KeyRole
 from domain.ids import McpServerId, RunId, ThreadId, ToolCallId, WorkerId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.server import McpServer
-from domain.runs.events import RunEvent, RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run
-from domain.threads.message import Role, TextContent, UserContent
+from domain.threads.message import TextContent, UserContent
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
@@ -96,40 +93,45 @@ EMAIL: JsonObject = {"to": "ada@example.org", "subject": "Hi", "body": "Hello."}
 class Worker:
     """One worker process: its leases and its way to execute runs."""
 
-    def __init__(self, house: "RunHarness", worker_id: WorkerId, journal: RunJournal) -> None:
+    def __init__(self, harness: "RunHarness", worker_id: WorkerId, journal: RunJournal) -> None:
         self.active_runs = ActiveRuns(
-            leases=house.leases, clock=house.clock, worker_id=worker_id, settings=LeaseSettings()
+            leases=harness.leases, clock=harness.clock, worker_id=worker_id, settings=LeaseSettings()
         )
         loop = AgentLoop(
-            prepare_prompt=PreparePrompt(catalog=house.catalog, agents=house.agents, organizations=house.organizations),
-            ask_model=AskModel(models=house.model, prices=house.prices, tracer=house.tracer, clock=house.clock),
-            record_reply=RecordReply(check=house.check, runs=house.runs, clock=house.clock),
-            recheck_calls=RecheckCalls(check=house.check, clock=house.clock),
+            prepare_prompt=PreparePrompt(
+                catalog=harness.catalog, agents=harness.agents, organizations=harness.organizations
+            ),
+            ask_model=AskModel(models=harness.model, prices=harness.prices, tracer=harness.tracer, clock=harness.clock),
+            record_reply=RecordReply(check=harness.check, runs=harness.runs, clock=harness.clock),
+            recheck_calls=RecheckCalls(check=harness.check, clock=harness.clock),
             call_tools=CallTools(
-                execute_tool=house.execute_tool,
-                box=house.box,
-                tracer=house.tracer,
-                clock=house.clock,
-                settings=house.call_settings,
+                execute_tool=harness.execute_tool,
+                box=harness.box,
+                tracer=harness.tracer,
+                clock=harness.clock,
+                settings=harness.call_settings,
             ),
             budgets=DailyBudgets(
-                organizations=house.organizations, reservations=house.usage, prices=house.prices, clock=house.clock
+                organizations=harness.organizations,
+                reservations=harness.usage,
+                prices=harness.prices,
+                clock=harness.clock,
             ),
-            prices=house.prices,
-            clock=house.clock,
+            prices=harness.prices,
+            clock=harness.clock,
         )
         self._execute_run = ExecuteRun(
-            leases=house.leases,
+            leases=harness.leases,
             journal=journal,
-            queue=house.queue,
-            wakeups=house.wakeups,
+            queue=harness.queue,
+            wakeups=harness.wakeups,
             loop=loop,
             active_runs=self.active_runs,
-            connections=house.connections,
-            tracer=house.tracer,
-            trace_ended=house.trace_ended,
-            clock=house.clock,
-            ids=house.ids,
+            connections=harness.connections,
+            tracer=harness.tracer,
+            trace_ended=harness.trace_ended,
+            clock=harness.clock,
+            ids=harness.ids,
             log_context=log_context,
         )
 
@@ -361,40 +363,3 @@ class RunHarness(RunRecords):
     def server_calls(self) -> list[str]:
         """The server's own names of the tools that were called, in order."""
         return [recorded.call.tool_name for recorded in self.connections.calls]
-
-
-def assert_consistent(house: RunHarness, *run_ids: RunId) -> None:
-    """What holds for every run at rest: gapless events, and each call answered once, right after it was asked for."""
-    for run_id in run_ids:
-        run = house.run(run_id)
-        seqs = [event.seq for event in house.events(run_id)]
-        assert seqs == list(range(1, len(seqs) + 1))
-        assert run.last_seq == len(seqs)
-        messages = [m for m in house.state.threads[run.thread_id].messages if m.run_id == run_id]
-        asked = [use.id for message in messages for use in message.tool_uses]
-        answered = Counter(result.tool_id for message in messages for result in message.tool_results)
-        pending = {use.id for use in run.pending}
-        open_ids = {use.id for use in messages[-1].tool_uses} if run.pending else set()
-        assert pending <= open_ids
-        assert answered.keys() == set(asked) - open_ids
-        assert all(count == 1 for count in answered.values())
-        for before, after in pairwise(messages):
-            if before.tool_uses:
-                assert after.role is Role.TOOL
-                assert [use.id for use in before.tool_uses] == [result.tool_id for result in after.tool_results]
-        assert [entry.id for entry in house.ledger(run_id)] == asked
-        if run.status.is_terminal:
-            assert all(entry.result is not None for entry in house.ledger(run_id))
-        begun = _begun_messages(house.events(run_id))
-        assert begun <= {message.id for message in messages}, "a message was begun, and neither stored nor taken back"
-
-
-def _begun_messages(events: Iterable[RunEvent]) -> set[object]:
-    """Messages of which pieces were published that still stand."""
-    begun: set[object] = set()
-    for event in events:
-        if event.type is RunEventType.MESSAGE_DELTA:
-            begun.add(event.data["message_id"])
-        elif event.type is RunEventType.MESSAGE_DISCARDED:
-            begun.discard(event.data["message_id"])
-    return begun

@@ -20,9 +20,10 @@ from infrastructure.llm.reply_parts import requested_call
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.approving import SEND, approvals, asks_first, decide, sends, states
-from tests.unit.application.runs.approving import a_house as a_waiting_house
+from tests.unit.application.runs.approving import a_harness as a_waiting_harness
 from tests.unit.application.runs.doubles import asks, call, says
-from tests.unit.application.runs.harness import RunHarness, assert_consistent
+from tests.unit.application.runs.harness import RunHarness
+from tests.unit.application.runs.invariants import assert_consistent
 
 LIST, DROP = "mcp__s__list", "mcp__s__drop"
 DENY = ToolRule(decision=Verdict.DENY)
@@ -46,15 +47,17 @@ async def echo(invocation: Invocation) -> McpReply:
     return text_reply(json.dumps(invocation.arguments))
 
 
-def a_house(*turns: ModelTurn, search_threshold: int = 60, schema: JsonObject = FREE, **rules: ToolRule) -> RunHarness:
+def a_harness(
+    *turns: ModelTurn, search_threshold: int = 60, schema: JsonObject = FREE, **rules: ToolRule
+) -> RunHarness:
     """An agent with the tools `list` and `drop` of server `s`, and rules for them by their short names."""
     tools = {
         "list": InMemoryTool(answer=echo, description="Lists entries.", input_schema=schema),
         "drop": InMemoryTool(answer=text_reply("dropped"), description="Drops a table."),
     }
-    house = RunHarness([*turns], servers={"s": InMemoryMcpServer(tools=tools)}, search_threshold=search_threshold)
-    house.change_agent(tool_policies=policies({f"mcp__s__{name}": rule for name, rule in rules.items()}))
-    return house
+    harness = RunHarness([*turns], servers={"s": InMemoryMcpServer(tools=tools)}, search_threshold=search_threshold)
+    harness.change_agent(tool_policies=policies({f"mcp__s__{name}": rule for name, rule in rules.items()}))
+    return harness
 
 
 def policies(rules: dict[str, ToolRule]) -> ToolPolicies:
@@ -94,21 +97,21 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_denied_tool_is_not_reached_under_any_name(name: str) -> None:
-    house = a_house(asks(name), says("Then not."), drop=DENY)
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert house.server_calls() == []
-    assert [result.is_error for result in house.transcript()[2].tool_results] == [True]
-    assert_consistent(house, run_id)
+    harness = a_harness(asks(name), says("Then not."), drop=DENY)
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert harness.server_calls() == []
+    assert [result.is_error for result in harness.transcript()[2].tool_results] == [True]
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_denied_tool_is_not_reached_through_call_tool_under_any_name(name: str) -> None:
-    house = a_house(ModelTurn(calls=(through_call_tool(name),)), says(), search_threshold=0, drop=DENY)
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert house.server_calls() == []
-    assert_consistent(house, run_id)
+    harness = a_harness(ModelTurn(calls=(through_call_tool(name),)), says(), search_threshold=0, drop=DENY)
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert harness.server_calls() == []
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.parametrize(
@@ -126,13 +129,13 @@ async def test_a_denied_tool_is_not_reached_through_call_tool_under_any_name(nam
 async def test_call_tool_cannot_be_made_to_call_itself_or_something_that_is_no_name(
     name: object, arguments: object
 ) -> None:
-    house = a_house(
+    harness = a_harness(
         ModelTurn(calls=(through_call_tool(name, arguments),)), says(), search_threshold=0, drop=DENY, list=DENY
     )
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert house.server_calls() == []
-    assert_consistent(house, run_id)
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert harness.server_calls() == []
+    assert_consistent(harness, run_id)
 
 
 INJECTIONS = [
@@ -146,38 +149,38 @@ INJECTIONS = [
 
 @pytest.mark.parametrize("injected", INJECTIONS)
 async def test_what_a_tool_answers_is_never_a_call_and_obeying_it_is_blocked(injected: str) -> None:
-    house = a_house(asks(LIST), asks(DROP), says("It did not work."), drop=DENY)
-    house.connections.servers["s"].tools = {**house.connections.servers["s"].tools, "list": text_reply(injected)}
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert house.server_calls() == ["list"]
-    assert house.results()[0] == injected, "it is a text, and stays one"
-    assert [entry.name for entry in house.ledger(run_id)] == [LIST, DROP]
-    [blocked] = house.of_type(run_id, RunEventType.TOOL_BLOCKED)
+    harness = a_harness(asks(LIST), asks(DROP), says("It did not work."), drop=DENY)
+    harness.connections.servers["s"].tools = {**harness.connections.servers["s"].tools, "list": text_reply(injected)}
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert harness.server_calls() == ["list"]
+    assert harness.results()[0] == injected, "it is a text, and stays one"
+    assert [entry.name for entry in harness.ledger(run_id)] == [LIST, DROP]
+    [blocked] = harness.of_type(run_id, RunEventType.TOOL_BLOCKED)
     assert (blocked["name"], blocked["reason"]) == (DROP, "tool_denied")
 
 
 async def test_a_denied_call_does_not_slip_through_beside_allowed_ones() -> None:
-    house = a_house(asks(LIST, DROP, LIST, DROP), says(), drop=DENY)
-    run_id = await house.play()
-    assert house.server_calls() == ["list", "list"]
-    assert [result.is_error for result in house.transcript()[2].tool_results] == [False, True, False, True]
-    assert_consistent(house, run_id)
+    harness = a_harness(asks(LIST, DROP, LIST, DROP), says(), drop=DENY)
+    run_id = await harness.play()
+    assert harness.server_calls() == ["list", "list"]
+    assert [result.is_error for result in harness.transcript()[2].tool_results] == [False, True, False, True]
+    assert_consistent(harness, run_id)
 
 
 async def test_a_tool_denied_while_the_run_is_under_way_is_not_called_on_the_strength_of_having_been_shown() -> None:
     async def deny(_: Invocation) -> McpReply:
-        house.change_agent(tool_policies=policies({DROP: DENY}))
+        harness.change_agent(tool_policies=policies({DROP: DENY}))
         return text_reply("listed")
 
-    house = a_house(asks(LIST), asks(DROP), says())
-    tools = house.connections.servers["s"].tools
-    house.connections.servers["s"].tools = {**tools, "list": InMemoryTool(answer=deny, description="Lists entries.")}
-    run_id = await house.play()
-    first, second, _ = (tuple(tool.name for tool in request.tools) for request in house.model.requests)
+    harness = a_harness(asks(LIST), asks(DROP), says())
+    tools = harness.connections.servers["s"].tools
+    harness.connections.servers["s"].tools = {**tools, "list": InMemoryTool(answer=deny, description="Lists entries.")}
+    run_id = await harness.play()
+    first, second, _ = (tuple(tool.name for tool in request.tools) for request in harness.model.requests)
     assert (DROP in first, DROP in second) == (True, False)
-    assert house.server_calls() == ["list"]
-    assert_consistent(house, run_id)
+    assert harness.server_calls() == ["list"]
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.parametrize("schema", [FREE, TYPED], ids=["any arguments", "typed arguments"])
@@ -224,20 +227,20 @@ async def test_a_tool_denied_while_the_run_is_under_way_is_not_called_on_the_str
 )
 async def test_arguments_that_policy_forbids_are_not_smuggled_past_it(arguments: str, schema: JsonObject) -> None:
     """The text of the arguments is decoded as models' wires decode it."""
-    house = a_house(ModelTurn(calls=(requested_call(LIST, arguments),)), says(), schema=schema, list=PUBLIC_ONLY)
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert house.connections.calls == []
-    assert [result.is_error for result in house.transcript()[2].tool_results] == [True]
-    assert_consistent(house, run_id)
+    harness = a_harness(ModelTurn(calls=(requested_call(LIST, arguments),)), says(), schema=schema, list=PUBLIC_ONLY)
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert harness.connections.calls == []
+    assert [result.is_error for result in harness.transcript()[2].tool_results] == [True]
+    assert_consistent(harness, run_id)
 
 
 async def test_what_policy_looked_at_is_what_is_sent() -> None:
     twice = '{"path": "/etc/passwd", "path": "/public/a"}'
-    house = a_house(ModelTurn(calls=(requested_call(LIST, twice),)), says(), list=PUBLIC_ONLY)
-    run_id = await house.play()
-    assert [recorded.call.arguments for recorded in house.connections.calls] == [{"path": "/public/a"}]
-    assert [entry.params for entry in house.ledger(run_id)] == [{"path": "/public/a"}]
+    harness = a_harness(ModelTurn(calls=(requested_call(LIST, twice),)), says(), list=PUBLIC_ONLY)
+    run_id = await harness.play()
+    assert [recorded.call.arguments for recorded in harness.connections.calls] == [{"path": "/public/a"}]
+    assert [entry.params for entry in harness.ledger(run_id)] == [{"path": "/public/a"}]
 
 
 @pytest.mark.parametrize(
@@ -247,11 +250,11 @@ async def test_what_policy_looked_at_is_what_is_sent() -> None:
 async def test_no_pattern_of_an_agent_is_close_enough_to_allow_what_its_organization_denies(
     pattern: str, allowed: str
 ) -> None:
-    house = a_house(asks(DROP), says())
-    house.change_agent(tool_policies=policies({allowed: ToolRule(decision=Verdict.ALLOW)}), tool_allowlist=(allowed,))
-    house.change_organization(tool_policies=policies({pattern: DENY}))
-    await house.play()
-    assert house.server_calls() == []
+    harness = a_harness(asks(DROP), says())
+    harness.change_agent(tool_policies=policies({allowed: ToolRule(decision=Verdict.ALLOW)}), tool_allowlist=(allowed,))
+    harness.change_organization(tool_policies=policies({pattern: DENY}))
+    await harness.play()
+    assert harness.server_calls() == []
 
 
 @pytest.mark.parametrize("besides", ["mcp__s__*", "mcp__s__dro?", DROP])
@@ -268,70 +271,70 @@ async def test_no_pattern_of_an_agent_is_close_enough_to_allow_what_its_organiza
 async def test_a_rule_for_something_else_does_not_make_a_denied_tool_callable(besides: str, rule: ToolRule) -> None:
     said = policies({"*drop*": DENY, besides: rule})
     for change in ("agent", "organization"):
-        house = a_house(asks(DROP), ModelTurn(calls=(through_call_tool(DROP),)), says())
+        harness = a_harness(asks(DROP), ModelTurn(calls=(through_call_tool(DROP),)), says())
         if change == "agent":
-            house.change_agent(tool_policies=said)
+            harness.change_agent(tool_policies=said)
         else:
-            house.change_organization(tool_policies=said)
-        run_id = await house.play()
-        assert house.server_calls() == []
-        assert [blocked["name"] for blocked in house.of_type(run_id, RunEventType.TOOL_BLOCKED)] == [DROP]
+            harness.change_organization(tool_policies=said)
+        run_id = await harness.play()
+        assert harness.server_calls() == []
+        assert [blocked["name"] for blocked in harness.of_type(run_id, RunEventType.TOOL_BLOCKED)] == [DROP]
 
 
 async def test_a_tool_whose_own_name_models_cannot_write_is_denied_by_a_glob_and_by_its_name_for_models() -> None:
     shown = model_facing_name("s", "drop.all")
     for pattern in ("mcp__s__drop*", shown):
-        house = a_house(asks(shown), asks("mcp__s__drop.all"), asks("mcp__s__drop_all"), says())
-        house.connections.servers["s"].tools = {"drop.all": text_reply("dropped"), "list": text_reply("x")}
-        house.change_agent(tool_policies=policies({pattern: DENY}))
-        run_id = await house.play()
-        assert house.server_calls() == []
-        assert [blocked["name"] for blocked in house.of_type(run_id, RunEventType.TOOL_BLOCKED)] == [shown]
+        harness = a_harness(asks(shown), asks("mcp__s__drop.all"), asks("mcp__s__drop_all"), says())
+        harness.connections.servers["s"].tools = {"drop.all": text_reply("dropped"), "list": text_reply("x")}
+        harness.change_agent(tool_policies=policies({pattern: DENY}))
+        run_id = await harness.play()
+        assert harness.server_calls() == []
+        assert [blocked["name"] for blocked in harness.of_type(run_id, RunEventType.TOOL_BLOCKED)] == [shown]
 
 
 @pytest.mark.parametrize("turns", [[(LIST, LIST, LIST, LIST)], [(LIST,), (LIST,), (LIST, LIST)]])
 async def test_more_calls_than_allowed_are_made_neither_at_once_nor_one_after_the_other(
     turns: list[tuple[str, ...]],
 ) -> None:
-    house = a_house(*(asks(*names) for names in turns), says(), list=ToolRule(max_calls=2))
-    run_id = await house.play()
-    assert house.server_calls() == ["list", "list"]
-    codes = [entry.result.error_code for entry in house.ledger(run_id) if entry.result is not None]
+    harness = a_harness(*(asks(*names) for names in turns), says(), list=ToolRule(max_calls=2))
+    run_id = await harness.play()
+    assert harness.server_calls() == ["list", "list"]
+    codes = [entry.result.error_code for entry in harness.ledger(run_id) if entry.result is not None]
     assert codes == [None, None, "max_calls_reached", "max_calls_reached"]
 
 
 async def test_calls_by_name_and_through_call_tool_are_counted_together() -> None:
     both = (call(LIST), through_call_tool(LIST), call(LIST), through_call_tool(LIST))
-    house = a_house(ModelTurn(calls=both), says(), search_threshold=0, list=ToolRule(max_calls=2))
-    await house.play()
-    assert house.server_calls() == ["list", "list"]
+    harness = a_harness(ModelTurn(calls=both), says(), search_threshold=0, list=ToolRule(max_calls=2))
+    await harness.play()
+    assert harness.server_calls() == ["list", "list"]
 
 
 @pytest.mark.requirement("C3")
 async def test_waiting_for_an_approval_does_not_begin_the_count_anew() -> None:
-    house = a_waiting_house(sends("a"), sends("b"), says())
+    harness = a_waiting_harness(sends("a"), sends("b"), says())
     rule = ToolRule(decision=Verdict.REQUIRE_APPROVAL, max_calls=1)
-    house.change_agent(tool_policies=policies({SEND: rule}))
-    run_id = await house.play()
-    [approval] = approvals(house, run_id)
-    await decide(house, run_id, CallDecision(tool_call_id=approval.tool_call_id, approve=True))
-    await house.new_worker().execute(run_id)
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert house.server_calls() == ["send"]
-    assert len(approvals(house, run_id)) == 1
+    harness.change_agent(tool_policies=policies({SEND: rule}))
+    run_id = await harness.play()
+    [approval] = approvals(harness, run_id)
+    await decide(harness, run_id, CallDecision(tool_call_id=approval.tool_call_id, approve=True))
+    await harness.new_worker().execute(run_id)
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert harness.server_calls() == ["send"]
+    assert len(approvals(harness, run_id)) == 1
 
 
 @pytest.mark.requirement("C3")
 async def test_an_approval_cannot_be_given_to_another_call_of_the_run() -> None:
-    house = a_waiting_house(sends("a", "b"), says())
-    run_id = await house.play()
-    first, second = approvals(house, run_id)
+    harness = a_waiting_harness(sends("a", "b"), says())
+    run_id = await harness.play()
+    first, second = approvals(harness, run_id)
     forged = CallDecision(tool_call_id=second.tool_call_id, approval_id=first.id, approve=True)
     with pytest.raises(ServiceError) as refused:
-        await decide(house, run_id, forged)
+        await decide(harness, run_id, forged)
     assert refused.value.code == "approval_decided"
-    assert states(house, run_id) == ["pending", "pending"]
-    assert house.connections.calls == []
+    assert states(harness, run_id) == ["pending", "pending"]
+    assert harness.connections.calls == []
 
 
 @pytest.mark.requirement("C3")
@@ -348,22 +351,22 @@ async def test_edited_arguments_of_a_call_through_call_tool_stay_those_of_the_to
     edited: JsonObject,
 ) -> None:
     """Without a schema of the tool's own: what is edited is checked as what is sent, not as another tool's."""
-    house = RunHarness(
+    harness = RunHarness(
         [ModelTurn(calls=(through_call_tool(SEND, {"text": "hello"}),)), says()],
         servers={"s": InMemoryMcpServer(tools={"send": InMemoryTool(answer=echo), "read": text_reply("text")})},
         search_threshold=0,
     )
     [(pattern, rule)] = asks_first().rules
     only_text = ToolRule(decision=rule.decision, allowed_params=("text",), arguments_schema={"required": ["text"]})
-    house.change_agent(tool_policies=policies({pattern: only_text}))
-    run_id = await house.play()
-    [approval] = approvals(house, run_id)
+    harness.change_agent(tool_policies=policies({pattern: only_text}))
+    run_id = await harness.play()
+    [approval] = approvals(harness, run_id)
     decision = CallDecision(tool_call_id=approval.tool_call_id, approve=True, arguments=edited)
     with pytest.raises(ServiceError) as refused:
-        await decide(house, run_id, decision)
+        await decide(harness, run_id, decision)
     assert refused.value.code == "arguments_denied"
-    assert house.connections.calls == []
+    assert harness.connections.calls == []
     honest = CallDecision(tool_call_id=approval.tool_call_id, approve=True, arguments={"text": "x"})
-    await decide(house, run_id, honest)
-    await house.worker.execute(run_id)
-    assert [recorded.call.arguments for recorded in house.connections.calls] == [{"text": "x"}]
+    await decide(harness, run_id, honest)
+    await harness.worker.execute(run_id)
+    assert [recorded.call.arguments for recorded in harness.connections.calls] == [{"text": "x"}]

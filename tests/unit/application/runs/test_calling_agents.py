@@ -25,25 +25,27 @@ CALLER = AgentCaller(
 ASKED: Mapping[str, JsonValue] = {"input": "What time is it?"}
 
 
-def calling(house: RunHarness, *, suspended_wait_s: float = 0.0) -> CallAgent:
-    runs, queue, clock = house.runs, house.queue, house.clock
+def calling(harness: RunHarness, *, suspended_wait_s: float = 0.0) -> CallAgent:
+    runs, queue, clock = harness.runs, harness.queue, harness.clock
     stop_run = StopRun(
-        runs=runs, queue=queue, connections=house.connections, trace_ended=house.trace_ended, clock=clock
+        runs=runs, queue=queue, connections=harness.connections, trace_ended=harness.trace_ended, clock=clock
     )
     return CallAgent(
-        start_run=house.start_run(),
+        start_run=harness.start_run(),
         cancel_run=CancelRun(runs=runs, stop_run=stop_run),
         runs=runs,
-        wakeups=house.wakeups,
+        wakeups=harness.wakeups,
         clock=clock,
         suspended_wait_s=suspended_wait_s,
     )
 
 
-def a_call(house: RunHarness, arguments: Mapping[str, JsonValue] = ASKED, *, caller: AgentCaller = CALLER) -> AgentCall:
+def a_call(
+    harness: RunHarness, arguments: Mapping[str, JsonValue] = ASKED, *, caller: AgentCaller = CALLER
+) -> AgentCall:
     return AgentCall(
         caller=caller,
-        agent=AgentBinding(agent_id=house.agent.id, name="researcher", timeout_s=60.0),
+        agent=AgentBinding(agent_id=harness.agent.id, name="researcher", timeout_s=60.0),
         tool_call_id=ToolCallId("call_1"),
         arguments=dict(arguments),
         timeout_s=60.0,
@@ -52,42 +54,42 @@ def a_call(house: RunHarness, arguments: Mapping[str, JsonValue] = ASKED, *, cal
 
 @pytest.mark.requirement("F5", "E3")
 async def test_a_call_has_one_run_however_late_it_is_made_again() -> None:
-    house = RunHarness()
-    agents = calling(house)
-    first = await agents.begun(a_call(house))
-    assert await agents.begun(a_call(house)) == first
-    house.clock.advance(KEY_LIFETIME.total_seconds() + 1)
-    assert await agents.begun(a_call(house)) == first
-    assert list(house.state.runs) == [first.id]
-    another = replace(a_call(house), agent=AgentBinding(agent_id=AgentId("agt_2"), name="writer", timeout_s=60.0))
+    harness = RunHarness()
+    agents = calling(harness)
+    first = await agents.begun(a_call(harness))
+    assert await agents.begun(a_call(harness)) == first
+    harness.clock.advance(KEY_LIFETIME.total_seconds() + 1)
+    assert await agents.begun(a_call(harness)) == first
+    assert list(harness.state.runs) == [first.id]
+    another = replace(a_call(harness), agent=AgentBinding(agent_id=AgentId("agt_2"), name="writer", timeout_s=60.0))
     with pytest.raises(ServiceError) as refused:
         await agents.begun(another)  # whose policies did not decide about that run
     assert refused.value.code == "idempotency_key_reused"
     elsewhere = replace(CALLER, gateway_session_id=GatewaySessionId("gws_2"))
-    assert (await agents.begun(a_call(house, caller=elsewhere))).id != first.id
+    assert (await agents.begun(a_call(harness, caller=elsewhere))).id != first.id
 
 
 @pytest.mark.requirement("F5", "A12")
 async def test_a_call_that_is_given_up_while_its_run_is_stored_leaves_no_run_behind() -> None:
-    house = RunHarness()
-    calling_it = asyncio.create_task(calling(house).call(a_call(house)))
+    harness = RunHarness()
+    calling_it = asyncio.create_task(calling(harness).call(a_call(harness)))
     await asyncio.sleep(0)
     calling_it.cancel()
     with pytest.raises(asyncio.CancelledError):
         await calling_it
-    assert {stored.run.status for stored in house.state.runs.values()} == {RunStatus.CANCELLED}
+    assert {stored.run.status for stored in harness.state.runs.values()} == {RunStatus.CANCELLED}
 
 
 @pytest.mark.requirement("F5")
 async def test_asking_for_the_answer_of_a_run_and_giving_up_leaves_the_run_alone() -> None:
-    house = RunHarness()
-    agents = calling(house)
-    run = await agents.begun(a_call(house))
-    waiting = a_call(house, {"run_id": run.id}, caller=replace(CALLER, waits=True))
+    harness = RunHarness()
+    agents = calling(harness)
+    run = await agents.begun(a_call(harness))
+    waiting = a_call(harness, {"run_id": run.id}, caller=replace(CALLER, waits=True))
     asking = asyncio.create_task(agents.call(waiting))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert house.run(run.id).status is RunStatus.QUEUED
+    assert harness.run(run.id).status is RunStatus.QUEUED

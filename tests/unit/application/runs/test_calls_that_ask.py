@@ -18,7 +18,8 @@ from domain.runs.run import MultitaskStrategy, RunStatus
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.doubles import asks, call, says
-from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
+from tests.unit.application.runs.harness import EMAIL, RunHarness
+from tests.unit.application.runs.invariants import assert_consistent
 
 FORM: JsonObject = {
     "type": "object",
@@ -42,7 +43,7 @@ async def paint(invocation: Invocation) -> McpReply:
     return text_reply(f"{invocation.request_state}: {invocation.input_responses['colour']}")
 
 
-def a_house(
+def a_harness(
     answer: Callable[[Invocation], Awaitable[McpReply]] | McpReply = paint,
     *turns: ModelTurn,
     policy: ElicitationPolicy = ElicitationPolicy.ASK,
@@ -53,77 +54,77 @@ def a_house(
         "paint": InMemoryTool(answer=answer, idempotent_hint=repeatable),
         "read": InMemoryTool(answer=text_reply("text")),
     }
-    house = RunHarness(
+    harness = RunHarness(
         turns or (asks("mcp__s__paint"), says("Painted.")),
         servers={"s": InMemoryMcpServer(tools=tools)},
         limits=limits,
     )
-    house.change_server("s", elicitation=policy, trusted=repeatable)
-    return house
+    harness.change_server("s", elicitation=policy, trusted=repeatable)
+    return harness
 
 
-def pending_id(house: RunHarness, run_id: RunId) -> ToolCallId:
-    return house.ledger(run_id)[0].id
+def pending_id(harness: RunHarness, run_id: RunId) -> ToolCallId:
+    return harness.ledger(run_id)[0].id
 
 
 @pytest.mark.requirement("A2", "B4", "E3")
 async def test_a_run_waits_for_the_answer_to_what_a_server_asks() -> None:
-    house = a_house()
-    run_id = await house.play()
-    run = house.run(run_id)
+    harness = a_harness()
+    run_id = await harness.play()
+    run = harness.run(run_id)
     assert run.status is RunStatus.REQUIRES_ACTION
-    [waiting] = house.of_type(run_id, RunEventType.RUN_REQUIRES_ACTION)
+    [waiting] = harness.of_type(run_id, RunEventType.RUN_REQUIRES_ACTION)
     assert waiting == {
         "pending": [
             {
                 "type": "tool_use",
-                "id": pending_id(house, run_id),
+                "id": pending_id(harness, run_id),
                 "name": "mcp__s__paint",
                 "params": {},
                 "elicitation": {"request_id": "1.colour", "message": "Which colour?", "schema": FORM},
             }
         ]
     }
-    [entry] = house.ledger(run_id)
+    [entry] = harness.ledger(run_id)
     assert entry.state is ToolCallState.AWAITING_INPUT
     assert entry.input is not None
     assert b"can #7" not in entry.input, "what the server keeps with us is encrypted"
-    assert "tool.executed" not in house.types(run_id)
-    assert house.tracer.finished == []
-    assert_consistent(house, run_id)
+    assert "tool.executed" not in harness.types(run_id)
+    assert harness.tracer.finished == []
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A2", "B4", "E3")
 async def test_the_call_goes_again_with_the_answer_and_what_the_server_kept() -> None:
-    house = a_house()
-    run_id = await house.play()
-    resumed = await house.resume(run_id, {pending_id(house, run_id): RED})
-    assert (resumed.status, house.queue.run_ids[-1]) == (RunStatus.QUEUED, run_id)
-    await house.worker.execute(run_id)
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert house.results() == [f"can #7: {RED}"]
-    first, again = (recorded.call for recorded in house.connections.calls)
+    harness = a_harness()
+    run_id = await harness.play()
+    resumed = await harness.resume(run_id, {pending_id(harness, run_id): RED})
+    assert (resumed.status, harness.queue.run_ids[-1]) == (RunStatus.QUEUED, run_id)
+    await harness.worker.execute(run_id)
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert harness.results() == [f"can #7: {RED}"]
+    first, again = (recorded.call for recorded in harness.connections.calls)
     assert (first.tool_name, first.arguments, first.meta) == (again.tool_name, again.arguments, again.meta)
     assert (first.accepts_input, first.input_responses, first.request_state) == (True, None, None)
-    assert [entry.input for entry in house.ledger(run_id)] == [None], "nothing of it is kept after the call"
-    assert house.actions(run_id).count("tool.executed") == 1
-    assert_consistent(house, run_id)
+    assert [entry.input for entry in harness.ledger(run_id)] == [None], "nothing of it is kept after the call"
+    assert harness.actions(run_id).count("tool.executed") == 1
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("D5")
 async def test_siblings_run_before_the_wait_and_displayed_ones_are_waited_for_as_well() -> None:
     turn = ModelTurn(calls=(call("mcp__s__paint"), call("mcp__s__read"), call("send_email", EMAIL)))
-    house = a_house(paint, turn, says("Done."))
-    run_id = await house.play()
-    painted, _, email = (entry.id for entry in house.ledger(run_id))
-    assert [entry.state.value for entry in house.ledger(run_id)] == ["awaiting_input", "settled", "awaiting_client"]
-    await house.resume(run_id, {painted: RED})
-    assert house.run(run_id).status is RunStatus.REQUIRES_ACTION
-    assert [use.id for use in house.run(run_id).pending] == [email]
-    assert (await house.resume(run_id, {email: "sent"})).status is RunStatus.QUEUED
-    await house.worker.execute(run_id)
-    assert house.results() == [f"can #7: {RED}", "text", "sent"]
-    assert_consistent(house, run_id)
+    harness = a_harness(paint, turn, says("Done."))
+    run_id = await harness.play()
+    painted, _, email = (entry.id for entry in harness.ledger(run_id))
+    assert [entry.state.value for entry in harness.ledger(run_id)] == ["awaiting_input", "settled", "awaiting_client"]
+    await harness.resume(run_id, {painted: RED})
+    assert harness.run(run_id).status is RunStatus.REQUIRES_ACTION
+    assert [use.id for use in harness.run(run_id).pending] == [email]
+    assert (await harness.resume(run_id, {email: "sent"})).status is RunStatus.QUEUED
+    await harness.worker.execute(run_id)
+    assert harness.results() == [f"can #7: {RED}", "text", "sent"]
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("B4")
@@ -131,16 +132,16 @@ async def test_questions_of_one_round_are_asked_one_by_one_and_answered_together
     async def answer(invocation: Invocation) -> McpReply:
         return text_reply(str(invocation.input_responses)) if invocation.input_responses else asking(COLOUR, SIGN_IN)
 
-    house = a_house(answer)
-    run_id = await house.play()
-    call_id = pending_id(house, run_id)
-    waiting = await house.resume(run_id, {call_id: RED})
+    harness = a_harness(answer)
+    run_id = await harness.play()
+    call_id = pending_id(harness, run_id)
+    waiting = await harness.resume(run_id, {call_id: RED})
     assert waiting.status is RunStatus.REQUIRES_ACTION
     assert [use.elicitation and use.elicitation.url for use in waiting.pending] == [SIGN_IN.url]
-    await house.resume(run_id, {call_id: {"action": "accept", "request_id": "1.sign-in"}})
-    await house.worker.execute(run_id)
-    assert house.results() == [str({"colour": RED, "sign-in": {"action": "accept"}})]
-    assert len(house.connections.calls) == 2
+    await harness.resume(run_id, {call_id: {"action": "accept", "request_id": "1.sign-in"}})
+    await harness.worker.execute(run_id)
+    assert harness.results() == [str({"colour": RED, "sign-in": {"action": "accept"}})]
+    assert len(harness.connections.calls) == 2
 
 
 @pytest.mark.requirement("B4")
@@ -148,16 +149,16 @@ async def test_a_server_may_ask_ten_times_and_not_more() -> None:
     async def insist(_: Invocation) -> McpReply:
         return asking(COLOUR)
 
-    house = a_house(insist)
-    run_id = await house.play()
+    harness = a_harness(insist)
+    run_id = await harness.play()
     for number in range(1, 11):
-        [use] = house.run(run_id).pending
+        [use] = harness.run(run_id).pending
         assert use.elicitation is not None
         assert use.elicitation.request_id == f"{number}.colour"
-        await house.resume(run_id, {use.id: RED})
-        await house.worker.execute(run_id)
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    [entry] = house.ledger(run_id)
+        await harness.resume(run_id, {use.id: RED})
+        await harness.worker.execute(run_id)
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    [entry] = harness.ledger(run_id)
     assert entry.result is not None
     assert entry.result.error_code == "mcp_input_endless"
 
@@ -167,10 +168,10 @@ async def test_a_server_that_only_wants_to_be_called_again_is_called_again() -> 
     async def answer(invocation: Invocation) -> McpReply:
         return text_reply("done") if invocation.request_state == "later" else asking(state="later")
 
-    house = a_house(answer, policy=ElicitationPolicy.DECLINE)
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert house.results() == ["done"]
+    harness = a_harness(answer, policy=ElicitationPolicy.DECLINE)
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert harness.results() == ["done"]
 
 
 @pytest.mark.requirement("B4")
@@ -188,43 +189,43 @@ async def test_a_server_that_forgot_what_it_kept_is_called_anew_and_told_what_it
             raise McpFailure(McpFailureKind.SERVER_ERROR, "Invalid or expired requestState", rpc_code=-32602)
         return await paint(invocation)
 
-    house = a_house(answer)
-    run_id = await house.play()
+    harness = a_harness(answer)
+    run_id = await harness.play()
     del lives[0]  # it was started again
-    await house.resume(run_id, {pending_id(house, run_id): RED})
-    await house.worker.execute(run_id)
+    await harness.resume(run_id, {pending_id(harness, run_id): RED})
+    await harness.worker.execute(run_id)
     if not asks_the_same:
-        [use] = house.run(run_id).pending
+        [use] = harness.run(run_id).pending
         assert use.elicitation is not None
         assert use.elicitation.message == "Which colour now?"
-        await house.resume(run_id, {use.id: RED})
-        await house.worker.execute(run_id)
-    assert house.results() == [f"second: {RED}"]
+        await harness.resume(run_id, {use.id: RED})
+        await harness.worker.execute(run_id)
+    assert harness.results() == [f"second: {RED}"]
 
 
 @pytest.mark.requirement("B15")
 async def test_a_server_that_waits_for_an_answer_is_kept_until_the_run_goes_on() -> None:
-    house = a_house()
-    run_id = await house.play()
-    assert house.connections.released == []
-    await house.resume(run_id, {pending_id(house, run_id): RED})
-    await house.worker.execute(run_id)
-    assert [released.run_id for released in house.connections.released] == [run_id]
+    harness = a_harness()
+    run_id = await harness.play()
+    assert harness.connections.released == []
+    await harness.resume(run_id, {pending_id(harness, run_id): RED})
+    await harness.worker.execute(run_id)
+    assert [released.run_id for released in harness.connections.released] == [run_id]
 
 
 @pytest.mark.requirement("B15")
 @pytest.mark.parametrize("end", ["cancel", "cancel after an answer", "interrupt", "rollback"])
 async def test_a_server_that_waits_for_an_answer_goes_when_its_run_ends_without_one(end: str) -> None:
-    house = a_house()
-    run_id = await house.play()
+    harness = a_harness()
+    run_id = await harness.play()
     if end == "cancel after an answer":
-        await house.resume(run_id, {pending_id(house, run_id): RED})
+        await harness.resume(run_id, {pending_id(harness, run_id): RED})
     if end.startswith("cancel"):
-        await house.cancel(run_id)
+        await harness.cancel(run_id)
     else:
-        await house.start("Never mind.", strategy=MultitaskStrategy(end))
-    assert house.run(run_id).status is RunStatus.CANCELLED
-    assert [released.run_id for released in house.connections.released] == [run_id]
+        await harness.start("Never mind.", strategy=MultitaskStrategy(end))
+    assert harness.run(run_id).status is RunStatus.CANCELLED
+    assert [released.run_id for released in harness.connections.released] == [run_id]
 
 
 @pytest.mark.requirement("B4")
@@ -236,15 +237,15 @@ async def test_a_server_that_did_not_wait_is_called_anew_only_if_the_tool_may_be
         required = McpInputRequired(questions=(COLOUR,), ended=True)
         return replace(text_reply("left white", is_error=True), input_required=required)
 
-    house = a_house(answer, repeatable=repeatable)
-    run_id = await house.play()
-    [entry] = house.ledger(run_id)
+    harness = a_harness(answer, repeatable=repeatable)
+    run_id = await harness.play()
+    [entry] = harness.ledger(run_id)
     if repeatable:
-        await house.resume(run_id, {entry.id: RED})
-        await house.worker.execute(run_id)
-        assert house.results() == [str({"colour": RED})]
+        await harness.resume(run_id, {entry.id: RED})
+        await harness.worker.execute(run_id)
+        assert harness.results() == [str({"colour": RED})]
     else:
-        assert house.run(run_id).status is RunStatus.COMPLETED
+        assert harness.run(run_id).status is RunStatus.COMPLETED
         assert entry.result is not None
         assert entry.result.error_code == "mcp_input_undeliverable"
         assert "Which colour?" in entry.result.text
@@ -253,22 +254,22 @@ async def test_a_server_that_did_not_wait_is_called_anew_only_if_the_tool_may_be
 
 @pytest.mark.requirement("B4")
 async def test_without_a_policy_nobody_is_asked_and_the_model_learns_what_the_question_was() -> None:
-    house = a_house(policy=ElicitationPolicy.DECLINE)
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert [recorded.call.accepts_input for recorded in house.connections.calls] == [False]
-    [entry] = house.ledger(run_id)
+    harness = a_harness(policy=ElicitationPolicy.DECLINE)
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert [recorded.call.accepts_input for recorded in harness.connections.calls] == [False]
+    [entry] = harness.ledger(run_id)
     assert entry.result is not None
     assert entry.result.error_code == "mcp_input_declined"
-    assert "Which colour?" in house.results()[0]
+    assert "Which colour?" in harness.results()[0]
 
 
 @pytest.mark.requirement("B4")
 async def test_sampling_and_roots_are_declined_whatever_the_policy() -> None:
-    house = a_house(asking(COLOUR, unsupported=("sampling/createMessage",)))
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    [entry] = house.ledger(run_id)
+    harness = a_harness(asking(COLOUR, unsupported=("sampling/createMessage",)))
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    [entry] = harness.ledger(run_id)
     assert entry.result is not None
     assert entry.result.error_code == "mcp_input_declined"
     assert "sampling/createMessage" in entry.result.text
@@ -276,9 +277,9 @@ async def test_sampling_and_roots_are_declined_whatever_the_policy() -> None:
 
 async def test_a_form_that_cannot_be_used_is_not_shown() -> None:
     remote: JsonObject = {"type": "object", "properties": {"a": {"$ref": "https://example.org/a.json"}}}
-    house = a_house(asking(Elicitation(request_id="a", message="?", schema=remote)))
-    run_id = await house.play()
-    [entry] = house.ledger(run_id)
+    harness = a_harness(asking(Elicitation(request_id="a", message="?", schema=remote)))
+    run_id = await harness.play()
+    [entry] = harness.ledger(run_id)
     assert entry.result is not None
     assert entry.result.error_code == "mcp_invalid_reply"
 
@@ -297,42 +298,42 @@ async def test_a_form_that_cannot_be_used_is_not_shown() -> None:
     ],
 )
 async def test_an_answer_that_does_not_fit_is_refused_and_changes_nothing(answer: JsonValue, path: str) -> None:
-    house = a_house()
-    run_id = await house.play()
-    before, entry = house.run(run_id), house.ledger(run_id)[0]
+    harness = a_harness()
+    run_id = await harness.play()
+    before, entry = harness.run(run_id), harness.ledger(run_id)[0]
     with pytest.raises(ServiceError) as refused:
-        await house.resume(run_id, {entry.id: answer})
+        await harness.resume(run_id, {entry.id: answer})
     assert (refused.value.code, refused.value.kind) == ("elicitation_answer_invalid", ErrorKind.INVALID)
     assert {violation.path for violation in refused.value.violations} == {f"tool_results.0.{path}"}
-    assert (house.run(run_id), house.ledger(run_id)[0]) == (before, entry)
+    assert (harness.run(run_id), harness.ledger(run_id)[0]) == (before, entry)
 
 
 async def test_an_answer_is_no_failure_of_a_tool() -> None:
-    house = a_house()
-    run_id = await house.play()
+    harness = a_harness()
+    run_id = await harness.play()
     with pytest.raises(ServiceError) as refused:
-        await house.resume(run_id, {pending_id(house, run_id): RED}, is_error=True)
+        await harness.resume(run_id, {pending_id(harness, run_id): RED}, is_error=True)
     assert [violation.path for violation in refused.value.violations] == ["tool_results.0.is_error"]
 
 
 async def test_a_stranger_among_answers_is_named_by_its_place() -> None:
-    house = a_house()
-    run_id = await house.play()
+    harness = a_harness()
+    run_id = await harness.play()
     with pytest.raises(ServiceError) as refused:
-        await house.resume(run_id, {pending_id(house, run_id): RED, ToolCallId("call_x"): "sent"})
+        await harness.resume(run_id, {pending_id(harness, run_id): RED, ToolCallId("call_x"): "sent"})
     assert refused.value.code == "tool_call_not_pending"
     assert [violation.path for violation in refused.value.violations] == ["tool_results.1.tool_call_id"]
 
 
 @pytest.mark.requirement("A12")
 async def test_a_run_that_waits_for_an_answer_can_be_cancelled() -> None:
-    house = a_house()
-    run_id = await house.play()
-    await house.cancel(run_id)
-    assert house.run(run_id).status is RunStatus.CANCELLED
-    [entry] = house.ledger(run_id)
+    harness = a_harness()
+    run_id = await harness.play()
+    await harness.cancel(run_id)
+    assert harness.run(run_id).status is RunStatus.CANCELLED
+    [entry] = harness.ledger(run_id)
     assert (entry.state, entry.input, entry.elicitation) == (ToolCallState.SETTLED, None, None)
-    assert_consistent(house, run_id)
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("E3")
@@ -346,41 +347,43 @@ async def test_a_crash_after_the_call_went_again_is_a_lost_outcome_unless_it_is_
             raise KeyboardInterrupt  # a worker that dies
         return await paint(invocation)
 
-    house = a_house(answer, repeatable=repeatable)
-    run_id = await house.play()
-    await house.resume(run_id, {pending_id(house, run_id): RED})
-    dying = house.new_worker()
+    harness = a_harness(answer, repeatable=repeatable)
+    run_id = await harness.play()
+    await harness.resume(run_id, {pending_id(harness, run_id): RED})
+    dying = harness.new_worker()
     with pytest.raises(KeyboardInterrupt):
         await dying.execute(run_id)
-    assert [entry.state for entry in house.ledger(run_id)] == [ToolCallState.RECORDED]
-    assert await house.recover() == 1
-    await house.worker.execute(run_id)
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert len(house.connections.calls) == (3 if repeatable else 2)
+    assert [entry.state for entry in harness.ledger(run_id)] == [ToolCallState.RECORDED]
+    assert await harness.recover() == 1
+    await harness.worker.execute(run_id)
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert len(harness.connections.calls) == (3 if repeatable else 2)
     expected = f"can #7: {RED}" if repeatable else "The outcome of this call is unknown"
-    assert house.results()[0].startswith(expected)
+    assert harness.results()[0].startswith(expected)
 
 
 @pytest.mark.requirement("E3")
 async def test_a_crash_before_the_call_went_again_loses_nothing() -> None:
-    house = a_house()
-    run_id = await house.play()
-    await house.resume(run_id, {pending_id(house, run_id): RED})
-    claimed = await house.leases.claim(run_id, house.worker.active_runs.worker_id, lease_s=1, at=house.clock.now())
+    harness = a_harness()
+    run_id = await harness.play()
+    await harness.resume(run_id, {pending_id(harness, run_id): RED})
+    claimed = await harness.leases.claim(
+        run_id, harness.worker.active_runs.worker_id, lease_s=1, at=harness.clock.now()
+    )
     assert claimed is not None
-    assert await house.recover() == 1
-    await house.new_worker().execute(run_id)
-    assert house.results() == [f"can #7: {RED}"]
+    assert await harness.recover() == 1
+    await harness.new_worker().execute(run_id)
+    assert harness.results() == [f"can #7: {RED}"]
 
 
 @pytest.mark.requirement("B12")
 async def test_answers_under_a_key_that_is_gone_are_said_to_be_lost() -> None:
-    house = a_house()
-    run_id = await house.play()
-    await house.resume(run_id, {pending_id(house, run_id): RED})
-    house.box.use(["another key"])
-    await house.worker.execute(run_id)
-    [entry] = house.ledger(run_id)
+    harness = a_harness()
+    run_id = await harness.play()
+    await harness.resume(run_id, {pending_id(harness, run_id): RED})
+    harness.box.use(["another key"])
+    await harness.worker.execute(run_id)
+    [entry] = harness.ledger(run_id)
     assert entry.result is not None
     assert entry.result.error_code == "mcp_input_lost"
-    assert len(house.connections.calls) == 1
+    assert len(harness.connections.calls) == 1

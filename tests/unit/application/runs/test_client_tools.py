@@ -14,7 +14,8 @@ from tests.builders import ORG
 from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
 from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.doubles import asks, call, says
-from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
+from tests.unit.application.runs.harness import EMAIL, RunHarness
+from tests.unit.application.runs.invariants import assert_consistent
 
 READ = {"s": InMemoryMcpServer(tools={"read": text_reply("text"), "bad": text_reply("no", is_error=True)})}
 
@@ -26,48 +27,48 @@ def shows(count: int = 1, *, text: str = "Shall I send this?", beside: tuple[Req
 
 @pytest.mark.requirement("A2", "A3", "D5")
 async def test_a_displayable_call_makes_the_run_wait_for_its_client() -> None:
-    house = RunHarness([shows()])
-    run_id = await house.play()
-    run = house.run(run_id)
-    [entry] = house.ledger(run_id)
+    harness = RunHarness([shows()])
+    run_id = await harness.play()
+    run = harness.run(run_id)
+    [entry] = harness.ledger(run_id)
     assert (run.status, run.output) == (RunStatus.REQUIRES_ACTION, "Shall I send this?")
     assert [(use.id, use.name, use.params) for use in run.pending] == [(entry.id, "send_email", EMAIL)]
     assert entry.state is ToolCallState.AWAITING_CLIENT
-    assert house.types(run_id)[-1] == "run.requires_action"
-    [waiting] = house.of_type(run_id, RunEventType.RUN_REQUIRES_ACTION)
+    assert harness.types(run_id)[-1] == "run.requires_action"
+    [waiting] = harness.of_type(run_id, RunEventType.RUN_REQUIRES_ACTION)
     assert waiting == {"pending": [{"type": "tool_use", "id": entry.id, "name": "send_email", "params": EMAIL}]}
-    assert house.tracer.finished == []
-    assert_consistent(house, run_id)
+    assert harness.tracer.finished == []
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("D5")
 async def test_executable_siblings_run_before_the_wait() -> None:
-    house = RunHarness([shows(beside=(call("mcp__s__read"), call("nowhere")))], servers=READ)
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.REQUIRES_ACTION
-    assert [entry.state for entry in house.ledger(run_id)] == [
+    harness = RunHarness([shows(beside=(call("mcp__s__read"), call("nowhere")))], servers=READ)
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.REQUIRES_ACTION
+    assert [entry.state for entry in harness.ledger(run_id)] == [
         ToolCallState.SETTLED,
         ToolCallState.SETTLED,
         ToolCallState.AWAITING_CLIENT,
     ]
-    assert house.roles() == ["user", "assistant"], "the tool message waits for all results of the turn"
-    assert_consistent(house, run_id)
+    assert harness.roles() == ["user", "assistant"], "the tool message waits for all results of the turn"
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A1", "A2", "D5")
 async def test_results_of_the_client_let_the_run_go_on() -> None:
-    house = RunHarness([shows(beside=(call("mcp__s__read"),)), says("Sent.")], servers=READ)
-    run_id = await house.play()
-    [pending] = house.run(run_id).pending
-    house.queue.run_ids.clear()
-    resumed = await house.resume(run_id, {pending.id: {"sent": True}})
-    assert (resumed.status, house.queue.run_ids) == (RunStatus.QUEUED, [run_id])
-    await house.new_worker().execute(run_id)
-    run = house.run(run_id)
+    harness = RunHarness([shows(beside=(call("mcp__s__read"),)), says("Sent.")], servers=READ)
+    run_id = await harness.play()
+    [pending] = harness.run(run_id).pending
+    harness.queue.run_ids.clear()
+    resumed = await harness.resume(run_id, {pending.id: {"sent": True}})
+    assert (resumed.status, harness.queue.run_ids) == (RunStatus.QUEUED, [run_id])
+    await harness.new_worker().execute(run_id)
+    run = harness.run(run_id)
     assert (run.status, run.output, run.pending) == (RunStatus.COMPLETED, "Sent.", ())
-    assert house.results() == ["text", '{\n  "sent": true\n}']
-    assert [m.role.value for m in house.model.requests[1].messages] == ["user", "assistant", "tool"]
-    types = house.types(run_id)
+    assert harness.results() == ["text", '{\n  "sent": true\n}']
+    assert [m.role.value for m in harness.model.requests[1].messages] == ["user", "assistant", "tool"]
+    types = harness.types(run_id)
     assert types[types.index("run.requires_action") :] == [
         "run.requires_action",
         "tool.executed",
@@ -79,49 +80,49 @@ async def test_results_of_the_client_let_the_run_go_on() -> None:
         "message.completed",
         "run.completed",
     ]
-    assert_consistent(house, run_id)
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("D5")
 async def test_results_for_some_calls_keep_the_run_waiting_for_the_others() -> None:
-    house = RunHarness([shows(2), says()])
-    run_id = await house.play()
-    first, second = house.run(run_id).pending
-    house.queue.run_ids.clear()
-    resumed = await house.resume(run_id, {second.id: "sent"})
-    assert (resumed.status, resumed.pending, house.queue.run_ids) == (RunStatus.REQUIRES_ACTION, (first,), [])
-    await house.resume(run_id, {first.id: "refused"}, is_error=True)
-    await house.worker.execute(run_id)
-    assert house.results() == ["refused", "sent"]
-    assert [entry.result.error_code for entry in house.ledger(run_id) if entry.result] == ["client_tool_failed", None]
-    assert_consistent(house, run_id)
+    harness = RunHarness([shows(2), says()])
+    run_id = await harness.play()
+    first, second = harness.run(run_id).pending
+    harness.queue.run_ids.clear()
+    resumed = await harness.resume(run_id, {second.id: "sent"})
+    assert (resumed.status, resumed.pending, harness.queue.run_ids) == (RunStatus.REQUIRES_ACTION, (first,), [])
+    await harness.resume(run_id, {first.id: "refused"}, is_error=True)
+    await harness.worker.execute(run_id)
+    assert harness.results() == ["refused", "sent"]
+    assert [entry.result.error_code for entry in harness.ledger(run_id) if entry.result] == ["client_tool_failed", None]
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("D5")
 async def test_results_are_taken_for_pending_calls_only_and_once() -> None:
-    house = RunHarness([shows(2, beside=(call("mcp__s__read"),))], servers=READ)
-    run_id = await house.play()
-    first, _ = house.run(run_id).pending
-    executed = house.ledger(run_id)[0].id
-    await house.resume(run_id, {first.id: "sent"})
+    harness = RunHarness([shows(2, beside=(call("mcp__s__read"),))], servers=READ)
+    run_id = await harness.play()
+    first, _ = harness.run(run_id).pending
+    executed = harness.ledger(run_id)[0].id
+    await harness.resume(run_id, {first.id: "sent"})
     for call_id in (first.id, executed, ToolCallId("call_unknown")):
         with pytest.raises(ServiceError) as caught:
-            await house.resume(run_id, {call_id: "again"})
+            await harness.resume(run_id, {call_id: "again"})
         assert caught.value.code == "tool_call_not_pending"
     with pytest.raises(ServiceError) as caught:
-        await house.resume(run_id, {})
+        await harness.resume(run_id, {})
     assert caught.value.code == "tool_results_invalid"
-    assert_consistent(house, run_id)
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A6")
 async def test_a_clients_result_is_cleaned_and_cut_like_any_other() -> None:
-    house = RunHarness([shows(), says()])
-    run_id = await house.play()
-    [pending] = house.run(run_id).pending
-    await house.resume(run_id, {pending.id: "a\x00b\ud800" + "x" * 70_000})
-    await house.worker.execute(run_id)
-    [result] = house.results()
+    harness = RunHarness([shows(), says()])
+    run_id = await harness.play()
+    [pending] = harness.run(run_id).pending
+    await harness.resume(run_id, {pending.id: "a\x00b\ud800" + "x" * 70_000})
+    await harness.worker.execute(run_id)
+    [result] = harness.results()
     assert result.startswith("ab?xxx")
     assert len(result.encode()) < 64 * 1024 + 200
 
@@ -131,76 +132,76 @@ async def test_a_clients_result_is_cleaned_and_cut_like_any_other() -> None:
 async def test_the_next_user_message_settles_what_is_displayed_and_completes_the_run(
     strategy: MultitaskStrategy,
 ) -> None:
-    house = RunHarness([shows(beside=(call("mcp__s__read"),)), says("Good.")], servers=READ)
-    waiting = await house.play("Write to Ada.")
-    second = await house.start("Thanks, I sent it.", strategy=strategy)
-    run = house.run(waiting)
+    harness = RunHarness([shows(beside=(call("mcp__s__read"),)), says("Good.")], servers=READ)
+    waiting = await harness.play("Write to Ada.")
+    second = await harness.start("Thanks, I sent it.", strategy=strategy)
+    run = harness.run(waiting)
     assert (run.status, run.output) == (RunStatus.COMPLETED, "Shall I send this?")
-    assert house.results() == ["text", "Tool has been displayed successfully"]
-    await house.worker.execute(second)
-    assert [m.text for m in house.transcript() if m.text] == [
+    assert harness.results() == ["text", "Tool has been displayed successfully"]
+    await harness.worker.execute(second)
+    assert [m.text for m in harness.transcript() if m.text] == [
         "Write to Ada.",
         "Shall I send this?",
         "Thanks, I sent it.",
         "Good.",
     ]
-    assert house.roles() == ["user", "assistant", "tool", "user", "assistant"]
-    assert_consistent(house, waiting, second)
+    assert harness.roles() == ["user", "assistant", "tool", "user", "assistant"]
+    assert_consistent(harness, waiting, second)
 
 
 @pytest.mark.requirement("A12", "D5")
 async def test_a_waiting_run_can_be_cancelled() -> None:
-    house = RunHarness([shows(2)])
-    run_id = await house.play()
-    assert (await house.cancel(run_id)).status is RunStatus.CANCELLED
-    assert len(house.results()) == 2
-    assert_consistent(house, run_id)
+    harness = RunHarness([shows(2)])
+    run_id = await harness.play()
+    assert (await harness.cancel(run_id)).status is RunStatus.CANCELLED
+    assert len(harness.results()) == 2
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7", "D5")
 async def test_waiting_for_the_client_is_not_active_time() -> None:
-    house = RunHarness([shows(), says()])
-    run_id = await house.play()
-    [pending] = house.run(run_id).pending
-    house.clock.advance(100_000)
-    await house.resume(run_id, {pending.id: "sent"})
-    await house.worker.execute(run_id)
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert house.run(run_id).active_s == 0
+    harness = RunHarness([shows(), says()])
+    run_id = await harness.play()
+    [pending] = harness.run(run_id).pending
+    harness.clock.advance(100_000)
+    await harness.resume(run_id, {pending.id: "sent"})
+    await harness.worker.execute(run_id)
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert harness.run(run_id).active_s == 0
 
 
 @pytest.mark.requirement("A9", "D5")
 async def test_a_displayable_call_with_wrong_arguments_is_not_shown() -> None:
-    house = RunHarness([ModelTurn(calls=(call("send_email", {"to": 1}),)), says()])
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert [entry.result.error_code for entry in house.ledger(run_id) if entry.result] == ["tool_arguments_invalid"]
-    assert "subject" in house.results()[0]
-    assert_consistent(house, run_id)
+    harness = RunHarness([ModelTurn(calls=(call("send_email", {"to": 1}),)), says()])
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert [entry.result.error_code for entry in harness.ledger(run_id) if entry.result] == ["tool_arguments_invalid"]
+    assert "subject" in harness.results()[0]
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A8", "D5")
 async def test_a_client_that_refuses_three_turns_in_a_row_ends_the_run_like_any_failing_tool() -> None:
-    house = RunHarness([shows()] * 3)
-    run_id = await house.play()
+    harness = RunHarness([shows()] * 3)
+    run_id = await harness.play()
     for _ in range(3):
-        [pending] = house.run(run_id).pending
-        await house.resume(run_id, {pending.id: "refused"}, is_error=True)
-        await house.worker.execute(run_id)
-    run = house.run(run_id)
+        [pending] = harness.run(run_id).pending
+        await harness.resume(run_id, {pending.id: "refused"}, is_error=True)
+        await harness.worker.execute(run_id)
+    run = harness.run(run_id)
     assert run.error is not None
     assert (run.status, run.error.code) == (RunStatus.FAILED, "tool_repeatedly_failing")
-    assert_consistent(house, run_id)
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("C6")
 async def test_a_runner_acts_on_its_own_runs_and_an_operator_on_all() -> None:
     runner = Principal(organization_id=ORG, key_id=ApiKeyId("key_runner"), role=KeyRole.RUNNER)
-    house = RunHarness([asks("send_email")])
-    run_id = await house.start()
+    harness = RunHarness([asks("send_email")])
+    run_id = await harness.start()
     with pytest.raises(ServiceError) as caught:
-        await house.cancel(run_id, principal=runner)
+        await harness.cancel(run_id, principal=runner)
     assert caught.value.kind is ErrorKind.FORBIDDEN
-    own = await house.start(principal=runner)
-    assert (await house.cancel(own, principal=runner)).status is RunStatus.CANCELLED
-    assert (await house.cancel(run_id)).status is RunStatus.CANCELLED
+    own = await harness.start(principal=runner)
+    assert (await harness.cancel(own, principal=runner)).status is RunStatus.CANCELLED
+    assert (await harness.cancel(run_id)).status is RunStatus.CANCELLED

@@ -17,7 +17,8 @@ from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
 from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.doubles.state import StoredThread
 from tests.unit.application.runs.doubles import asks, says
-from tests.unit.application.runs.harness import RunHarness, assert_consistent
+from tests.unit.application.runs.harness import RunHarness
+from tests.unit.application.runs.invariants import assert_consistent
 
 READ = {"s": InMemoryMcpServer(tools={"read": text_reply("text")})}
 TURN_USD = (BUDGETED_OUTPUT_TOKENS + CLOSING_OUTPUT_TOKENS) * Decimal("0.001")
@@ -26,93 +27,93 @@ CONTEXT_USD = Decimal(1)
 """More than any context of these tests costs."""
 
 
-def organization_budget(house: RunHarness, usd: Decimal) -> None:
-    house.state.organizations[ORG] = replace(house.state.organizations[ORG], daily_budget_usd=usd)
+def organization_budget(harness: RunHarness, usd: Decimal) -> None:
+    harness.state.organizations[ORG] = replace(harness.state.organizations[ORG], daily_budget_usd=usd)
 
 
 @pytest.mark.requirement("A7")
 async def test_a_run_ends_incomplete_when_the_day_s_budget_is_used_up() -> None:
     spent = ModelUsage(input_tokens=500, output_tokens=1_500)
-    house = RunHarness([asks("mcp__s__read", usage=spent), says("So far."), says("never")], servers=READ)
-    organization_budget(house, TURN_USD + CONTEXT_USD)
-    run_id = await house.play()
-    run = house.run(run_id)
+    harness = RunHarness([asks("mcp__s__read", usage=spent), says("So far."), says("never")], servers=READ)
+    organization_budget(harness, TURN_USD + CONTEXT_USD)
+    run_id = await harness.play()
+    run = harness.run(run_id)
     assert (run.status, run.incomplete_reason) == (RunStatus.INCOMPLETE, IncompleteReason.DAILY_BUDGET)
     assert run.output == "So far.", "the closing turn was paid for from what was kept for it"
-    assert house.model.requests[-1].tool_choice is ToolChoice.NONE
-    assert house.model.requests[0].max_output_tokens == BUDGETED_OUTPUT_TOKENS
-    assert house.model.requests[-1].max_output_tokens == CLOSING_OUTPUT_TOKENS
-    assert house.server_calls() == ["read"]
-    assert_consistent(house, run_id)
+    assert harness.model.requests[-1].tool_choice is ToolChoice.NONE
+    assert harness.model.requests[0].max_output_tokens == BUDGETED_OUTPUT_TOKENS
+    assert harness.model.requests[-1].max_output_tokens == CLOSING_OUTPUT_TOKENS
+    assert harness.server_calls() == ["read"]
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7")
 async def test_without_anything_left_no_model_is_asked() -> None:
-    house = RunHarness([says("never")])
-    organization_budget(house, Decimal(0))
-    run_id = await house.play()
-    assert house.run(run_id).incomplete_reason is IncompleteReason.DAILY_BUDGET
-    assert house.run(run_id).output is None
-    assert house.model.requests == []
-    assert house.events(run_id)[-1].data == {"reason": "daily_budget_usd"}
+    harness = RunHarness([says("never")])
+    organization_budget(harness, Decimal(0))
+    run_id = await harness.play()
+    assert harness.run(run_id).incomplete_reason is IncompleteReason.DAILY_BUDGET
+    assert harness.run(run_id).output is None
+    assert harness.model.requests == []
+    assert harness.events(run_id)[-1].data == {"reason": "daily_budget_usd"}
 
 
 async def test_without_a_budget_nothing_is_priced_but_what_was_used(mocker: MockerFixture) -> None:
-    house = RunHarness([asks("mcp__s__read"), says("Done.")], servers=READ)
-    asked = mocker.spy(house.prices, "cost_usd")
-    assert house.run(await house.play()).status is RunStatus.COMPLETED
+    harness = RunHarness([asks("mcp__s__read"), says("Done.")], servers=READ)
+    asked = mocker.spy(harness.prices, "cost_usd")
+    assert harness.run(await harness.play()).status is RunStatus.COMPLETED
     assert asked.call_count == 2, "once for each reply"
 
 
 @pytest.mark.requirement("A7")
 async def test_an_agent_has_a_budget_of_its_own() -> None:
-    house = RunHarness([says("never")])
-    house.change_agent(daily_budget_usd=Decimal("0.5"))
-    run_id = await house.play()
-    assert house.run(run_id).incomplete_reason is IncompleteReason.DAILY_BUDGET
+    harness = RunHarness([says("never")])
+    harness.change_agent(daily_budget_usd=Decimal("0.5"))
+    run_id = await harness.play()
+    assert harness.run(run_id).incomplete_reason is IncompleteReason.DAILY_BUDGET
 
 
 @pytest.mark.requirement("A7")
 async def test_runs_side_by_side_do_not_overspend_together() -> None:
     gate = Gate()
-    house = RunHarness([ModelTurn(text="First.", gate=gate), says("Second.")])
-    organization_budget(house, TURN_USD + CONTEXT_USD)
+    harness = RunHarness([ModelTurn(text="First.", gate=gate), says("Second.")])
+    organization_budget(harness, TURN_USD + CONTEXT_USD)
     other = a_thread_id(7)
-    house.state.threads[other] = StoredThread(thread=a_thread(other))
-    first, second = await house.start(), await house.start(thread_id=other)
-    working = house.worker.begin(first)
+    harness.state.threads[other] = StoredThread(thread=a_thread(other))
+    first, second = await harness.start(), await harness.start(thread_id=other)
+    working = harness.worker.begin(first)
     await asyncio.wait_for(gate.reached.wait(), 10)
-    await house.worker.execute(second)
-    assert house.run(second).incomplete_reason is IncompleteReason.DAILY_BUDGET
+    await harness.worker.execute(second)
+    assert harness.run(second).incomplete_reason is IncompleteReason.DAILY_BUDGET
     gate.open.set()
     await asyncio.wait_for(working, 10)
-    assert house.run(first).status is RunStatus.COMPLETED
+    assert harness.run(first).status is RunStatus.COMPLETED
 
 
 @pytest.mark.requirement("A7")
 async def test_a_new_day_has_a_new_budget() -> None:
     dear = ModelTurn(text="Yesterday.", usage=ModelUsage(input_tokens=9_000))
-    house = RunHarness([dear, says("Today.")])
-    organization_budget(house, TURN_USD + CONTEXT_USD)
-    first = await house.play()
-    house.clock.advance(24 * 3600)
-    second = await house.play()
-    assert [house.run(run_id).output for run_id in (first, second)] == ["Yesterday.", "Today."]
+    harness = RunHarness([dear, says("Today.")])
+    organization_budget(harness, TURN_USD + CONTEXT_USD)
+    first = await harness.play()
+    harness.clock.advance(24 * 3600)
+    second = await harness.play()
+    assert [harness.run(run_id).output for run_id in (first, second)] == ["Yesterday.", "Today."]
 
 
 async def test_without_a_budget_nothing_is_reserved_and_answers_are_not_capped() -> None:
-    house = RunHarness([says("Long.")])
-    await house.play()
-    assert house.state.reservations == {}
-    assert house.model.requests[0].max_output_tokens is None
+    harness = RunHarness([says("Long.")])
+    await harness.play()
+    assert harness.state.reservations == {}
+    assert harness.model.requests[0].max_output_tokens is None
 
 
 @pytest.mark.requirement("A10")
 async def test_every_model_call_counts_for_its_day() -> None:
     spent = ModelUsage(input_tokens=30, output_tokens=10)
-    house = RunHarness([asks("mcp__s__read", usage=spent), says("Done.")], servers=READ)
-    run_id = await house.play()
-    booked = [spending for _, spending in house.state.spent]
-    assert [spending.model for spending in booked] == [house.run(run_id).model] * 2
-    assert sum(spending.usage.input_tokens for spending in booked) == house.run(run_id).usage.input_tokens
-    assert sum(spending.usage.cost_usd or 0 for spending in booked) == house.run(run_id).usage.cost_usd
+    harness = RunHarness([asks("mcp__s__read", usage=spent), says("Done.")], servers=READ)
+    run_id = await harness.play()
+    booked = [spending for _, spending in harness.state.spent]
+    assert [spending.model for spending in booked] == [harness.run(run_id).model] * 2
+    assert sum(spending.usage.input_tokens for spending in booked) == harness.run(run_id).usage.input_tokens
+    assert sum(spending.usage.cost_usd or 0 for spending in booked) == harness.run(run_id).usage.cost_usd

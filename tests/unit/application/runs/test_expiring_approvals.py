@@ -14,88 +14,89 @@ from domain.ids import TimerId
 from domain.runs.run import RunStatus
 from tests.builders import ORG
 from tests.unit.application.actors import a_principal
-from tests.unit.application.runs.approving import a_house, approvals, asks_first, decide, fire_timers, sends, states
+from tests.unit.application.runs.approving import a_harness, approvals, asks_first, decide, fire_timers, sends, states
 from tests.unit.application.runs.doubles import says
-from tests.unit.application.runs.harness import RunHarness, assert_consistent
+from tests.unit.application.runs.harness import RunHarness
+from tests.unit.application.runs.invariants import assert_consistent
 
 OPERATOR = a_principal(Role.OPERATOR)
 
 
 @pytest.mark.requirement("C3")
 async def test_an_approval_that_nobody_gives_in_time_is_a_denial_that_the_model_is_told_about() -> None:
-    house = a_house(policies=asks_first(ttl_s=60))
-    run_id = await house.play()
-    [approval] = approvals(house, run_id)
+    harness = a_harness(policies=asks_first(ttl_s=60))
+    run_id = await harness.play()
+    [approval] = approvals(harness, run_id)
     assert approval.expires_at - approval.created_at == timedelta(seconds=60)
-    house.clock.advance(59)
-    assert await fire_timers(house).execute() == 0
-    house.clock.advance(1)
-    assert await fire_timers(house).execute() == 1
-    assert (house.run(run_id).status, house.queue.run_ids[-1]) == (RunStatus.QUEUED, run_id)
-    await house.worker.execute(run_id)
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    [entry] = house.ledger(run_id)
+    harness.clock.advance(59)
+    assert await fire_timers(harness).execute() == 0
+    harness.clock.advance(1)
+    assert await fire_timers(harness).execute() == 1
+    assert (harness.run(run_id).status, harness.queue.run_ids[-1]) == (RunStatus.QUEUED, run_id)
+    await harness.worker.execute(run_id)
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    [entry] = harness.ledger(run_id)
     assert entry.result is not None
     assert entry.result.error_code == "approval_expired"
-    assert "in time" in house.results()[0]
-    assert states(house, run_id) == [ApprovalState.EXPIRED]
-    assert [entry.actor for entry in house.audit(run_id) if entry.action.value == "tool.denied"] == ["system"]
-    assert_consistent(house, run_id)
+    assert "in time" in harness.results()[0]
+    assert states(harness, run_id) == [ApprovalState.EXPIRED]
+    assert [entry.actor for entry in harness.audit(run_id) if entry.action.value == "tool.denied"] == ["system"]
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("C3")
 async def test_a_timer_is_fired_once_and_one_that_was_not_needed_never() -> None:
-    house = a_house(sends("a", "b"), says(), policies=asks_first(ttl_s=60))
-    run_id = await house.play()
-    first = approvals(house, run_id)[0]
-    await decide(house, run_id, CallDecision(tool_call_id=first.tool_call_id, approve=True), principal=OPERATOR)
-    house.clock.advance(61)
-    timers = fire_timers(house)
+    harness = a_harness(sends("a", "b"), says(), policies=asks_first(ttl_s=60))
+    run_id = await harness.play()
+    first = approvals(harness, run_id)[0]
+    await decide(harness, run_id, CallDecision(tool_call_id=first.tool_call_id, approve=True), principal=OPERATOR)
+    harness.clock.advance(61)
+    timers = fire_timers(harness)
     assert await timers.execute() == 1
     assert await timers.execute() == 0
-    assert states(house, run_id) == [ApprovalState.APPROVED, ApprovalState.EXPIRED]
-    await house.worker.execute(run_id)
-    assert house.results()[0] == "sent a"
+    assert states(harness, run_id) == [ApprovalState.APPROVED, ApprovalState.EXPIRED]
+    await harness.worker.execute(run_id)
+    assert harness.results()[0] == "sent a"
 
 
 @pytest.mark.requirement("C3")
 async def test_two_that_fire_at_once_do_it_once() -> None:
-    house = a_house(policies=asks_first(ttl_s=60))
-    run_id = await house.play()
-    house.clock.advance(61)
-    await asyncio.gather(fire_timers(house).execute(), fire_timers(house).execute())
-    assert house.types(run_id).count("tool.blocked") == 1
+    harness = a_harness(policies=asks_first(ttl_s=60))
+    run_id = await harness.play()
+    harness.clock.advance(61)
+    await asyncio.gather(fire_timers(harness).execute(), fire_timers(harness).execute())
+    assert harness.types(run_id).count("tool.blocked") == 1
 
 
 @pytest.mark.requirement("C3")
 async def test_it_is_too_late_from_the_moment_of_expiry_on_whether_the_timer_fired_or_not() -> None:
-    house = a_house(policies=asks_first(ttl_s=60))
-    run_id = await house.play()
-    [approval] = approvals(house, run_id)
+    harness = a_harness(policies=asks_first(ttl_s=60))
+    run_id = await harness.play()
+    [approval] = approvals(harness, run_id)
     late = CallDecision(tool_call_id=approval.tool_call_id, approve=True)
-    house.clock.advance(60)
+    harness.clock.advance(60)
     for fired in (False, True):
         if fired:
-            await fire_timers(house).execute()
+            await fire_timers(harness).execute()
         with pytest.raises(ServiceError) as refused:
-            await decide(house, run_id, late, principal=OPERATOR)
+            await decide(harness, run_id, late, principal=OPERATOR)
         assert refused.value.code == "approval_expired"
-    assert states(house, run_id) == [ApprovalState.EXPIRED]
+    assert states(harness, run_id) == [ApprovalState.EXPIRED]
 
 
 @pytest.mark.requirement("C3")
 async def test_the_keeper_wakes_for_a_timer_that_is_added() -> None:
-    house = a_house(policies=asks_first(ttl_s=0.000001))
-    keeping = asyncio.create_task(fire_timers(house).keep())
+    harness = a_harness(policies=asks_first(ttl_s=0.000001))
+    keeping = asyncio.create_task(fire_timers(harness).keep())
     await asyncio.sleep(0)
     try:
-        run_id = await house.start()
-        await house.warm_up()
-        house.clock.advance(0)
-        await house.worker.execute(run_id)
-        house.clock.advance(1)
+        run_id = await harness.start()
+        await harness.warm_up()
+        harness.clock.advance(0)
+        await harness.worker.execute(run_id)
+        harness.clock.advance(1)
         # The keeper looks again within the time that was left, which is nothing.
-        await house.until(run_id, lambda: states(house, run_id) == [ApprovalState.EXPIRED])
+        await harness.until(run_id, lambda: states(harness, run_id) == [ApprovalState.EXPIRED])
     finally:
         keeping.cancel()
         await asyncio.wait((keeping,))
@@ -105,7 +106,7 @@ class TimersOfTheGone:
     """The `TimerStore` port: timers that were due while no service ran, of approvals that are no more. The first
     `failing` of them cannot be removed."""
 
-    def __init__(self, house: RunHarness, count: int, *, failing: int = 0) -> None:
+    def __init__(self, harness: RunHarness, count: int, *, failing: int = 0) -> None:
         self._kept = {TimerId(f"tmr_{number:04}") for number in range(failing)}
         self._timers = {
             TimerId(f"tmr_{number:04}"): Timer(
@@ -113,7 +114,7 @@ class TimersOfTheGone:
                 organization_id=ORG,
                 kind=TimerKind.APPROVAL_EXPIRY,
                 subject_id="apr_gone",
-                due_at=house.clock.now(),
+                due_at=harness.clock.now(),
             )
             for number in range(count)
         }
@@ -136,9 +137,9 @@ class TimersOfTheGone:
 
 
 async def test_the_keeper_does_not_rest_between_the_many_timers_of_a_long_night() -> None:
-    house = a_house()
-    timers = TimersOfTheGone(house, 250)
-    keeping = asyncio.create_task(fire_timers(house, timers).keep())
+    harness = a_harness()
+    timers = TimersOfTheGone(harness, 250)
+    keeping = asyncio.create_task(fire_timers(harness, timers).keep())
     try:
         async with asyncio.timeout(2):
             await timers.all_fired.wait()
@@ -148,7 +149,7 @@ async def test_the_keeper_does_not_rest_between_the_many_timers_of_a_long_night(
 
 
 async def test_timers_that_fail_for_good_do_not_hold_up_those_behind_them() -> None:
-    house = a_house()
-    timers = TimersOfTheGone(house, 350, failing=250)
-    assert await fire_timers(house, timers).execute() == 100
-    assert await fire_timers(house, timers).execute() == 0
+    harness = a_harness()
+    timers = TimersOfTheGone(harness, 350, failing=250)
+    assert await fire_timers(harness, timers).execute() == 100
+    assert await fire_timers(harness, timers).execute() == 0

@@ -15,7 +15,8 @@ from domain.threads.message import Role
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.doubles import asks, call, says
-from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
+from tests.unit.application.runs.harness import EMAIL, RunHarness
+from tests.unit.application.runs.invariants import assert_consistent
 
 READ = {"s": InMemoryMcpServer(tools={"read": text_reply("text")})}
 LOTS = ModelUsage(input_tokens=3_000, output_tokens=1_000)
@@ -27,92 +28,92 @@ def ending(run: Run) -> tuple[RunStatus, IncompleteReason | None, str | None]:
 
 @pytest.mark.requirement("A7")
 async def test_at_the_limit_of_turns_the_model_is_asked_to_close_without_tools() -> None:
-    house = RunHarness(
+    harness = RunHarness(
         [asks("mcp__s__read"), asks("mcp__s__read", "mcp__s__read", text="More?"), says("That is all I found.")],
         servers=READ,
         limits=LimitSettings(max_turns=2),
     )
-    run_id = await house.play()
-    assert ending(house.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TURNS, "That is all I found.")
-    closing = house.model.requests[-1]
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TURNS, "That is all I found.")
+    closing = harness.model.requests[-1]
     assert closing.tool_choice is ToolChoice.NONE
-    assert closing.tools == house.model.requests[0].tools != ()
-    assert closing.system == house.model.requests[0].system
+    assert closing.tools == harness.model.requests[0].tools != ()
+    assert closing.system == harness.model.requests[0].system
     assert closing.messages[-1].role is Role.TOOL
     assert closing.max_output_tokens is None, "nothing was reserved, so nothing needs to be held to it"
-    codes = [entry.result.error_code for entry in house.ledger(run_id) if entry.result]
+    codes = [entry.result.error_code for entry in harness.ledger(run_id) if entry.result]
     assert codes == [None, "limit_reached", "limit_reached"]
-    assert house.server_calls() == ["read"]
-    assert house.types(run_id)[-1] == "run.incomplete"
-    assert house.events(run_id)[-1].data == {"reason": "max_turns"}
-    assert house.actions(run_id)[-1] == "run.completed"
-    assert_consistent(house, run_id)
+    assert harness.server_calls() == ["read"]
+    assert harness.types(run_id)[-1] == "run.incomplete"
+    assert harness.events(run_id)[-1].data == {"reason": "max_turns"}
+    assert harness.actions(run_id)[-1] == "run.completed"
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7")
 async def test_an_answer_within_the_last_turn_completes_the_run() -> None:
-    house = RunHarness([says("Easy.")], limits=LimitSettings(max_turns=1))
-    run_id = await house.play()
-    assert ending(house.run(run_id)) == (RunStatus.COMPLETED, None, "Easy.")
+    harness = RunHarness([says("Easy.")], limits=LimitSettings(max_turns=1))
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.COMPLETED, None, "Easy.")
 
 
 @pytest.mark.requirement("A7")
 async def test_the_default_is_ten_turns() -> None:
-    house = RunHarness([*[asks("mcp__s__read")] * 10, says("Enough.")], servers=READ)
-    run_id = await house.play()
-    assert ending(house.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TURNS, "Enough.")
-    assert len(house.server_calls()) == 9
+    harness = RunHarness([*[asks("mcp__s__read")] * 10, says("Enough.")], servers=READ)
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TURNS, "Enough.")
+    assert len(harness.server_calls()) == 9
 
 
 @pytest.mark.requirement("A7")
 async def test_calls_beyond_the_limit_are_refused_and_those_before_it_executed() -> None:
-    house = RunHarness(
+    harness = RunHarness(
         [asks("mcp__s__read", "nowhere", "mcp__s__read", "mcp__s__read"), says("Two is what I got.")],
         servers=READ,
         limits=LimitSettings(max_tool_calls=2),
     )
-    run_id = await house.play()
-    assert ending(house.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TOOL_CALLS, "Two is what I got.")
-    codes = [entry.result.error_code for entry in house.ledger(run_id) if entry.result]
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TOOL_CALLS, "Two is what I got.")
+    codes = [entry.result.error_code for entry in harness.ledger(run_id) if entry.result]
     assert codes == [None, "tool_not_found", None, "limit_reached"]
-    assert house.run(run_id).usage.tool_calls == 2
-    assert_consistent(house, run_id)
+    assert harness.run(run_id).usage.tool_calls == 2
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7", "D5")
 async def test_a_displayable_call_beyond_the_limit_is_refused_like_any_other() -> None:
     email = ModelTurn(calls=(call("send_email", EMAIL),))
-    house = RunHarness([email, says("Not sent.")], limits=LimitSettings(max_turns=1))
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.INCOMPLETE
-    assert_consistent(house, run_id)
+    harness = RunHarness([email, says("Not sent.")], limits=LimitSettings(max_turns=1))
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.INCOMPLETE
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7")
 async def test_reaching_the_limit_of_calls_exactly_ends_nothing() -> None:
-    house = RunHarness([asks("mcp__s__read"), says()], servers=READ, limits=LimitSettings(max_tool_calls=1))
-    run_id = await house.play()
-    assert house.run(run_id).status is RunStatus.COMPLETED
+    harness = RunHarness([asks("mcp__s__read"), says()], servers=READ, limits=LimitSettings(max_tool_calls=1))
+    run_id = await harness.play()
+    assert harness.run(run_id).status is RunStatus.COMPLETED
 
 
 @pytest.mark.requirement("A7")
 async def test_tokens_stop_short_of_their_limit_by_what_closing_takes() -> None:
     limits = LimitSettings(max_tokens=8_000)
-    house = RunHarness([asks("mcp__s__read", usage=LOTS), says("Closing.")], servers=READ, limits=limits)
-    run_id = await house.play()
-    assert ending(house.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TOKENS, "Closing.")
-    assert house.model.requests[-1].max_output_tokens == CLOSING_OUTPUT_TOKENS
-    assert house.server_calls() == []
-    assert_consistent(house, run_id)
+    harness = RunHarness([asks("mcp__s__read", usage=LOTS), says("Closing.")], servers=READ, limits=limits)
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TOKENS, "Closing.")
+    assert harness.model.requests[-1].max_output_tokens == CLOSING_OUTPUT_TOKENS
+    assert harness.server_calls() == []
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7")
 async def test_the_cost_stops_short_of_its_limit_by_what_closing_takes() -> None:
     limits = LimitSettings(max_cost_usd=Decimal(7))
-    house = RunHarness([asks("mcp__s__read", usage=LOTS), says("Closing.")], servers=READ, limits=limits)
-    run_id = await house.play()
-    assert ending(house.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_COST, "Closing.")
-    assert_consistent(house, run_id)
+    harness = RunHarness([asks("mcp__s__read", usage=LOTS), says("Closing.")], servers=READ, limits=limits)
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_COST, "Closing.")
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7")
@@ -121,102 +122,104 @@ async def test_the_cost_stops_short_of_its_limit_by_what_closing_takes() -> None
 )
 async def test_the_closing_turn_is_skipped_where_it_does_not_fit(limits: LimitSettings) -> None:
     greedy = ModelUsage(input_tokens=8_000, output_tokens=2_000)
-    house = RunHarness([asks("mcp__s__read", text="Let me look.", usage=greedy)], servers=READ, limits=limits)
-    run_id = await house.play()
-    run = house.run(run_id)
+    harness = RunHarness([asks("mcp__s__read", text="Let me look.", usage=greedy)], servers=READ, limits=limits)
+    run_id = await harness.play()
+    run = harness.run(run_id)
     assert (run.status, run.output) == (RunStatus.INCOMPLETE, "Let me look.")
     assert run.incomplete_reason in (IncompleteReason.MAX_TOKENS, IncompleteReason.MAX_COST)
-    assert len(house.model.requests) == 1
-    assert house.server_calls() == []
-    assert_consistent(house, run_id)
+    assert len(harness.model.requests) == 1
+    assert harness.server_calls() == []
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7")
 async def test_a_run_whose_time_is_up_in_the_middle_of_a_reply_closes_with_what_was_kept_back() -> None:
-    house = RunHarness(
+    harness = RunHarness(
         [ModelTurn(text="I beg", gate=Gate()), says("In short: yes.")], limits=LimitSettings(timeout_s=0.2)
     )
-    run_id = await house.play()
-    assert ending(house.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.TIMEOUT, "In short: yes.")
-    assert house.model.cancelled == 1
-    [discarded] = house.of_type(run_id, RunEventType.MESSAGE_DISCARDED)
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.TIMEOUT, "In short: yes.")
+    assert harness.model.cancelled == 1
+    [discarded] = harness.of_type(run_id, RunEventType.MESSAGE_DISCARDED)
     assert discarded["reason"] == "run_timeout"
-    assert house.tracer.generations[0].error_code == "run_timeout"
-    assert_consistent(house, run_id)
+    assert harness.tracer.generations[0].error_code == "run_timeout"
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7")
 async def test_a_closing_turn_that_does_not_come_in_time_is_given_up() -> None:
-    house = RunHarness([ModelTurn(gate=Gate()), ModelTurn(text="We", gate=Gate())], limits=LimitSettings(timeout_s=0.1))
-    run_id = await house.play()
-    assert ending(house.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.TIMEOUT, None)
-    assert house.model.cancelled == 2
-    assert_consistent(house, run_id)
+    harness = RunHarness(
+        [ModelTurn(gate=Gate()), ModelTurn(text="We", gate=Gate())], limits=LimitSettings(timeout_s=0.1)
+    )
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.TIMEOUT, None)
+    assert harness.model.cancelled == 2
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7")
 async def test_a_closing_turn_that_fails_does_not_throw_away_the_work() -> None:
     error = ModelError("model_unavailable", "No.", retryable=True)
-    house = RunHarness(
+    harness = RunHarness(
         [asks("mcp__s__read", text="I see."), ModelTurn(error=error, events=(TextDelta(text="So"),))],
         servers=READ,
         limits=LimitSettings(max_turns=1),
     )
-    run_id = await house.play()
-    assert ending(house.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TURNS, "I see.")
-    assert_consistent(house, run_id)
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TURNS, "I see.")
+    assert_consistent(harness, run_id)
 
 
 async def test_what_an_earlier_run_said_is_never_the_output_of_an_incomplete_one() -> None:
-    house = RunHarness([says("The old answer."), ModelTurn(gate=Gate()), ModelTurn(gate=Gate())])
-    await house.play()
-    await house.warm_up()
-    run_id = await house.start(limits=LimitSettings(timeout_s=0.05))
-    await house.worker.execute(run_id)
-    assert house.run(run_id).output is None
+    harness = RunHarness([says("The old answer."), ModelTurn(gate=Gate()), ModelTurn(gate=Gate())])
+    await harness.play()
+    await harness.warm_up()
+    run_id = await harness.start(limits=LimitSettings(timeout_s=0.05))
+    await harness.worker.execute(run_id)
+    assert harness.run(run_id).output is None
 
 
 @pytest.mark.requirement("A7")
 async def test_time_spent_by_tools_counts_and_leaves_the_closing_turn_its_share() -> None:
     async def slow(_: Invocation) -> McpReply:
-        house.clock.advance(571)
+        harness.clock.advance(571)
         return text_reply("finally")
 
-    house = RunHarness(
+    harness = RunHarness(
         [asks("mcp__s__slow"), says("That took long.")],
         servers={"s": InMemoryMcpServer(tools={"slow": InMemoryTool(answer=slow)})},
     )
-    run_id = await house.play()
-    assert ending(house.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.TIMEOUT, "That took long.")
-    assert house.run(run_id).active_s == 571
-    assert_consistent(house, run_id)
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.TIMEOUT, "That took long.")
+    assert harness.run(run_id).active_s == 571
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7")
 async def test_time_in_the_queue_does_not_count() -> None:
-    house = RunHarness([says()])
-    run_id = await house.start()
-    house.clock.advance(10_000)
-    await house.worker.execute(run_id)
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert house.run(run_id).active_s == 0
+    harness = RunHarness([says()])
+    run_id = await harness.start()
+    harness.clock.advance(10_000)
+    await harness.worker.execute(run_id)
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert harness.run(run_id).active_s == 0
 
 
 @pytest.mark.requirement("A7")
 async def test_a_runs_own_limits_narrow_its_agents() -> None:
-    house = RunHarness([asks("mcp__s__read"), says("One.")], servers=READ, limits=LimitSettings(max_turns=5))
-    await house.warm_up()
-    run_id = await house.start(limits=LimitSettings(max_turns=1))
-    await house.worker.execute(run_id)
-    assert house.run(run_id).incomplete_reason is IncompleteReason.MAX_TURNS
+    harness = RunHarness([asks("mcp__s__read"), says("One.")], servers=READ, limits=LimitSettings(max_turns=5))
+    await harness.warm_up()
+    run_id = await harness.start(limits=LimitSettings(max_turns=1))
+    await harness.worker.execute(run_id)
+    assert harness.run(run_id).incomplete_reason is IncompleteReason.MAX_TURNS
 
 
 @pytest.mark.requirement("A7")
 async def test_calls_the_model_makes_in_the_closing_turn_all_the_same_are_dropped() -> None:
-    house = RunHarness(
+    harness = RunHarness(
         [asks("mcp__s__read"), asks("mcp__s__read", text="One more!")], servers=READ, limits=LimitSettings(max_turns=1)
     )
-    run_id = await house.play()
-    assert ending(house.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TURNS, "One more!")
-    assert len(house.ledger(run_id)) == 1
-    assert_consistent(house, run_id)
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TURNS, "One more!")
+    assert len(harness.ledger(run_id)) == 1
+    assert_consistent(harness, run_id)

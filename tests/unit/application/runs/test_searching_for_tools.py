@@ -20,7 +20,8 @@ from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invoc
 from tests.doubles.scripted_model import ModelTurn
 from tests.unit.application.runs.crashing import crash_after
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, call, says
-from tests.unit.application.runs.harness import EMAIL, RunHarness, assert_consistent
+from tests.unit.application.runs.harness import EMAIL, RunHarness
+from tests.unit.application.runs.invariants import assert_consistent
 
 pytestmark = pytest.mark.requirement("A13")
 
@@ -51,45 +52,45 @@ SAY = calls("mcp__s__say", {"text": "hi"})
 
 
 async def test_a_tool_is_found_and_called_as_if_it_had_been_listed() -> None:
-    house = RunHarness([searches("say something aloud"), SAY, says()], servers=servers())
-    run_id = await house.play()
+    harness = RunHarness([searches("say something aloud"), SAY, says()], servers=servers())
+    run_id = await harness.play()
 
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    found = json.loads(house.results()[0])
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    found = json.loads(harness.results()[0])
     assert found["tools"][0] == {"name": "mcp__s__say", "description": "Says a text aloud.", "parameters": TEXT}
-    assert house.results()[1] == "say: hi"
-    assert house.server_calls() == ["say"]
-    assert_consistent(house, run_id)
+    assert harness.results()[1] == "say: hi"
+    assert harness.server_calls() == ["say"]
+    assert_consistent(harness, run_id)
 
 
 async def test_ledger_events_and_audit_name_the_tool_that_is_meant_and_the_transcript_what_was_said() -> None:
-    house = RunHarness([SAY, says()], servers=servers())
-    run_id = await house.play()
+    harness = RunHarness([SAY, says()], servers=servers())
+    run_id = await harness.play()
 
-    [entry] = house.ledger(run_id)
+    [entry] = harness.ledger(run_id)
     assert (entry.name, entry.params, entry.type, entry.server_id) == (
         "mcp__s__say",
         {"text": "hi"},
         ToolType.MCP_TOOL,
-        house.server("s").id,
+        harness.server("s").id,
     )
-    [started] = house.of_type(run_id, RunEventType.TOOL_STARTED)
-    [executed] = house.of_type(run_id, RunEventType.TOOL_EXECUTED)
+    [started] = harness.of_type(run_id, RunEventType.TOOL_STARTED)
+    [executed] = harness.of_type(run_id, RunEventType.TOOL_EXECUTED)
     assert (started["name"], started["params"], executed["name"], executed["server"]) == (
         "mcp__s__say",
         {"text": "hi"},
         "mcp__s__say",
         "s",
     )
-    [audited] = [event for event in house.audit(run_id) if event.action.value == "tool.executed"]
-    assert (audited.tool, audited.server_id) == ("mcp__s__say", house.server("s").id)
-    assert [traced.call.name for traced in house.tracer.tool_calls] == ["mcp__s__say"]
-    parts = [part for message in house.transcript() for part in message.content]
+    [audited] = [event for event in harness.audit(run_id) if event.action.value == "tool.executed"]
+    assert (audited.tool, audited.server_id) == ("mcp__s__say", harness.server("s").id)
+    assert [traced.call.name for traced in harness.tracer.tool_calls] == ["mcp__s__say"]
+    parts = [part for message in harness.transcript() for part in message.content]
     [use] = [part for part in parts if isinstance(part, ToolUse)]
     [result] = [part for part in parts if isinstance(part, ToolResultContent)]
     assert (use.name, use.params) == ("call_tool", {"name": "mcp__s__say", "arguments": {"text": "hi"}})
     assert (result.tool_id, result.tool_name) == (use.id, "call_tool")
-    assert house.run(run_id).usage.tool_calls == 1
+    assert harness.run(run_id).usage.tool_calls == 1
 
 
 @pytest.mark.requirement("A4", "A9")
@@ -114,53 +115,53 @@ async def test_ledger_events_and_audit_name_the_tool_that_is_meant_and_the_trans
     ],
 )
 async def test_what_cannot_be_called_is_answered_and_not_executed(turn: ModelTurn, code: str, told: str) -> None:
-    house = RunHarness([turn, says()], servers=servers())
-    run_id = await house.play()
-    [entry] = house.ledger(run_id)
+    harness = RunHarness([turn, says()], servers=servers())
+    run_id = await harness.play()
+    [entry] = harness.ledger(run_id)
     assert entry.result is not None
     assert entry.result.error_code == code
-    assert told in house.results()[0]
-    assert (house.server_calls(), house.run(run_id).status) == ([], RunStatus.COMPLETED)
-    assert_consistent(house, run_id)
+    assert told in harness.results()[0]
+    assert (harness.server_calls(), harness.run(run_id).status) == ([], RunStatus.COMPLETED)
+    assert_consistent(harness, run_id)
 
 
 async def test_the_allowlist_holds_for_what_is_found_and_for_what_is_called() -> None:
     many = servers()
     agent = an_agent(mcp_servers=("s",), tool_allowlist=tuple(f"mcp__s__filler_{number}" for number in range(100)))
-    house = RunHarness([searches("say aloud"), SAY, says()], servers=many, agent=agent)
-    await house.play()
-    assert house.results()[0] == "No tool fits that. Try other words."
-    assert "mcp__s__say was not found" in house.results()[1]
-    assert house.server_calls() == []
+    harness = RunHarness([searches("say aloud"), SAY, says()], servers=many, agent=agent)
+    await harness.play()
+    assert harness.results()[0] == "No tool fits that. Try other words."
+    assert "mcp__s__say was not found" in harness.results()[1]
+    assert harness.server_calls() == []
 
 
 async def test_a_search_is_no_tool_call_but_is_told_and_audited() -> None:
-    house = RunHarness([searches("say aloud"), says()], servers=servers(), limits=LimitSettings(max_tool_calls=1))
-    run_id = await house.play()
-    assert house.run(run_id).usage.tool_calls == 0
-    [executed] = house.of_type(run_id, RunEventType.TOOL_EXECUTED)
+    harness = RunHarness([searches("say aloud"), says()], servers=servers(), limits=LimitSettings(max_tool_calls=1))
+    run_id = await harness.play()
+    assert harness.run(run_id).usage.tool_calls == 0
+    [executed] = harness.of_type(run_id, RunEventType.TOOL_EXECUTED)
     assert (executed["name"], executed["server"]) == ("search_tools", None)
-    assert [event.tool for event in house.audit(run_id) if event.tool] == ["search_tools"]
+    assert [event.tool for event in harness.audit(run_id) if event.tool] == ["search_tools"]
 
 
 async def test_native_tools_stay_as_they_are_and_displayed_ones_are_settled_by_the_client() -> None:
     native = InMemoryNativeTool("42")
     turn = ModelTurn(calls=(call("code_execution"), call("send_email", EMAIL), *SAY.calls))
-    house = RunHarness([turn, says()], servers=servers(), native=[native])
-    run_id = await house.play()
-    assert [tool.name for tool in house.model.requests[0].tools] == [
+    harness = RunHarness([turn, says()], servers=servers(), native=[native])
+    run_id = await harness.play()
+    assert [tool.name for tool in harness.model.requests[0].tools] == [
         "code_execution",
         "send_email",
         "create_calendar_event",
         "search_tools",
         "call_tool",
     ]
-    run = house.run(run_id)
+    run = harness.run(run_id)
     assert [use.name for use in run.pending] == ["send_email"]
-    await house.resume(run_id, {run.pending[0].id: "sent"})
-    await house.worker.execute(run_id)
-    assert house.results() == ["42", "sent", "say: hi"]
-    assert_consistent(house, run_id)
+    await harness.resume(run_id, {run.pending[0].id: "sent"})
+    await harness.worker.execute(run_id)
+    assert harness.results() == ["42", "sent", "say: hi"]
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A8")
@@ -170,11 +171,11 @@ async def test_tools_that_fail_alike_are_told_apart_and_one_that_fails_on_is_not
 
     failing = {name: broken(name) for name in ("one", "two", "three")}
     several = [calls(f"mcp__s__{name}", {}) for name in failing]
-    house = RunHarness([*several, says()], servers=servers(100, **failing))
-    assert house.run(await house.play()).status is RunStatus.COMPLETED
+    harness = RunHarness([*several, says()], servers=servers(100, **failing))
+    assert harness.run(await harness.play()).status is RunStatus.COMPLETED
 
-    house = RunHarness([several[0]] * 3, servers=servers(100, **failing))
-    run = house.run(await house.play())
+    harness = RunHarness([several[0]] * 3, servers=servers(100, **failing))
+    run = harness.run(await harness.play())
     assert run.error is not None
     assert (run.error.code, "mcp__s__one" in run.error.detail) == ("tool_repeatedly_failing", True)
 
@@ -182,43 +183,43 @@ async def test_tools_that_fail_alike_are_told_apart_and_one_that_fails_on_is_not
 @pytest.mark.requirement("E3")
 async def test_a_call_that_a_crash_left_open_goes_on_under_its_real_name(mocker: MockerFixture) -> None:
     tools = {"look": InMemoryTool(answer=text_reply("seen"), read_only_hint=True, description="Looks.")}
-    house = RunHarness([calls("mcp__s__look", {}), says()], servers=servers(100, **tools))
-    house.change_server("s", trusted=True)
-    await house.warm_up()
-    run_id = await house.start()
-    await crash_after(house, mocker, 1)
-    house.connections.calls.clear()
-    await house.worker.execute(run_id)
-    assert (house.server_calls(), house.results()) == (["look"], ["seen"])
-    [result] = [result for message in house.transcript() for result in message.tool_results]
-    assert (result.tool_name, house.ledger(run_id)[0].called_as) == ("call_tool", "call_tool")
-    assert_consistent(house, run_id)
+    harness = RunHarness([calls("mcp__s__look", {}), says()], servers=servers(100, **tools))
+    harness.change_server("s", trusted=True)
+    await harness.warm_up()
+    run_id = await harness.start()
+    await crash_after(harness, mocker, 1)
+    harness.connections.calls.clear()
+    await harness.worker.execute(run_id)
+    assert (harness.server_calls(), harness.results()) == (["look"], ["seen"])
+    [result] = [result for message in harness.transcript() for result in message.tool_results]
+    assert (result.tool_name, harness.ledger(run_id)[0].called_as) == ("call_tool", "call_tool")
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.parametrize(("tools", "threshold", "searched"), [(60, 60, False), (61, 60, True), (1, 0, True)])
 async def test_tools_are_searched_for_above_the_threshold_only(tools: int, threshold: int, searched: bool) -> None:
-    house = RunHarness([says()], servers=servers(tools - 1), search_threshold=threshold)
-    await house.play()
-    shown = [tool.name for tool in house.model.requests[0].tools]
+    harness = RunHarness([says()], servers=servers(tools - 1), search_threshold=threshold)
+    await harness.play()
+    shown = [tool.name for tool in harness.model.requests[0].tools]
     assert ("search_tools" in shown, "mcp__s__say" in shown) == (searched, not searched)
 
 
 async def test_where_all_tools_are_shown_the_names_of_the_search_mean_nothing() -> None:
-    house = RunHarness([SAY, searches("say"), says()], servers=servers(3))
-    await house.play()
-    assert ["was not found" in result for result in house.results()] == [True, True]
+    harness = RunHarness([SAY, searches("say"), says()], servers=servers(3))
+    await harness.play()
+    assert ["was not found" in result for result in harness.results()] == [True, True]
 
 
 async def test_a_tool_called_by_its_own_name_is_called_all_the_same() -> None:
-    house = RunHarness([ModelTurn(calls=(call("mcp__s__say", {"text": "hi"}),)), says()], servers=servers())
-    await house.play()
-    assert house.results() == ["say: hi"]
+    harness = RunHarness([ModelTurn(calls=(call("mcp__s__say", {"text": "hi"}),)), says()], servers=servers())
+    await harness.play()
+    assert harness.results() == ["say: hi"]
 
 
 async def test_the_overview_names_a_few_tools_of_each_server_and_says_how_to_find_the_others() -> None:
-    house = RunHarness([says()], servers={**servers(), "small": InMemoryMcpServer(tools={"one": text_reply("1")})})
-    await house.play()
-    system = house.model.requests[0].system
+    harness = RunHarness([says()], servers={**servers(), "small": InMemoryMcpServer(tools={"one": text_reply("1")})})
+    await harness.play()
+    system = harness.model.requests[0].system
     assert "Find what you need with search_tools, then call it with call_tool." in system
     assert "101 tools, such as mcp__s__filler_0, mcp__s__filler_1, " in system
     assert "Tools: mcp__small__one" in system
@@ -233,9 +234,9 @@ async def test_a_request_is_no_larger_with_ten_thousand_tools_than_with_a_hundre
 
     sizes = []
     for count in (100, 9_999):
-        house = RunHarness([says()], servers=servers(count))
-        await house.play()
-        sizes.append(size(house.model.requests[0]))
+        harness = RunHarness([says()], servers=servers(count))
+        await harness.play()
+        sizes.append(size(harness.model.requests[0]))
     assert abs(sizes[1] - sizes[0]) < 20
 
 
@@ -245,21 +246,21 @@ async def test_tools_that_are_too_large_to_be_shown_together_are_named() -> None
         f"big_{number}": InMemoryTool(answer=text_reply("?"), description="Huge.", input_schema=large)
         for number in range(5)
     }
-    house = RunHarness([searches("huge"), says()], servers=servers(100, **tools))
-    await house.play()
-    found = json.loads(house.results()[0])
+    harness = RunHarness([searches("huge"), says()], servers=servers(100, **tools))
+    await harness.play()
+    found = json.loads(harness.results()[0])
     assert len(found["tools"]) == 1
     assert found["further_tools"] == [f"mcp__s__big_{number}" for number in range(1, 5)]
 
 
 async def test_a_changed_tool_is_refused_under_its_real_name() -> None:
-    house = RunHarness([SAY, says()], servers=servers())
-    await house.warm_up()
-    run_id = await house.start()
-    tools = dict(house.connections.servers["s"].tools)
+    harness = RunHarness([SAY, says()], servers=servers())
+    await harness.warm_up()
+    run_id = await harness.start()
+    tools = dict(harness.connections.servers["s"].tools)
     say = tools["say"]
     assert isinstance(say, InMemoryTool)
-    house.connections.servers["s"].tools = {**tools, "say": replace(say, description="Says it to all.")}
-    await house.worker.execute(run_id)
-    [blocked] = house.of_type(run_id, RunEventType.TOOL_BLOCKED)
+    harness.connections.servers["s"].tools = {**tools, "say": replace(say, description="Says it to all.")}
+    await harness.worker.execute(run_id)
+    [blocked] = harness.of_type(run_id, RunEventType.TOOL_BLOCKED)
     assert (blocked["name"], blocked["reason"]) == ("mcp__s__say", "mcp_tool_changed")

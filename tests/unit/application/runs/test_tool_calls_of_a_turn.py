@@ -20,7 +20,8 @@ from tests.builders import ORG
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from tests.doubles.scripted_model import Gate
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, says
-from tests.unit.application.runs.harness import RunHarness, assert_consistent
+from tests.unit.application.runs.harness import RunHarness
+from tests.unit.application.runs.invariants import assert_consistent
 
 
 def server_of(**tools: "InMemoryTool | McpReply | McpFailure") -> dict[str, InMemoryMcpServer]:
@@ -51,32 +52,32 @@ class Relay:
 @pytest.mark.requirement("B14")
 async def test_an_organization_that_switches_mcp_off_stops_the_next_call_of_a_run_under_way() -> None:
     async def switch_off(invocation: Invocation) -> McpReply:
-        organization = house.state.organizations[ORG]
-        house.state.organizations[ORG] = replace(organization, mcp_enabled=False)
+        organization = harness.state.organizations[ORG]
+        harness.state.organizations[ORG] = replace(organization, mcp_enabled=False)
         return text_reply("off")
 
-    house = RunHarness(
+    harness = RunHarness(
         [asks("mcp__s__off"), asks("mcp__s__off"), says()], servers=server_of(off=InMemoryTool(answer=switch_off))
     )
-    run_id = await house.play()
-    assert house.results()[0] == "off"
-    assert "MCP disabled" in house.results()[1]
-    assert (house.server_calls(), house.run(run_id).status) == (["off"], RunStatus.COMPLETED)
+    run_id = await harness.play()
+    assert harness.results()[0] == "off"
+    assert "MCP disabled" in harness.results()[1]
+    assert (harness.server_calls(), harness.run(run_id).status) == (["off"], RunStatus.COMPLETED)
 
 
 @pytest.mark.requirement("A4")
 async def test_calls_run_side_by_side_and_their_results_keep_the_models_order() -> None:
     relay = Relay(4)
     tools = {str(number): InMemoryTool(answer=relay.answer) for number in range(4)}
-    house = RunHarness(
+    harness = RunHarness(
         [asks(*(f"mcp__s__{number}" for number in range(4))), says()], servers={"s": InMemoryMcpServer(tools=tools)}
     )
-    run_id = await house.play()
+    run_id = await harness.play()
     assert relay.most_at_once == 4
-    assert house.results() == [f"answer {number}" for number in range(4)]
-    finished = [data["name"] for data in house.of_type(run_id, RunEventType.TOOL_EXECUTED)]
+    assert harness.results() == [f"answer {number}" for number in range(4)]
+    finished = [data["name"] for data in harness.of_type(run_id, RunEventType.TOOL_EXECUTED)]
     assert finished == [f"mcp__s__{number}" for number in (3, 2, 1, 0)], "each outcome is told when it is known"
-    assert_consistent(house, run_id)
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A4")
@@ -92,20 +93,20 @@ async def test_no_more_calls_run_at_a_time_than_the_bound_allows() -> None:
         at_once -= 1
         return NativeToolOutput(value="ok")
 
-    house = RunHarness(
+    harness = RunHarness(
         [asks(*["code_execution"] * 12), says()],
         native=[InMemoryNativeTool(answer)],
         call_settings=CallToolsSettings(parallel_calls=3),
     )
-    run_id = await house.play()
+    run_id = await harness.play()
     assert most_at_once == 3
-    assert house.results() == ["ok"] * 12
-    assert_consistent(house, run_id)
+    assert harness.results() == ["ok"] * 12
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A5")
 async def test_every_kind_of_failure_is_told_to_the_model_and_the_loop_goes_on() -> None:
-    house = RunHarness(
+    harness = RunHarness(
         [
             asks("mcp__s__said", "mcp__s__rpc", "mcp__s__lost", "mcp__s__bug", "code_execution"),
             says("I could not."),
@@ -118,9 +119,9 @@ async def test_every_kind_of_failure_is_told_to_the_model_and_the_loop_goes_on()
         ),
         native=[InMemoryNativeTool(NativeToolError("code_failed", "NameError: x"))],
     )
-    run_id = await house.play()
-    said, rpc, lost, bug, native = house.results()
-    references = [entry.id for entry in house.ledger(run_id)]
+    run_id = await harness.play()
+    said, rpc, lost, bug, native = harness.results()
+    references = [entry.id for entry in harness.ledger(run_id)]
     assert said == "MCP tool execution failed: no such file: x"
     assert rpc == "MCP tool execution failed: MCP error -32602: bad cursor"
     assert lost == (
@@ -129,11 +130,11 @@ async def test_every_kind_of_failure_is_told_to_the_model_and_the_loop_goes_on()
     )
     assert bug == f"MCP tool execution failed unexpectedly: internal error (reference {references[3]})"
     assert native == "NameError: x"
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    codes = [entry.result.error_code for entry in house.ledger(run_id) if entry.result]
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    codes = [entry.result.error_code for entry in harness.ledger(run_id) if entry.result]
     assert codes == ["mcp_tool_error", "mcp_server_error", "mcp_connection_lost", "mcp_unexpected", "code_failed"]
-    assert "hunter2" not in str(house.events(run_id))
-    assert_consistent(house, run_id)
+    assert "hunter2" not in str(harness.events(run_id))
+    assert_consistent(harness, run_id)
 
 
 async def _bug(_: Invocation) -> McpReply:
@@ -148,23 +149,23 @@ async def test_a_tool_that_takes_too_long_is_stopped_and_the_model_is_told(limit
         raise AssertionError
 
     slow = InMemoryNativeTool(never)
-    house = RunHarness(
+    harness = RunHarness(
         [asks("code_execution", "mcp__s__slow"), says("Too slow.")],
         servers=server_of(slow=InMemoryTool(answer=_never)),
         native=[slow],
         limits=LimitSettings(**{limit: 0.02}),  # type: ignore[arg-type]  # a number
     )
-    run_id = await house.play()
-    native, remote = house.results()
+    run_id = await harness.play()
+    native, remote = harness.results()
     assert "timed out after" in native
     assert "timed out after" in remote
     assert slow.cancelled == 1
-    assert [entry.result.error_code for entry in house.ledger(run_id) if entry.result] == [
+    assert [entry.result.error_code for entry in harness.ledger(run_id) if entry.result] == [
         "tool_timeout",
         "mcp_timeout",
     ]
-    assert house.run(run_id).output == "Too slow."
-    assert_consistent(house, run_id)
+    assert harness.run(run_id).output == "Too slow."
+    assert_consistent(harness, run_id)
 
 
 async def _never(_: Invocation) -> McpReply:
@@ -174,18 +175,18 @@ async def _never(_: Invocation) -> McpReply:
 
 @pytest.mark.requirement("A7")
 async def test_the_servers_own_timeout_applies_where_it_is_smaller() -> None:
-    house = RunHarness([asks("mcp__s__quick"), says()], servers=server_of(quick=text_reply("ok")))
-    house.change_server("s", timeout_s=3.5)
-    await house.play()
-    assert house.connections.calls[0].call.timeout_s == 3.5
+    harness = RunHarness([asks("mcp__s__quick"), says()], servers=server_of(quick=text_reply("ok")))
+    harness.change_server("s", timeout_s=3.5)
+    await harness.play()
+    assert harness.connections.calls[0].call.timeout_s == 3.5
 
 
 @pytest.mark.requirement("A7")
 async def test_the_runs_timeout_applies_where_it_is_smaller() -> None:
     limits = LimitSettings(tool_timeout_s=2.0)
-    house = RunHarness([asks("mcp__s__quick"), says()], servers=server_of(quick=text_reply("ok")), limits=limits)
-    await house.play()
-    assert house.connections.calls[0].call.timeout_s == 2.0
+    harness = RunHarness([asks("mcp__s__quick"), says()], servers=server_of(quick=text_reply("ok")), limits=limits)
+    await harness.play()
+    assert harness.connections.calls[0].call.timeout_s == 2.0
 
 
 async def test_a_tool_that_does_not_stop_is_abandoned_after_a_grace() -> None:
@@ -196,17 +197,17 @@ async def test_a_tool_that_does_not_stop_is_abandoned_after_a_grace() -> None:
             await asyncio.Event().wait()
         raise AssertionError
 
-    house = RunHarness(
+    harness = RunHarness(
         [asks("code_execution"), says()],
         native=[InMemoryNativeTool(stubborn)],
         # Long enough for the tool to have begun on a busy machine: one cancelled before would stop like any other.
         limits=LimitSettings(tool_timeout_s=0.3),
         call_settings=CallToolsSettings(grace_s=0.1),
     )
-    run_id = await house.play()
-    [result] = house.results()
+    run_id = await harness.play()
+    [result] = harness.results()
     assert "abandoned" in result
-    assert_consistent(house, run_id)
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7")
@@ -218,25 +219,25 @@ async def test_a_call_that_waits_for_a_place_longer_than_the_turn_may_take_is_re
         return NativeToolOutput(value="ok")
 
     code = InMemoryNativeTool(answer)
-    house = RunHarness(
+    harness = RunHarness(
         [asks("code_execution", "code_execution"), says()],
         native=[code],
         call_settings=CallToolsSettings(parallel_calls=1),
     )
-    run_id = await house.start()
-    executing = house.worker.begin(run_id)
+    run_id = await harness.start()
+    executing = harness.worker.begin(run_id)
     await gate.reached.wait()
-    house.clock.advance(120)
+    harness.clock.advance(120)
     gate.open.set()
     await executing
-    first, second = house.ledger(run_id)
+    first, second = harness.ledger(run_id)
     assert first.result is not None
     assert second.result is not None
     assert (first.result.text, second.result.error_code) == ("ok", "limit_reached")
     assert "turn_tool_timeout_s" in second.result.text
     assert len(code.calls) == 1
     assert first.duration_ms == 120_000
-    assert_consistent(house, run_id)
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A6")
@@ -246,21 +247,23 @@ async def test_images_of_a_result_reach_the_model_with_its_text() -> None:
         ContentBlock(kind=ContentKind.TEXT, text="A chart:"),
         ContentBlock(kind=ContentKind.IMAGE, text="image/png, 2 bytes", image=image),
     )
-    house = RunHarness([asks("mcp__s__draw"), says()], servers=server_of(draw=McpReply(is_error=False, content=blocks)))
-    run_id = await house.play()
-    [result] = house.model.requests[1].messages[-1].tool_results
+    harness = RunHarness(
+        [asks("mcp__s__draw"), says()], servers=server_of(draw=McpReply(is_error=False, content=blocks))
+    )
+    run_id = await harness.play()
+    [result] = harness.model.requests[1].messages[-1].tool_results
     assert (result.result, result.images) == ("A chart:", (image,))
-    assert_consistent(house, run_id)
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("B4", "E3", "G1")
 async def test_a_call_carries_its_id_and_the_trace_to_the_server() -> None:
-    house = RunHarness([asks("mcp__s__quick"), says()], servers=server_of(quick=text_reply("ok")))
-    run_id = await house.play()
-    [entry] = house.ledger(run_id)
-    [sent] = house.connections.calls
+    harness = RunHarness([asks("mcp__s__quick"), says()], servers=server_of(quick=text_reply("ok")))
+    run_id = await harness.play()
+    [entry] = harness.ledger(run_id)
+    [sent] = harness.connections.calls
     assert sent.call.meta == {IDEMPOTENCY_META: entry.id, "traceparent": f"00-{entry.id}"}
-    assert (sent.scope.run_id, sent.scope.thread_id) == (run_id, house.run(run_id).thread_id)
+    assert (sent.scope.run_id, sent.scope.thread_id) == (run_id, harness.run(run_id).thread_id)
 
 
 @pytest.mark.requirement("B4")
@@ -270,14 +273,14 @@ async def test_progress_of_a_call_is_published_before_its_outcome() -> None:
         await invocation.report_progress(McpProgress(progress=2, total=2, message="done"))
         return text_reply("ok")
 
-    house = RunHarness([asks("mcp__s__work"), says()], servers=server_of(work=InMemoryTool(answer=working)))
-    run_id = await house.play()
-    [entry] = house.ledger(run_id)
-    [progress] = house.of_type(run_id, RunEventType.TOOL_PROGRESS)
+    harness = RunHarness([asks("mcp__s__work"), says()], servers=server_of(work=InMemoryTool(answer=working)))
+    run_id = await harness.play()
+    [entry] = harness.ledger(run_id)
+    [progress] = harness.of_type(run_id, RunEventType.TOOL_PROGRESS)
     assert progress == {"tool_call_id": entry.id, "progress": 2, "total": 2, "message": "done"}
-    types = house.types(run_id)
+    types = harness.types(run_id)
     assert types.index("tool.started") < types.index("tool.progress") < types.index("tool.executed")
-    assert_consistent(house, run_id)
+    assert_consistent(harness, run_id)
 
 
 async def test_progress_that_comes_after_the_run_is_over_is_dropped(mocker: MockerFixture) -> None:
@@ -287,23 +290,23 @@ async def test_progress_that_comes_after_the_run_is_over_is_dropped(mocker: Mock
         late.append(invocation)
         return text_reply("ok")
 
-    house = RunHarness([asks("mcp__s__work"), says()], servers=server_of(work=InMemoryTool(answer=answer)))
-    run_id = await house.play()
+    harness = RunHarness([asks("mcp__s__work"), says()], servers=server_of(work=InMemoryTool(answer=answer)))
+    run_id = await harness.play()
     call_later = mocker.spy(asyncio.get_running_loop(), "call_later")
     await late[0].report_progress(McpProgress(progress=1))
     assert call_later.call_count == 0, "no write is planned on a lease that is over"
-    assert house.of_type(run_id, RunEventType.TOOL_PROGRESS) == []
-    assert_consistent(house, run_id)
+    assert harness.of_type(run_id, RunEventType.TOOL_PROGRESS) == []
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A5", "G2")
 async def test_the_log_names_tool_server_and_outcome(caplog: pytest.LogCaptureFixture) -> None:
-    house = RunHarness(
+    harness = RunHarness(
         [asks("mcp__s__good", "mcp__s__bad"), says()],
         servers=server_of(good=text_reply("ok"), bad=text_reply("no", is_error=True)),
     )
     with caplog.at_level(logging.DEBUG, logger="application.tools.execute_mcp_tool"):
-        run_id = await house.play()
+        run_id = await harness.play()
     lines = {record.__dict__["tool"]: record for record in caplog.records if record.msg == "MCP tool called"}
     good, bad = lines["mcp__s__good"], lines["mcp__s__bad"]
     assert (good.levelno, good.__dict__["status"]) == (logging.DEBUG, "succeeded")
@@ -312,8 +315,8 @@ async def test_the_log_names_tool_server_and_outcome(caplog: pytest.LogCaptureFi
         "failed",
         "mcp_tool_error",
     )
-    for record, entry in zip((good, bad), house.ledger(run_id), strict=True):
-        assert record.__dict__["server_id"] == house.server("s").id
+    for record, entry in zip((good, bad), harness.ledger(run_id), strict=True):
+        assert record.__dict__["server_id"] == harness.server("s").id
         assert record.__dict__["tool_call_id"] == entry.id
         assert record.__dict__["run_id"] == run_id
 
@@ -325,17 +328,17 @@ async def test_the_log_names_tool_server_and_outcome(caplog: pytest.LogCaptureFi
 async def test_a_server_that_goes_while_the_run_is_under_way_fails_its_calls_only(change: str, text: str) -> None:
     async def turn_off(_: Invocation) -> McpReply:
         if change == "disable":
-            house.change_server("s", enabled=False)
+            harness.change_server("s", enabled=False)
         else:
-            del house.state.servers[house.server("s").id]
+            del harness.state.servers[harness.server("s").id]
         return text_reply("off")
 
-    house = RunHarness(
+    harness = RunHarness(
         [asks("mcp__s__off"), asks("mcp__s__quick"), says()],
         servers=server_of(off=InMemoryTool(answer=turn_off), quick=text_reply("ok")),
     )
-    run_id = await house.play()
-    assert house.results()[0] == "off"
-    assert text in house.results()[1]
-    assert house.run(run_id).status is RunStatus.COMPLETED
-    assert_consistent(house, run_id)
+    run_id = await harness.play()
+    assert harness.results()[0] == "off"
+    assert text in harness.results()[1]
+    assert harness.run(run_id).status is RunStatus.COMPLETED
+    assert_consistent(harness, run_id)

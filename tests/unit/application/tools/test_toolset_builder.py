@@ -34,7 +34,7 @@ def scripted(name: str) -> InMemoryTool:
     return InMemoryTool(answer=text_reply("ok"), description=known.description, input_schema=known.input_schema)
 
 
-class House:
+class Harness:
     """A catalog over in-memory stores; servers are registered with `add`."""
 
     def __init__(self, *, mcp_enabled: bool = True) -> None:
@@ -88,76 +88,76 @@ def names(toolset: Toolset) -> list[str]:
 
 @pytest.mark.requirement("B13")
 async def test_tools_in_quarantine_are_counted_and_not_offered() -> None:
-    house = House()
-    server = house.add("a", "one", "two")
+    harness = Harness()
+    server = harness.add("a", "one", "two")
     changed = a_catalog(
         server.id, tools=[a_definition("new"), a_definition("one"), a_definition("two", description="!")]
     )
-    await house.catalog_updater.store(server, changed)
-    toolset = await house.tools("a")
+    await harness.catalog_updater.store(server, changed)
+    toolset = await harness.tools("a")
     assert names(toolset) == ["mcp__a__one"]
     assert [overview.awaiting_approval for overview in toolset.servers] == [2]
 
 
 @pytest.mark.requirement("C6")
 async def test_looking_at_an_agents_tools_starts_no_server() -> None:
-    house = House()
-    house.add("known", "one")
-    house.add("changed", "two", version=2)
-    house.add("unlisted", "three", listed=False)
+    harness = Harness()
+    harness.add("known", "one")
+    harness.add("changed", "two", version=2)
+    harness.add("unlisted", "three", listed=False)
     config = an_agent(mcp_servers=("changed", "known", "unlisted")).config
-    toolset = await house.catalog.listed_toolset(config, ORG)
+    toolset = await harness.catalog.listed_toolset(config, ORG)
     assert names(toolset) == ["mcp__changed__two", "mcp__known__one"]
     assert [overview.slug for overview in toolset.servers if overview.unavailable] == ["unlisted"]
-    assert house.connections.discoveries == []
+    assert harness.connections.discoveries == []
 
 
 @pytest.mark.requirement("A13", "B5")
 async def test_listed_servers_are_not_asked() -> None:
-    house = House()
-    house.add("b", "two", "one")
-    house.add("a", "three")
-    toolset = await house.tools("b", "a", tools=(ToolType.SEND_EMAIL,))
+    harness = Harness()
+    harness.add("b", "two", "one")
+    harness.add("a", "three")
+    toolset = await harness.tools("b", "a", tools=(ToolType.SEND_EMAIL,))
     assert names(toolset) == ["send_email", "mcp__a__three", "mcp__b__one", "mcp__b__two"]
-    assert house.connections.discoveries == []
+    assert harness.connections.discoveries == []
     assert toolset.find("mcp__b__one") == toolset.tools[2]
     assert toolset.find("one") is None
 
 
 async def test_a_kind_the_installation_does_not_have_is_left_out() -> None:
-    assert names(await House().tools(tools=(ToolType.CODE_EXECUTION, ToolType.SEND_EMAIL))) == ["send_email"]
+    assert names(await Harness().tools(tools=(ToolType.CODE_EXECUTION, ToolType.SEND_EMAIL))) == ["send_email"]
 
 
 @pytest.mark.requirement("B5")
 async def test_a_server_never_listed_is_asked_and_its_catalog_kept() -> None:
-    house = House()
-    server = house.add("new", "tool", listed=False)
-    assert names(await house.tools("new")) == names(await house.tools("new")) == ["mcp__new__tool"]
-    assert house.connections.discoveries == [server]
-    assert house.state.catalogs[server.id].server_version == 1
+    harness = Harness()
+    server = harness.add("new", "tool", listed=False)
+    assert names(await harness.tools("new")) == names(await harness.tools("new")) == ["mcp__new__tool"]
+    assert harness.connections.discoveries == [server]
+    assert harness.state.catalogs[server.id].server_version == 1
 
 
 @pytest.mark.requirement("B5")
 async def test_a_server_that_was_changed_since_is_asked_again_and_else_its_old_catalog_serves() -> None:
-    house = House()
-    house.add("s", "old")
-    changed = house.add("s", "old", "new", listed=False, version=2)
-    asked = await house.tools("s")
+    harness = Harness()
+    harness.add("s", "old")
+    changed = harness.add("s", "old", "new", listed=False, version=2)
+    asked = await harness.tools("s")
     assert (names(asked), asked.servers[0].awaiting_approval) == (["mcp__s__old"], 1)
-    house.add("s", "newer", listed=False, version=3)
-    house.connections.servers["s"].unreachable = McpFailure(McpFailureKind.TIMEOUT, "No answer.")
-    assert names(await house.tools("s")) == ["mcp__s__old"]
-    assert house.state.catalogs[changed.id].server_version == 2
+    harness.add("s", "newer", listed=False, version=3)
+    harness.connections.servers["s"].unreachable = McpFailure(McpFailureKind.TIMEOUT, "No answer.")
+    assert names(await harness.tools("s")) == ["mcp__s__old"]
+    assert harness.state.catalogs[changed.id].server_version == 2
 
 
 @pytest.mark.requirement("B5")
 async def test_servers_that_do_not_answer_are_reported_and_the_others_stand() -> None:
-    house = House()
-    house.add("good", "tool")
-    house.add("dead", listed=False)
-    house.add("off", "tool", enabled=False)
-    house.connections.servers["dead"].unreachable = McpFailure(McpFailureKind.TIMEOUT, "No answer.")
-    toolset = await house.tools("good", "dead", "off", "missing")
+    harness = Harness()
+    harness.add("good", "tool")
+    harness.add("dead", listed=False)
+    harness.add("off", "tool", enabled=False)
+    harness.connections.servers["dead"].unreachable = McpFailure(McpFailureKind.TIMEOUT, "No answer.")
+    toolset = await harness.tools("good", "dead", "off", "missing")
     assert names(toolset) == ["mcp__good__tool"]
     assert {server.slug: server.unavailable for server in toolset.servers} == {
         "dead": "No answer.",
@@ -169,31 +169,31 @@ async def test_servers_that_do_not_answer_are_reported_and_the_others_stand() ->
 
 @pytest.mark.requirement("B5", "B16")
 async def test_advice_for_the_operator_is_not_given_to_models() -> None:
-    house = House()
-    house.add("inside", listed=False)
-    house.connections.servers["inside"].unreachable = McpFailure(
+    harness = Harness()
+    harness.add("inside", listed=False)
+    harness.connections.servers["inside"].unreachable = McpFailure(
         McpFailureKind.NOT_CONNECTED, "Not public. It is 10.0.0.1; set this.", for_model="Not public."
     )
     for _ in range(2):  # asked, and remembered
-        assert [server.unavailable for server in (await house.tools("inside")).servers] == ["Not public."]
+        assert [server.unavailable for server in (await harness.tools("inside")).servers] == ["Not public."]
 
 
 @pytest.mark.requirement("B5")
 async def test_a_connection_that_breaks_its_own_rules_makes_one_server_unavailable(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    house = House()
-    house.add("good", "tool", listed=False)
-    house.add("bad", listed=False)
-    discover = house.connections.discover
+    harness = Harness()
+    harness.add("good", "tool", listed=False)
+    harness.add("bad", listed=False)
+    discover = harness.connections.discover
 
     async def breaking(server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> object:
         if server.config.slug == "bad":
             raise RuntimeError("token hunter2")
         return await discover(server, scope, timeout_s=timeout_s)
 
-    house.connections.discover = breaking  # type: ignore[assignment,method-assign]  # a broken adapter
-    toolset = await house.tools("good", "bad")
+    harness.connections.discover = breaking  # type: ignore[assignment,method-assign]  # a broken adapter
+    toolset = await harness.tools("good", "bad")
     assert names(toolset) == ["mcp__good__tool"]
     unavailable = {server.slug: server.unavailable for server in toolset.servers}["bad"]
     assert unavailable is not None
@@ -203,9 +203,9 @@ async def test_a_connection_that_breaks_its_own_rules_makes_one_server_unavailab
 
 @pytest.mark.requirement("B14")
 async def test_with_mcp_switched_off_no_server_is_looked_at() -> None:
-    house = House(mcp_enabled=False)
-    house.add("s", "tool")
-    toolset = await house.tools("s", tools=(ToolType.SEND_EMAIL,))
+    harness = Harness(mcp_enabled=False)
+    harness.add("s", "tool")
+    toolset = await harness.tools("s", tools=(ToolType.SEND_EMAIL,))
     assert names(toolset) == ["send_email"]
     assert [server.unavailable for server in toolset.servers] == ["MCP disabled"]
 
@@ -223,22 +223,22 @@ async def test_with_mcp_switched_off_no_server_is_looked_at() -> None:
     ],
 )
 async def test_what_the_agent_and_the_run_both_allow_is_left(agent: Allowlist, run: Allowlist, left: list[str]) -> None:
-    house = House()
-    house.add("s", "a", "b")
-    toolset = await house.tools("s", tools=(ToolType.SEND_EMAIL,), allowlist=agent, run_allowlist=run)
+    harness = Harness()
+    harness.add("s", "a", "b")
+    toolset = await harness.tools("s", tools=(ToolType.SEND_EMAIL,), allowlist=agent, run_allowlist=run)
     assert names(toolset) == left
     assert [tool.name for tool in toolset.servers[0].tools] == [name for name in left if name.startswith("mcp__")]
 
 
 @pytest.mark.requirement("B6")
 async def test_names_that_collide_are_reported_and_the_first_one_stands() -> None:
-    house = House()
-    house.add("other", "t")
-    server = house.add("twice")
-    house.state.catalogs[server.id] = a_catalog(
+    harness = Harness()
+    harness.add("other", "t")
+    server = harness.add("twice")
+    harness.state.catalogs[server.id] = a_catalog(
         server.id, tools=(a_definition("t", description="first"), a_definition("t", description="second"))
     )
-    toolset = await house.tools("other", "twice")
+    toolset = await harness.tools("other", "twice")
     assert names(toolset) == ["mcp__other__t", "mcp__twice__t"]
     assert [tool.description for tool in toolset.tools][1] == "first"
     assert toolset.problems == ("mcp__twice__t: the name is already taken by another tool",)
@@ -246,10 +246,10 @@ async def test_names_that_collide_are_reported_and_the_first_one_stands() -> Non
 
 @pytest.mark.requirement("A13")
 async def test_instructions_of_a_trusted_server_are_capped_in_bytes() -> None:
-    house = House()
-    house.add("s", trusted=True)
-    house.add("t")
-    trusted, untrusted = (await house.tools("s", "t")).servers
+    harness = Harness()
+    harness.add("s", trusted=True)
+    harness.add("t")
+    trusted, untrusted = (await harness.tools("s", "t")).servers
     assert trusted.instructions is not None
     assert len(trusted.instructions.encode()) == INSTRUCTIONS_LIMIT_BYTES
     assert untrusted.instructions is None
@@ -257,20 +257,20 @@ async def test_instructions_of_a_trusted_server_are_capped_in_bytes() -> None:
 
 @pytest.mark.requirement("C6")
 async def test_servers_of_another_organization_do_not_exist() -> None:
-    house = House()
-    house.add("s", "tool")
+    harness = Harness()
+    harness.add("s", "tool")
     config = an_agent(mcp_servers=("s",)).config
-    toolset = await house.catalog.toolset(config, ConnectionScope(organization_id=OTHER_ORG))
+    toolset = await harness.catalog.toolset(config, ConnectionScope(organization_id=OTHER_ORG))
     assert (toolset.tools, toolset.servers[0].unavailable) == ((), "there is no such MCP server")
 
 
 @pytest.mark.requirement("B5")
 async def test_a_store_that_cannot_be_read_is_not_taken_for_a_dead_server() -> None:
-    house = House()
-    house.add("s", "tool")
-    house.state.catalogs = None  # type: ignore[assignment]  # a store that is broken
+    harness = Harness()
+    harness.add("s", "tool")
+    harness.state.catalogs = None  # type: ignore[assignment]  # a store that is broken
     with pytest.raises(AttributeError):
-        await house.tools("s")
+        await harness.tools("s")
 
 
 @pytest.mark.requirement("E3")
@@ -281,7 +281,7 @@ async def test_a_store_that_cannot_be_read_is_not_taken_for_a_dead_server() -> N
 def test_hints_count_only_if_the_server_is_trusted(
     trusted: bool, read_only: bool, idempotent: bool, repeatable: bool
 ) -> None:
-    server = House().add("s", trusted=trusted)
+    server = Harness().add("s", trusted=trusted)
     definition = McpToolDefinition(
         name="t.x",
         description="",
@@ -298,47 +298,47 @@ def test_hints_count_only_if_the_server_is_trusted(
 
 @pytest.mark.requirement("B5", "B8")
 async def test_a_toolset_is_made_once_for_as_long_as_nothing_changes() -> None:
-    house = House()
-    house.add("s", "one")
-    house.add("t", "two")
-    first = await house.tools("s", "t")
-    assert await house.tools("s", "t") is first
-    assert await house.tools("s", "t", run_allowlist=("mcp__s__*",)) is not first
-    assert await house.tools("s") is not first
-    house.add("t", "two", "three")
-    changed = await house.tools("s", "t")
+    harness = Harness()
+    harness.add("s", "one")
+    harness.add("t", "two")
+    first = await harness.tools("s", "t")
+    assert await harness.tools("s", "t") is first
+    assert await harness.tools("s", "t", run_allowlist=("mcp__s__*",)) is not first
+    assert await harness.tools("s") is not first
+    harness.add("t", "two", "three")
+    changed = await harness.tools("s", "t")
     assert names(changed) == ["mcp__s__one", "mcp__t__three", "mcp__t__two"]
     assert changed.servers[0].tools[0] is first.servers[0].tools[0]
 
 
 async def test_a_toolset_follows_a_server_that_is_switched_off_or_renamed() -> None:
-    house = House()
-    server = house.add("s", "one")
-    assert names(await house.tools("s")) == ["mcp__s__one"]
-    house.state.servers[server.id] = replace(server, config=replace(server.config, enabled=False))
-    assert names(await house.tools("s")) == []
-    house.state.servers[server.id] = replace(server, config=replace(server.config, slug="r"))
-    assert names(await house.tools("r")) == ["mcp__r__one"]
+    harness = Harness()
+    server = harness.add("s", "one")
+    assert names(await harness.tools("s")) == ["mcp__s__one"]
+    harness.state.servers[server.id] = replace(server, config=replace(server.config, enabled=False))
+    assert names(await harness.tools("s")) == []
+    harness.state.servers[server.id] = replace(server, config=replace(server.config, slug="r"))
+    assert names(await harness.tools("r")) == ["mcp__r__one"]
 
 
 @pytest.mark.requirement("B8", "B15")
 async def test_organizations_with_equal_agents_have_each_their_own_toolset() -> None:
-    house = House()
-    house.add("s", "one")
+    harness = Harness()
+    harness.add("s", "one")
     config = an_agent(mcp_servers=("s",)).config
-    assert names(await house.catalog.toolset(config, SCOPE)) == ["mcp__s__one"]
-    others = await house.catalog.toolset(config, ConnectionScope(organization_id=OTHER_ORG))
+    assert names(await harness.catalog.toolset(config, SCOPE)) == ["mcp__s__one"]
+    others = await harness.catalog.toolset(config, ConnectionScope(organization_id=OTHER_ORG))
     assert [server.unavailable for server in others.servers] == ["there is no such MCP server"]
 
 
 @pytest.mark.requirement("B8")
 async def test_ten_thousand_tools_are_all_found_by_name() -> None:
-    house = House()
-    house.add("big", *(f"tool_{number}" for number in range(10_000)))
-    toolset = await house.tools("big")
+    harness = Harness()
+    harness.add("big", *(f"tool_{number}" for number in range(10_000)))
+    toolset = await harness.tools("big")
     assert (len(toolset.tools), toolset.problems) == (10_000, ())
     assert all(toolset.find(tool.name) is tool for tool in toolset.tools)
-    assert await house.tools("big") is toolset
+    assert await harness.tools("big") is toolset
 
 
 LOST = ServerStatus(state=ServerState.UNHEALTHY, since=START, last_error="The connection was lost.")
@@ -357,31 +357,31 @@ LOST = ServerStatus(state=ServerState.UNHEALTHY, since=START, last_error="The co
 async def test_while_a_shared_connection_is_lost_the_server_s_strategy_decides(
     strategy: ConnectionLoss, isolation: Isolation, offered: list[str], state: ServerState
 ) -> None:
-    house = House()
-    server = house.add("s", "one")
+    harness = Harness()
+    server = harness.add("s", "one")
     config = replace(server.config, on_connection_loss=strategy, isolation=isolation)
-    house.state.servers[server.id] = replace(server, config=config)
-    assert names(await house.tools("s")) == ["mcp__s__one"]
-    house.connections.set_status(server, replace(LOST, state=state))
-    toolset = await house.tools("s")
+    harness.state.servers[server.id] = replace(server, config=config)
+    assert names(await harness.tools("s")) == ["mcp__s__one"]
+    harness.connections.set_status(server, replace(LOST, state=state))
+    toolset = await harness.tools("s")
     assert names(toolset) == offered
     unavailable = None if offered else "the connection to the MCP server is lost"
     assert toolset.servers[0].unavailable == unavailable
-    house.connections.set_status(server, ServerStatus(state=ServerState.CONNECTED, since=START))
-    assert names(await house.tools("s")) == ["mcp__s__one"]
+    harness.connections.set_status(server, ServerStatus(state=ServerState.CONNECTED, since=START))
+    assert names(await harness.tools("s")) == ["mcp__s__one"]
 
 
 @pytest.mark.requirement("B14")
 async def test_a_server_that_is_not_installed_is_unavailable_and_its_siblings_stand() -> None:
-    house = House()
-    house.add("here", "one")
-    gone = house.add("gone", "two")
+    harness = Harness()
+    harness.add("here", "one")
+    gone = harness.add("gone", "two")
     config = McpServerConfig(slug="gone", kind=McpServerKind.PYTHON, package="gone")
-    house.state.servers[gone.id] = replace(gone, config=config)
-    toolset = await house.tools("gone", "here")
+    harness.state.servers[gone.id] = replace(gone, config=config)
+    toolset = await harness.tools("gone", "here")
     assert names(toolset) == ["mcp__here__one"]
     assert {overview.slug: overview.unavailable for overview in toolset.servers} == {
         "gone": "MCP server not installed",
         "here": None,
     }
-    assert house.connections.discoveries == []
+    assert harness.connections.discoveries == []

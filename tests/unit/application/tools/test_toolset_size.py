@@ -14,7 +14,7 @@ from domain.mcp.catalog import McpToolDefinition
 from domain.tools.tool import Tool
 from infrastructure.mcp.catalogs.catalog import read_listing
 from tests.builders import a_catalog
-from tests.unit.application.tools.test_toolset_builder import House
+from tests.unit.application.tools.test_toolset_builder import Harness
 
 SIZES = (1_000, 5_000, 10_000)
 
@@ -34,9 +34,9 @@ def listed_tool(number: int) -> dict[str, Any]:
 
 async def bytes_held_with(tools: int) -> int:
     """What is held for a server of so many tools, from its listing to a run's toolset that was searched by name."""
-    house = House()
-    server = house.add("big")
-    await house.tools("big")  # what is made once, however many tools there are
+    harness = Harness()
+    server = harness.add("big")
+    await harness.tools("big")  # what is made once, however many tools there are
     tracemalloc.start()
     try:
 
@@ -44,8 +44,8 @@ async def bytes_held_with(tools: int) -> int:
             return {"tools": [listed_tool(number) for number in range(tools)]}
 
         listing = await read_listing(page)
-        house.state.catalogs[server.id] = a_catalog(server.id, tools=listing.tools, server_version=1)
-        toolset = await house.tools("big")
+        harness.state.catalogs[server.id] = a_catalog(server.id, tools=listing.tools, server_version=1)
+        toolset = await harness.tools("big")
         assert len(toolset.tools) == tools
         assert toolset.find(f"mcp__big__tool_{tools - 1}") is not None
         del listing
@@ -64,16 +64,16 @@ async def test_memory_grows_in_line_with_the_tools() -> None:
 
 @pytest.mark.requirement("B8")
 async def test_a_toolset_that_is_gone_holds_nothing() -> None:
-    house = House()
-    server = house.add("big")
-    await house.tools("big")
+    harness = Harness()
+    server = harness.add("big")
+    await harness.tools("big")
     tracemalloc.start()
     try:
         held = []
         for _ in range(6):
             definitions = [McpToolDefinition(name=f"t{n}", description="", input_schema={}) for n in range(500)]
-            house.state.catalogs[server.id] = a_catalog(server.id, tools=definitions)
-            assert len((await house.tools("big")).tools) == 500
+            harness.state.catalogs[server.id] = a_catalog(server.id, tools=definitions)
+            assert len((await harness.tools("big")).tools) == 500
             del definitions
             gc.collect()
             held.append(tracemalloc.get_traced_memory()[0])
@@ -111,9 +111,9 @@ class CountedName(str):
 async def test_a_tool_is_found_by_name_without_looking_at_the_others(
     tools: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house = House()
-    house.add("big", *(f"tool_{number}" for number in range(tools)))
-    counted = CountedTools((await house.tools("big")).tools)
+    harness = Harness()
+    harness.add("big", *(f"tool_{number}" for number in range(tools)))
+    counted = CountedTools((await harness.tools("big")).tools)
     toolset = Toolset(tools=counted)
     assert toolset.find("mcp__big__tool_0") is not None
     monkeypatch.setattr(CountedTools, "walks", 0)
@@ -137,9 +137,9 @@ class InventedName(str):
 
 
 async def test_names_that_models_invent_are_not_remembered() -> None:
-    house = House()
-    house.add("small", "tool")
-    toolset = await house.tools("small")
+    harness = Harness()
+    harness.add("small", "tool")
+    toolset = await harness.tools("small")
     invented = InventedName("mcp__small__invented")
     assert toolset.policy_of(invented).is_shown
     gone = weakref.ref(invented)

@@ -35,7 +35,7 @@ from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 from tests.builders import ORG, START
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.refusals import refused, storage_away
-from tests.unit.application.workflows.workflow_house import workflow_leases
+from tests.unit.application.workflows.workflow_harness import workflow_leases
 from tests.workflow_builders import WORKFLOW_RUN, a_workflow_run, agent, entrypoint, planned, tool, transform, workflow
 
 STORY = (entrypoint(), transform("end"), "start -> end")

@@ -19,7 +19,7 @@ from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import KEY, ORG, an_organization
 from tests.doubles.mcp_connections import Answer, InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from tests.doubles.surroundings import FixedClock
-from tests.unit.application.workflows.test_tool_step import House, no_run
+from tests.unit.application.workflows.test_tool_step import Harness, no_run
 from tests.workflow_builders import entrypoint, node, planned
 
 RUN = WorkflowRunId("wfr_1")
@@ -31,18 +31,18 @@ class Desk:
     """A server `files` with one tool, and a step that calls it."""
 
     def __init__(self) -> None:
-        self.house = House()
+        self.harness = Harness()
         self.noted: list[AuditEvent] = []
 
     async def answering(self, answer: Answer) -> "Desk":
-        await self.house.server("files", "search")
+        await self.harness.server("files", "search")
         tool = InMemoryTool(answer=answer, input_schema=SCHEMA)
-        self.house.connections.servers["files"] = InMemoryMcpServer(tools={"search": tool})
+        self.harness.connections.servers["files"] = InMemoryMcpServer(tools={"search": tool})
         return self
 
     def under(self, rule: ToolRule) -> None:
         rules = ToolPolicies(rules=((SEARCH, rule),))
-        self.house.state.organizations[ORG] = replace(an_organization(ORG), tool_policies=rules)
+        self.harness.state.organizations[ORG] = replace(an_organization(ORG), tool_policies=rules)
 
     async def step(self, given: JsonValue = "bells", **settings: object) -> Succeeded:
         config: dict[str, object] = {
@@ -62,9 +62,9 @@ class Desk:
             note_audit=self.noted.append,
         )
         step = McpStep(
-            catalog=self.house.catalog,
+            catalog=self.harness.catalog,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
-            execute=self.house.execute,
+            execute=self.harness.execute,
             expressions=JmesPathExpressions(),
             clock=FixedClock(),
         )
@@ -80,7 +80,7 @@ class Desk:
 async def test_a_call_puts_out_what_the_server_answered_and_is_audited() -> None:
     desk = await Desk().answering(text_reply("found", structured={"hits": 3}))
     assert await desk.step() == Succeeded(output={"text": "found", "structured": {"hits": 3}})
-    (call,) = desk.house.connections.calls
+    (call,) = desk.harness.connections.calls
     assert call.call.arguments == {"text": "bells"}
     (entry,) = desk.noted
     assert (entry.action, entry.actor, entry.tool) == (AuditAction.TOOL_EXECUTED, KEY, SEARCH)
@@ -91,7 +91,7 @@ async def test_a_call_puts_out_what_the_server_answered_and_is_audited() -> None
 async def test_arguments_that_do_not_fit_are_not_sent() -> None:
     desk = await Desk().answering(text_reply("found"))
     assert await desk.failure(["bells"]) == ("tool_arguments_invalid", False)
-    assert desk.house.connections.calls == []
+    assert desk.harness.connections.calls == []
     assert [entry.action for entry in desk.noted] == [AuditAction.TOOL_FAILED]
 
 
@@ -103,7 +103,7 @@ async def test_what_the_organization_does_not_let_through_is_not_sent(verdict: V
     code, retryable = await desk.failure()
     assert not retryable
     assert (code == "approval_required") is (verdict is Verdict.REQUIRE_APPROVAL)
-    assert desk.house.connections.calls == []
+    assert desk.harness.connections.calls == []
     assert [entry.action for entry in desk.noted] == [AuditAction.TOOL_BLOCKED]
 
 

@@ -83,7 +83,7 @@ async def no_run(node_id: str, run_id: RunId) -> None:
     raise AssertionError("a tool is no run")
 
 
-class House:
+class Harness:
     """A workflow run's tools over in-memory stores: registered, seen, called."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class House:
         )
         self.calls = CallComponent(requests=HttpRequests(caller=self.web, expressions=expressions), box=box)
 
-    async def with_token(self) -> "House":
+    async def with_token(self) -> "Harness":
         secret = Secret(organization_id=ORG, name="WEATHER_TOKEN", created_at=START, updated_at=START)
         await self.secrets.put(secret, TOKEN, an_audit_event(1))
         return self
@@ -177,14 +177,14 @@ class House:
 
 
 @pytest.fixture
-async def house() -> House:
-    return await House().with_token()
+async def harness() -> Harness:
+    return await Harness().with_token()
 
 
 @pytest.mark.requirement("F2")
-async def test_a_model_sees_of_a_component_only_what_is_exposed(house: House) -> None:
-    made = await house.register(tool("weather"))
-    (shown,) = (await house.seen("weather")).shown
+async def test_a_model_sees_of_a_component_only_what_is_exposed(harness: Harness) -> None:
+    made = await harness.register(tool("weather"))
+    (shown,) = (await harness.seen("weather")).shown
     assert (shown.name, shown.description) == ("weather", "The weather in a city.")
     assert shown.parameters == {
         "type": "object",
@@ -196,100 +196,100 @@ async def test_a_model_sees_of_a_component_only_what_is_exposed(house: House) ->
 
 
 @pytest.mark.requirement("F2")
-async def test_a_call_sends_what_is_bound_and_brings_nothing_of_it_back(house: House) -> None:
-    house.web.text = f'{{"you_sent": "{TOKEN}"}}'
-    await house.register(tool("weather"))
-    found = (await house.seen("weather")).find("weather")
-    answer = await house.call(found, {"city": "Ulm/../x", "token": "the model's"})
-    (sent,) = house.web.asked
+async def test_a_call_sends_what_is_bound_and_brings_nothing_of_it_back(harness: Harness) -> None:
+    harness.web.text = f'{{"you_sent": "{TOKEN}"}}'
+    await harness.register(tool("weather"))
+    found = (await harness.seen("weather")).find("weather")
+    answer = await harness.call(found, {"city": "Ulm/../x", "token": "the model's"})
+    (sent,) = harness.web.asked
     assert sent.url == "https://weather.example/Ulm%2F..%2Fx"
     assert dict(sent.headers)["Authorization"] == f"Bearer {TOKEN}"
     assert answer == {"status": 200, "media_type": "application/json", "body": {"you_sent": "[hidden]"}}
 
 
 @pytest.mark.requirement("A5", "F2")
-async def test_what_a_server_says_of_a_refusal_reaches_the_model_without_the_secrets(house: House) -> None:
-    house.web.status, house.web.text = 404, f"no such city for {TOKEN}"
-    await house.register(tool("weather"))
-    found = (await house.seen("weather")).find("weather")
+async def test_what_a_server_says_of_a_refusal_reaches_the_model_without_the_secrets(harness: Harness) -> None:
+    harness.web.status, harness.web.text = 404, f"no such city for {TOKEN}"
+    await harness.register(tool("weather"))
+    found = (await harness.seen("weather")).find("weather")
     with pytest.raises(NativeToolError) as failed:
-        await house.call(found, {"city": "Atlantis"})
+        await harness.call(found, {"city": "Atlantis"})
     assert failed.value.code == "http_status"
     assert failed.value.message == "The server answered HTTP 404. no such city for [hidden]"
 
 
 @pytest.mark.requirement("F2")
-async def test_a_component_keeps_a_secret_whose_value_changes_while_its_run_lasts(house: House) -> None:
-    await house.register(tool("weather"))
+async def test_a_component_keeps_a_secret_whose_value_changes_while_its_run_lasts(harness: Harness) -> None:
+    await harness.register(tool("weather"))
     secret = Secret(organization_id=ORG, name="WEATHER_TOKEN", created_at=START, updated_at=START)
-    await house.secrets.put(secret, "another", an_audit_event(2))
-    await house.call((await house.seen("weather")).find("weather"), {"city": "Ulm"})
-    assert dict(house.web.asked[0].headers)["Authorization"] == f"Bearer {TOKEN}"
+    await harness.secrets.put(secret, "another", an_audit_event(2))
+    await harness.call((await harness.seen("weather")).find("weather"), {"city": "Ulm"})
+    assert dict(harness.web.asked[0].headers)["Authorization"] == f"Bearer {TOKEN}"
 
 
 @pytest.mark.requirement("F2")
 async def test_a_component_without_its_credential_is_not_ready() -> None:
     with pytest.raises(NodeFailed) as failed:
-        await House().register(tool("weather"))
+        await Harness().register(tool("weather"))
     assert (failed.value.error.code, failed.value.error.retryable) == ("secret_missing", False)
 
 
 @pytest.mark.requirement("F3")
-async def test_an_agent_sees_exactly_the_nodes_that_are_wired_to_it(house: House) -> None:
-    await house.server("files", "read", "write")
-    await house.register(tool("weather"))
-    await house.register(tool("news", "news"))
-    await house.register(node("files", "mcp_server", "tool", server="files", tools=["read"]))
-    assert [one.name for one in (await house.seen("weather", "files")).tools] == ["weather", "mcp__files__read"]
-    assert [one.name for one in (await house.seen("news")).tools] == ["news"]
-    nothing = await house.seen()
+async def test_an_agent_sees_exactly_the_nodes_that_are_wired_to_it(harness: Harness) -> None:
+    await harness.server("files", "read", "write")
+    await harness.register(tool("weather"))
+    await harness.register(tool("news", "news"))
+    await harness.register(node("files", "mcp_server", "tool", server="files", tools=["read"]))
+    assert [one.name for one in (await harness.seen("weather", "files")).tools] == ["weather", "mcp__files__read"]
+    assert [one.name for one in (await harness.seen("news")).tools] == ["news"]
+    nothing = await harness.seen()
     assert (nothing.tools, nothing.denied, nothing.servers) == ((), (), ())
 
 
 @pytest.mark.requirement("F3")
-async def test_the_agents_policies_and_allowlist_hold_for_what_is_wired(house: House) -> None:
-    await house.register(tool("weather"))
+async def test_the_agents_policies_and_allowlist_hold_for_what_is_wired(harness: Harness) -> None:
+    await harness.register(tool("weather"))
     denying = ToolPolicies(rules=(("weather", ToolRule(decision=Verdict.DENY)),))
-    denied = await house.seen("weather", config=AgentConfig(name="a", model="m:x", tool_policies=denying))
+    denied = await harness.seen("weather", config=AgentConfig(name="a", model="m:x", tool_policies=denying))
     assert denied.tools == ()
     assert denied.find_denied("weather") is not None
-    hidden = await house.seen("weather", config=AgentConfig(name="a", model="m:x", tool_allowlist=()))
+    hidden = await harness.seen("weather", config=AgentConfig(name="a", model="m:x", tool_allowlist=()))
     assert (hidden.tools, hidden.denied) == ((), ())
 
 
 @pytest.mark.requirement("F3", "F6")
-async def test_runs_with_tools_of_one_name_do_not_mix(house: House) -> None:
-    await house.register(tool("weather"))
-    await house.register(tool("weather", url="https://other.example/{{inputs.city}}"), run_id=OTHER_RUN)
+async def test_runs_with_tools_of_one_name_do_not_mix(harness: Harness) -> None:
+    await harness.register(tool("weather"))
+    await harness.register(tool("weather", url="https://other.example/{{inputs.city}}"), run_id=OTHER_RUN)
     for run_id in (RUN, OTHER_RUN, RUN):
-        await house.call((await house.seen("weather", run_id=run_id)).find("weather"), {"city": "Ulm"})
-    hosts = [call.url.split("/")[2] for call in house.web.asked]
+        await harness.call((await harness.seen("weather", run_id=run_id)).find("weather"), {"city": "Ulm"})
+    hosts = [call.url.split("/")[2] for call in harness.web.asked]
     assert hosts == ["weather.example", "other.example", "weather.example"]
 
 
 @pytest.mark.requirement("F2")
-async def test_registered_tools_are_read_once_and_missing_ones_looked_for_again(house: House) -> None:
-    early = await house.seen("weather")
+async def test_registered_tools_are_read_once_and_missing_ones_looked_for_again(harness: Harness) -> None:
+    early = await harness.seen("weather")
     assert (early.tools, early.problems) == ((), ("weather: the tool is not registered",))
-    await house.register(tool("weather"))
-    first = await house.seen("weather")
-    assert await house.seen("weather") is first
-    assert house.stored.reads == 2
+    await harness.register(tool("weather"))
+    first = await harness.seen("weather")
+    assert await harness.seen("weather") is first
+    assert harness.stored.reads == 2
 
 
 @pytest.mark.requirement("F2")
-async def test_a_server_of_the_runs_own_brings_its_tools_and_is_closed_with_it(house: House) -> None:
-    house.connections.servers["desk"] = InMemoryMcpServer(tools={"look": InMemoryTool(answer=text_reply("ok"))})
+async def test_a_server_of_the_runs_own_brings_its_tools_and_is_closed_with_it(harness: Harness) -> None:
+    harness.connections.servers["desk"] = InMemoryMcpServer(tools={"look": InMemoryTool(answer=text_reply("ok"))})
     definition = node("desk", "mcp_server", "tool", server=INLINE)
-    made = await house.register(definition)
+    made = await harness.register(definition)
     assert b"WEATHER_TOKEN" not in made.sealed
-    (look,) = (await house.seen("desk")).tools
+    (look,) = (await harness.seen("desk")).tools
     assert look.name == "mcp__desk__look"
     assert look.mcp is not None
     assert look.mcp.inline is not None
     assert look.mcp.server_id == look.mcp.inline.id == inline_server_id(RUN, "desk")
     assert look.mcp.inline.config.slug == "desk"
-    assert await house.servers.get(ORG, look.mcp.server_id) is None
+    assert await harness.servers.get(ORG, look.mcp.server_id) is None
 
 
 @pytest.mark.parametrize(
@@ -302,11 +302,11 @@ async def test_a_server_of_the_runs_own_brings_its_tools_and_is_closed_with_it(h
     ],
 )
 @pytest.mark.requirement("F2")
-async def test_a_server_that_cannot_be_a_tool_says_why(house: House, settings: JsonObject, code: str) -> None:
-    await house.server("files", "read")
-    await house.server("silent", unreachable=McpFailure(McpFailureKind.NOT_CONNECTED, "It does not start."))
-    await house.server("off", enabled=False)
+async def test_a_server_that_cannot_be_a_tool_says_why(harness: Harness, settings: JsonObject, code: str) -> None:
+    await harness.server("files", "read")
+    await harness.server("silent", unreachable=McpFailure(McpFailureKind.NOT_CONNECTED, "It does not start."))
+    await harness.server("off", enabled=False)
     with pytest.raises(NodeFailed) as failed:
-        await house.register(node("tool", "mcp_server", "tool", **settings))
+        await harness.register(node("tool", "mcp_server", "tool", **settings))
     assert failed.value.error.code == code
     assert str(settings["server"]) in failed.value.error.detail

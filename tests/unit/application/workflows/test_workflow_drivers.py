@@ -7,7 +7,7 @@ import pytest
 from application.runs.execution.recover_runs import RecoverRuns
 from application.workflows.workflow_drivers import WorkflowDrivers
 from domain.ids import RunId, WorkflowRunId
-from tests.unit.application.workflows.workflow_house import RUN, WorkflowHouse
+from tests.unit.application.workflows.workflow_harness import RUN, WorkflowHarness
 from tests.workflow_builders import entrypoint
 
 
@@ -40,12 +40,12 @@ class Advancing:
             raise fault
 
 
-def drivers(advancing: Advancing, queue: Rung, house: WorkflowHouse) -> WorkflowDrivers:
-    return WorkflowDrivers(advance=advancing, recover=recovering(queue, house), wakeups=house.wakeups)
+def drivers(advancing: Advancing, queue: Rung, harness: WorkflowHarness) -> WorkflowDrivers:
+    return WorkflowDrivers(advance=advancing, recover=recovering(queue, harness), wakeups=harness.wakeups)
 
 
-def recovering(queue: Rung, house: WorkflowHouse) -> RecoverRuns:
-    return RecoverRuns(leases=house.journal, queue=queue, clock=house.clock)
+def recovering(queue: Rung, harness: WorkflowHarness) -> RecoverRuns:
+    return RecoverRuns(leases=harness.journal, queue=queue, clock=harness.clock)
 
 
 async def next_of(advancing: Advancing) -> WorkflowRunId:
@@ -53,8 +53,8 @@ async def next_of(advancing: Advancing) -> WorkflowRunId:
 
 
 async def test_a_ring_for_a_run_that_is_being_advanced_is_heard_after_it() -> None:
-    advancing, house = Advancing(), WorkflowHouse(entrypoint())
-    driving = drivers(advancing, Rung(), house)
+    advancing, harness = Advancing(), WorkflowHarness(entrypoint())
+    driving = drivers(advancing, Rung(), harness)
     driving.begin(RUN)
     assert await next_of(advancing) == RUN
     driving.begin(RUN)
@@ -68,8 +68,8 @@ async def test_a_ring_for_a_run_that_is_being_advanced_is_heard_after_it() -> No
 
 
 async def test_a_fault_of_one_run_leaves_others_and_its_own_next_ring_alone() -> None:
-    advancing, house = Advancing(), WorkflowHouse(entrypoint())
-    driving = drivers(advancing, Rung(), house)
+    advancing, harness = Advancing(), WorkflowHarness(entrypoint())
+    driving = drivers(advancing, Rung(), harness)
     driving.begin(RUN)
     await next_of(advancing)
     driving.begin(RUN)
@@ -79,8 +79,8 @@ async def test_a_fault_of_one_run_leaves_others_and_its_own_next_ring_alone() ->
 
 
 async def test_stopping_ends_every_driver_and_begins_none() -> None:
-    advancing, house = Advancing(), WorkflowHouse(entrypoint())
-    driving = drivers(advancing, Rung(), house)
+    advancing, harness = Advancing(), WorkflowHarness(entrypoint())
+    driving = drivers(advancing, Rung(), harness)
     for number in range(3):
         driving.begin(WorkflowRunId(f"wfr_{number}"))
         await next_of(advancing)
@@ -92,22 +92,22 @@ async def test_stopping_ends_every_driver_and_begins_none() -> None:
 
 @pytest.mark.requirement("E7", "F4")
 async def test_what_nobody_advances_is_rung_for() -> None:
-    queue, house = Rung(), WorkflowHouse(entrypoint())
-    recover = recovering(queue, house)
+    queue, harness = Rung(), WorkflowHarness(entrypoint())
+    recover = recovering(queue, harness)
     assert await recover.execute() == 0
-    await house.start()
+    await harness.start()
     assert await recover.execute() == 1
-    await house.killed_at(1)
+    await harness.killed_at(1)
     queue.rung.clear()
     assert await recover.execute() == 1
     assert queue.rung == [RunId(RUN)]
 
 
 async def test_who_owns_the_database_alone_need_not_wait_for_leases() -> None:
-    queue, house = Rung(), WorkflowHouse(entrypoint())
-    recover = recovering(queue, house)
-    await house.start()
-    claimed = await house.journal.claim(RUN, house.worker_id, lease_s=15, at=house.clock.now())
+    queue, harness = Rung(), WorkflowHarness(entrypoint())
+    recover = recovering(queue, harness)
+    await harness.start()
+    claimed = await harness.journal.claim(RUN, harness.worker_id, lease_s=15, at=harness.clock.now())
     assert claimed is not None
     assert await recover.execute() == 0
     assert await recover.execute(sole_owner=True) == 1

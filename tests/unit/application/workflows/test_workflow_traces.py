@@ -11,12 +11,12 @@ from infrastructure.tracing.observations import ObservationKind, run_observation
 from infrastructure.tracing.recording import RecordingTracer
 from tests.builders import RUN as AGENT_RUN
 from tests.builders import a_run, a_tool_call
-from tests.unit.application.workflows.workflow_house import RUN, WorkflowHouse
+from tests.unit.application.workflows.workflow_harness import RUN, WorkflowHarness
 from tests.workflow_builders import agent, entrypoint, node, transform
 
 
-def a_house() -> WorkflowHouse:
-    return WorkflowHouse(
+def a_harness() -> WorkflowHarness:
+    return WorkflowHarness(
         entrypoint(),
         agent("poet"),
         node("may", "condition", expression="`true`"),
@@ -28,10 +28,10 @@ def a_house() -> WorkflowHouse:
 
 @pytest.mark.requirement("G1", "F4")
 async def test_an_ended_workflow_run_is_a_trace_with_a_span_for_each_executed_node() -> None:
-    house = a_house()
-    await house.start({"topic": "Ulm"})
-    run = await house.advance()
-    whole, *nodes = house.tracer.spans(RUN)
+    harness = a_harness()
+    await harness.start({"topic": "Ulm"})
+    run = await harness.advance()
+    whole, *nodes = harness.tracer.spans(RUN)
     assert (whole.kind, whole.name, whole.parent_id) == (ObservationKind.CHAIN, "execute_workflow", None)
     assert (whole.input, whole.output, whole.error) == (run.input, run.output, None)
     assert whole.trace_metadata["workflow_run_id"] == RUN
@@ -43,11 +43,11 @@ async def test_an_ended_workflow_run_is_a_trace_with_a_span_for_each_executed_no
 
 
 async def test_a_failure_is_told_of_the_whole_and_of_its_node() -> None:
-    house = a_house()
-    house.told.outcomes["poet"] = [NodeFailed("model_failed", "It failed.")]
-    await house.start()
-    await house.advance()
-    whole, *nodes = house.tracer.spans(RUN)
+    harness = a_harness()
+    harness.told.outcomes["poet"] = [NodeFailed("model_failed", "It failed.")]
+    await harness.start()
+    await harness.advance()
+    whole, *nodes = harness.tracer.spans(RUN)
     assert (whole.error, whole.metadata["failed_node"]) == ("model_failed", "poet")
     assert {span.name: span.error for span in nodes} == {
         "workflow_node__start": None,
@@ -56,10 +56,10 @@ async def test_a_failure_is_told_of_the_whole_and_of_its_node() -> None:
 
 
 async def test_a_run_that_is_not_over_has_told_nothing() -> None:
-    house = WorkflowHouse(entrypoint(), node("ask", "human_input", prompt="?"), "start -> ask")
-    await house.start()
-    await house.advance()
-    assert house.tracer.spans(RUN) == ()
+    harness = WorkflowHarness(entrypoint(), node("ask", "human_input", prompt="?"), "start -> ask")
+    await harness.start()
+    await harness.advance()
+    assert harness.tracer.spans(RUN) == ()
 
 
 @pytest.mark.requirement("G1")

@@ -64,7 +64,7 @@ class Clock:
         return self.now
 
 
-class House:
+class Harness:
     """A cache over a table, with its feed."""
 
     def __init__(self, *, shared: bool = True) -> None:
@@ -83,123 +83,123 @@ class House:
 
 
 @pytest.fixture
-def house() -> House:
-    house = House()
-    house.beat()
-    return house
+def harness() -> Harness:
+    harness = Harness()
+    harness.beat()
+    return harness
 
 
-async def test_a_row_is_read_once_while_the_feed_is_fresh(house: House) -> None:
-    assert [await house.get(), await house.get()] == ["first", "first"]
-    assert house.rows.reads == 1
+async def test_a_row_is_read_once_while_the_feed_is_fresh(harness: Harness) -> None:
+    assert [await harness.get(), await harness.get()] == ["first", "first"]
+    assert harness.rows.reads == 1
 
 
 async def test_a_process_that_has_its_database_alone_needs_no_feed() -> None:
-    house = House(shared=False)
-    await house.get()
-    house.clock.now += 3600
-    await house.get()
-    assert house.rows.reads == 1
+    harness = Harness(shared=False)
+    await harness.get()
+    harness.clock.now += 3600
+    await harness.get()
+    assert harness.rows.reads == 1
 
 
 @pytest.mark.requirement("E6", "C6")
-async def test_a_process_whose_feed_has_been_silent_for_a_second_reads_again(house: House) -> None:
-    await house.get()
-    house.rows.values[KEYS[0]] = "changed"
-    house.clock.now += FRESH_S
-    assert await house.get() == "first", "a second is what it may lag"
-    house.clock.now += 0.001
-    assert await house.get() == "changed"
+async def test_a_process_whose_feed_has_been_silent_for_a_second_reads_again(harness: Harness) -> None:
+    await harness.get()
+    harness.rows.values[KEYS[0]] = "changed"
+    harness.clock.now += FRESH_S
+    assert await harness.get() == "first", "a second is what it may lag"
+    harness.clock.now += 0.001
+    assert await harness.get() == "changed"
 
 
 async def test_before_the_first_heartbeat_nothing_is_taken_from_memory() -> None:
-    house = House()
-    await house.get()
-    await house.get()
-    assert house.rows.reads == 2
+    harness = Harness()
+    await harness.get()
+    await harness.get()
+    assert harness.rows.reads == 2
 
 
-async def test_a_heartbeat_vouches_for_the_time_it_was_sent_at_not_for_that_of_its_arrival(house: House) -> None:
-    await house.get()
-    late = house.feed.beat()
-    house.clock.now += 5
-    house.feed.heard(late)
-    await house.get()
-    assert house.rows.reads == 2
+async def test_a_heartbeat_vouches_for_the_time_it_was_sent_at_not_for_that_of_its_arrival(harness: Harness) -> None:
+    await harness.get()
+    late = harness.feed.beat()
+    harness.clock.now += 5
+    harness.feed.heard(late)
+    await harness.get()
+    assert harness.rows.reads == 2
 
 
-async def test_a_change_that_is_heard_of_is_read_and_only_that_organization_s_rows_are(house: House) -> None:
+async def test_a_change_that_is_heard_of_is_read_and_only_that_organization_s_rows_are(harness: Harness) -> None:
     for key in KEYS:
-        await house.get(key)
-    house.rows.values[KEYS[0]] = "changed"
-    house.feed.changed("thing", ORG)
-    assert [await house.get(key) for key in KEYS] == ["changed", "first", "first"]
-    assert house.rows.reads == 5
-    house.feed.changed("another", ORG)
-    await house.get()
-    assert house.rows.reads == 5
+        await harness.get(key)
+    harness.rows.values[KEYS[0]] = "changed"
+    harness.feed.changed("thing", ORG)
+    assert [await harness.get(key) for key in KEYS] == ["changed", "first", "first"]
+    assert harness.rows.reads == 5
+    harness.feed.changed("another", ORG)
+    await harness.get()
+    assert harness.rows.reads == 5
 
 
-async def test_after_an_interruption_nothing_of_before_counts(house: House) -> None:
-    await house.get()
-    house.rows.values[KEYS[0]] = "changed"
-    house.feed.interrupted()
-    house.beat()
-    assert await house.get() == "changed"
+async def test_after_an_interruption_nothing_of_before_counts(harness: Harness) -> None:
+    await harness.get()
+    harness.rows.values[KEYS[0]] = "changed"
+    harness.feed.interrupted()
+    harness.beat()
+    assert await harness.get() == "changed"
 
 
 @pytest.mark.parametrize("event", ["changed", "interrupted", "written"])
-async def test_what_is_being_read_while_a_change_is_heard_of_is_not_kept(house: House, event: str) -> None:
+async def test_what_is_being_read_while_a_change_is_heard_of_is_not_kept(harness: Harness, event: str) -> None:
     async def read_late(_: Key) -> str:
-        before = house.rows.values[KEYS[0]]
-        house.rows.values[KEYS[0]] = "changed"
+        before = harness.rows.values[KEYS[0]]
+        harness.rows.values[KEYS[0]] = "changed"
         match event:
             case "changed":
-                house.feed.changed("thing", ORG)
+                harness.feed.changed("thing", ORG)
             case "interrupted":
-                house.feed.interrupted()
-                house.beat()
+                harness.feed.interrupted()
+                harness.beat()
             case _:
-                await house.cached.put(*KEYS[0], "changed")
+                await harness.cached.put(*KEYS[0], "changed")
         return before
 
-    house.store.read = read_late
-    assert await house.get() == "first"
-    house.store.read = house.rows.read
-    assert await house.get() == "changed"
+    harness.store.read = read_late
+    assert await harness.get() == "first"
+    harness.store.read = harness.rows.read
+    assert await harness.get() == "changed"
 
 
 async def test_a_fresh_read_reads_the_database_and_a_write_through_either_view_drops_what_is_cached(
-    house: House,
+    harness: Harness,
 ) -> None:
-    await house.get()
-    house.rows.values[KEYS[0]] = "changed"
-    assert (await house.fresh.get(*KEYS[0]), await house.get()) == ("changed", "first")
-    await house.fresh.put(*KEYS[0], "again")
-    assert await house.get() == "again"
-    await house.cached.put(*KEYS[0], "last")
-    assert await house.get() == "last"
+    await harness.get()
+    harness.rows.values[KEYS[0]] = "changed"
+    assert (await harness.fresh.get(*KEYS[0]), await harness.get()) == ("changed", "first")
+    await harness.fresh.put(*KEYS[0], "again")
+    assert await harness.get() == "again"
+    await harness.cached.put(*KEYS[0], "last")
+    assert await harness.get() == "last"
 
 
-async def test_a_write_that_fails_drops_what_is_cached_as_it_may_have_been_stored(house: House) -> None:
-    await house.get()
-    house.rows.values[KEYS[0]] = "changed"
+async def test_a_write_that_fails_drops_what_is_cached_as_it_may_have_been_stored(harness: Harness) -> None:
+    await harness.get()
+    harness.rows.values[KEYS[0]] = "changed"
     with pytest.raises(ValueError, match="a thing has a value"):
-        await house.cached.put(*KEYS[0], "")
-    assert await house.get() == "changed"
+        await harness.cached.put(*KEYS[0], "")
+    assert await harness.get() == "changed"
 
 
-async def test_what_is_not_there_is_looked_for_again(house: House) -> None:
-    del house.rows.values[KEYS[0]]
-    assert await house.get() is None
-    house.rows.values[KEYS[0]] = "late"
-    assert await house.get() == "late"
+async def test_what_is_not_there_is_looked_for_again(harness: Harness) -> None:
+    del harness.rows.values[KEYS[0]]
+    assert await harness.get() is None
+    harness.rows.values[KEYS[0]] = "late"
+    assert await harness.get() == "late"
 
 
-async def test_methods_that_are_neither_cached_nor_writes_are_those_of_the_store(house: House) -> None:
-    assert (await house.cached.count(ORG), await house.fresh.count(ORG)) == (2, 2)
+async def test_methods_that_are_neither_cached_nor_writes_are_those_of_the_store(harness: Harness) -> None:
+    assert (await harness.cached.count(ORG), await harness.fresh.count(ORG)) == (2, 2)
     with pytest.raises(AttributeError):
-        getattr(house.cached, "absent")  # noqa: B009  # mypy knows that it is not there
+        getattr(harness.cached, "absent")  # noqa: B009  # mypy knows that it is not there
 
 
 class Pause:
@@ -226,7 +226,7 @@ class KeptRows(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.house = House()
+        self.harness = Harness()
         self.history: dict[Key, list[tuple[float, str | None]]] = {key: [(0.0, "first")] for key in KEYS}
         self.wire: deque[tuple[str, str]] | None = deque()
         self.reading: Reading | None = None
@@ -235,22 +235,22 @@ class KeptRows(RuleBasedStateMachine):
     @rule(key=st.sampled_from(FEW), value=st.sampled_from(["x", "y", "z", None]))
     def others_change(self, key: Key, value: str | None) -> None:
         if value is None:
-            self.house.rows.values.pop(key, None)
+            self.harness.rows.values.pop(key, None)
         else:
-            self.house.rows.values[key] = value
-        self.history[key].append((self.house.clock.now, value))
+            self.harness.rows.values[key] = value
+        self.history[key].append((self.harness.clock.now, value))
         if self.wire is not None:
             self.wire.append(("changed", key[0]))
 
     @rule(seconds=st.sampled_from([0.1, 0.4, 0.9, 1.5]))
     def time_passes(self, seconds: float) -> None:
-        self.house.clock.now += seconds
+        self.harness.clock.now += seconds
 
     @precondition(lambda self: self.wire is not None)
     @rule()
     def the_heart_beats(self) -> None:
         assert self.wire is not None
-        self.wire.append(("beat", self.house.feed.beat()))
+        self.wire.append(("beat", self.harness.feed.beat()))
 
     @precondition(lambda self: self.wire)
     @rule(count=st.sampled_from([1, 100]))
@@ -259,14 +259,14 @@ class KeptRows(RuleBasedStateMachine):
             assert self.wire is not None
             kind, payload = self.wire.popleft()
             if kind == "beat":
-                self.house.feed.heard(payload)
+                self.harness.feed.heard(payload)
             else:
-                self.house.feed.changed("thing", OrganizationId(payload))
+                self.harness.feed.changed("thing", OrganizationId(payload))
 
     @precondition(lambda self: self.wire is not None)
     @rule()
     def all_is_well_for_a_while(self) -> None:
-        self.house.clock.now += 2 * FRESH_S
+        self.harness.clock.now += 2 * FRESH_S
         self.the_heart_beats()
         self.something_arrives(len(self.wire or ()))
 
@@ -279,7 +279,7 @@ class KeptRows(RuleBasedStateMachine):
     @rule()
     def the_connection_is_back(self) -> None:
         self.wire = deque()
-        self.house.feed.interrupted()
+        self.harness.feed.interrupted()
 
     @precondition(lambda self: self.reading is None)
     @rule(key=st.sampled_from(FEW))
@@ -291,15 +291,15 @@ class KeptRows(RuleBasedStateMachine):
     @precondition(lambda self: self.reading is None)
     @rule(key=st.sampled_from(FEW))
     def a_read_begins(self, key: Key) -> None:
-        snapshot = self.house.rows.values.get(key)
+        snapshot = self.harness.rows.values.get(key)
 
         async def load(_: Key) -> str | None:
             await Pause()
             return snapshot
 
-        self.house.store.read = load
-        task = self.house.cached.get(*key)
-        began = self.house.clock.now
+        self.harness.store.read = load
+        task = self.harness.cached.get(*key)
+        began = self.harness.clock.now
         try:
             task.send(None)
         except StopIteration as done:
@@ -334,25 +334,25 @@ TestKeptRows.settings = settings(max_examples=300)
 
 
 async def test_who_watches_is_told_of_what_is_written_here_and_heard_of_once_nothing_from_before_is_kept() -> None:
-    house = House()
-    house.beat()
+    harness = Harness()
+    harness.beat()
     told: list[tuple[OrganizationId | None, str | None]] = []
 
     def watch(organization_id: OrganizationId | None) -> None:
-        reading = house.cached.get(*(KEYS[2] if organization_id == OTHER_ORG else KEYS[0]))
+        reading = harness.cached.get(*(KEYS[2] if organization_id == OTHER_ORG else KEYS[0]))
         with pytest.raises(StopIteration) as read:
             reading.send(None)
         told.append((organization_id, read.value.value))
 
-    house.feed.watch(watch, "thing")
-    await house.get()
-    await house.cached.put(*KEYS[0], "second")
-    await house.get(KEYS[2])
-    await house.fresh.put(*KEYS[2], "third")
-    house.rows.values[KEYS[0]] = "fourth"
-    house.feed.changed("thing", ORG)
-    house.feed.changed("other", ORG)
-    house.rows.values[KEYS[0]] = "fifth"
-    house.feed.interrupted()
+    harness.feed.watch(watch, "thing")
+    await harness.get()
+    await harness.cached.put(*KEYS[0], "second")
+    await harness.get(KEYS[2])
+    await harness.fresh.put(*KEYS[2], "third")
+    harness.rows.values[KEYS[0]] = "fourth"
+    harness.feed.changed("thing", ORG)
+    harness.feed.changed("other", ORG)
+    harness.rows.values[KEYS[0]] = "fifth"
+    harness.feed.interrupted()
 
     assert told == [(ORG, "second"), (OTHER_ORG, "third"), (ORG, "fourth"), (None, "fifth")]

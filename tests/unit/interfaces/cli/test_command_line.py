@@ -79,8 +79,8 @@ def test_an_outline_loads_no_command() -> None:
 
 
 def test_a_command_that_is_not_the_first_argument_is_never_a_mere_outline() -> None:
-    house = FakeService()
-    assert house.run("--", "doctor", "--nope").exit_code == 2
+    harness = FakeService()
+    assert harness.run("--", "doctor", "--nope").exit_code == 2
 
 
 def test_a_command_loads_no_other() -> None:

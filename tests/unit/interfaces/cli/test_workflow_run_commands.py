@@ -48,19 +48,19 @@ def service(ended: JsonObject, *events: tuple[str, dict[str, object]]) -> FakeSe
 
 
 def test_a_workflow_is_run_and_followed_to_its_output() -> None:
-    house = service(document(output="A page."), ("node.started", {"node_id": "poet"}), ("workflow.completed", {}))
-    outcome = house.run("workflow", "run", "answers", "--input", '{"topic": "Ulm"}')
+    harness = service(document(output="A page."), ("node.started", {"node_id": "poet"}), ("workflow.completed", {}))
+    outcome = harness.run("workflow", "run", "answers", "--input", '{"topic": "Ulm"}')
     assert (outcome.exit_code, outcome.out) == (0, "A page.\n")
     assert "node.started poet" in outcome.err
-    assert house.sent("POST", "/v1/workflows/answers/runs") == [{"input": {"topic": "Ulm"}}]
-    assert house.workers_asked_for == [True]
+    assert harness.sent("POST", "/v1/workflows/answers/runs") == [{"input": {"topic": "Ulm"}}]
+    assert harness.workers_asked_for == [True]
 
 
 @pytest.mark.parametrize(("given", "sent"), [("Ulm", "Ulm"), ("7", 7), ("NaN", "NaN"), ('"x"', "x")])
 def test_an_input_that_is_no_json_is_text(given: str, sent: object) -> None:
-    house = service(document())
-    house.run("workflow", "run", "answers", "--input", given)
-    assert house.sent("POST", "/v1/workflows/answers/runs") == [{"input": sent}]
+    harness = service(document())
+    harness.run("workflow", "run", "answers", "--input", given)
+    assert harness.sent("POST", "/v1/workflows/answers/runs") == [{"input": sent}]
 
 
 def test_a_run_that_fails_says_where_and_why() -> None:
@@ -79,10 +79,10 @@ def test_a_run_that_waits_says_how_to_answer() -> None:
 
 
 def test_an_answer_goes_to_its_node_and_only_what_is_new_is_told() -> None:
-    house = service(document(output=1), ("workflow.queued", {})).on("POST", f"{RUN}/resume", document("queued"))
-    outcome = house.run("workflow", "answer", "wfr_1", "review", "true", "--json")
-    assert house.sent("POST", f"{RUN}/resume") == [{"answers": [{"node_id": "review", "answer": True}]}]
-    followed = [request for request in house.requests if request.url.path.endswith("/stream")]
+    harness = service(document(output=1), ("workflow.queued", {})).on("POST", f"{RUN}/resume", document("queued"))
+    outcome = harness.run("workflow", "answer", "wfr_1", "review", "true", "--json")
+    assert harness.sent("POST", f"{RUN}/resume") == [{"answers": [{"node_id": "review", "answer": True}]}]
+    followed = [request for request in harness.requests if request.url.path.endswith("/stream")]
     assert followed[-1].headers["last-event-id"] == "1"
     assert outcome.json == document(output=1)
 
@@ -110,13 +110,13 @@ def test_a_run_is_drawn() -> None:
 
 
 def test_runs_are_listed_and_stopped() -> None:
-    house = (
+    harness = (
         FakeService()
         .on("GET", "/v1/workflow-runs", {"data": [document()], "next_cursor": None})
         .on("POST", f"{RUN}/cancel", document("cancelled"))
     )
-    assert "wfr_1" in house.run("workflow", "runs").out
-    assert house.run("workflow", "cancel", "wfr_1").err == "Workflow run wfr_1: cancelled.\n"
+    assert "wfr_1" in harness.run("workflow", "runs").out
+    assert harness.run("workflow", "cancel", "wfr_1").err == "Workflow run wfr_1: cancelled.\n"
 
 
 def test_a_run_whose_agent_waits_says_for_which_calls_and_how_to_go_on() -> None:

@@ -250,7 +250,7 @@ async def test_a_run_whose_models_fail_ends_failed_with_their_code(ports: Ports)
 async def test_an_internal_error_fails_the_run_with_a_reference_and_does_not_reach_the_worker(
     ports: Ports, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ports.fail(RuntimeError("a secret of the house"))
+    ports.fail(RuntimeError("a secret of the harness"))
 
     await ports.execute()
 

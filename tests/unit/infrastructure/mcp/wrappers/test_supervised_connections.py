@@ -19,7 +19,7 @@ LOST = a_server()
 DOWN = McpFailure(McpFailureKind.NOT_CONNECTED, "Not there.")
 
 
-class House:
+class Harness:
     """`outcomes` are those of the attempts to come, then all succeed; pauses take no time, unless `held`."""
 
     def __init__(self) -> None:
@@ -72,81 +72,83 @@ class House:
 
 
 @pytest.fixture
-async def house() -> AsyncIterator[House]:
-    house = House()
-    yield house
-    await house.supervised.close()
+async def harness() -> AsyncIterator[Harness]:
+    harness = Harness()
+    yield harness
+    await harness.supervised.close()
 
 
 @pytest.mark.requirement("B7")
-async def test_a_lost_server_is_tried_until_it_is_back_with_pauses_that_double(house: House) -> None:
-    house.outcomes = [DOWN, DOWN, DOWN]
-    house.supervised.lost(LOST)
-    await house.is_settled()
-    assert house.pauses == [0.5, 1.0, 2.0, 4.0]
-    assert house.attempts == [LOST] * 4
+async def test_a_lost_server_is_tried_until_it_is_back_with_pauses_that_double(harness: Harness) -> None:
+    harness.outcomes = [DOWN, DOWN, DOWN]
+    harness.supervised.lost(LOST)
+    await harness.is_settled()
+    assert harness.pauses == [0.5, 1.0, 2.0, 4.0]
+    assert harness.attempts == [LOST] * 4
 
 
-async def test_a_server_that_says_when_is_not_tried_before(house: House) -> None:
-    house.outcomes = [McpFailure(McpFailureKind.NOT_CONNECTED, "Left alone.", retry_after_s=600.0), DOWN]
-    house.supervised.lost(LOST)
-    await house.is_settled()
-    assert house.pauses == [0.5, 600.0, 2.0]
+async def test_a_server_that_says_when_is_not_tried_before(harness: Harness) -> None:
+    harness.outcomes = [McpFailure(McpFailureKind.NOT_CONNECTED, "Left alone.", retry_after_s=600.0), DOWN]
+    harness.supervised.lost(LOST)
+    await harness.is_settled()
+    assert harness.pauses == [0.5, 600.0, 2.0]
 
 
-async def test_what_nobody_expected_does_not_end_the_attempts(house: House, caplog: pytest.LogCaptureFixture) -> None:
-    house.outcomes = [RuntimeError("the database is away")]
-    house.supervised.lost(LOST)
-    await house.is_settled()
-    assert len(house.attempts) == 2
+async def test_what_nobody_expected_does_not_end_the_attempts(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    harness.outcomes = [RuntimeError("the database is away")]
+    harness.supervised.lost(LOST)
+    await harness.is_settled()
+    assert len(harness.attempts) == 2
     assert any(record.exc_info for record in caplog.records)
 
 
-async def test_a_server_lost_twice_is_tried_by_one_at_a_time(house: House) -> None:
+async def test_a_server_lost_twice_is_tried_by_one_at_a_time(harness: Harness) -> None:
     for _ in range(3):
-        house.supervised.lost(LOST)
-    await house.is_settled()
-    assert (len(house.attempts), house.most_at_once) == (1, 1)
+        harness.supervised.lost(LOST)
+    await harness.is_settled()
+    assert (len(harness.attempts), harness.most_at_once) == (1, 1)
 
 
 @pytest.mark.requirement("B7")
-async def test_a_server_that_comes_back_only_to_be_lost_again_earns_longer_pauses(house: House) -> None:
+async def test_a_server_that_comes_back_only_to_be_lost_again_earns_longer_pauses(harness: Harness) -> None:
     for _ in range(3):
-        house.supervised.lost(LOST)
-        await house.is_settled()
-        house.clock.advance(STABLE_S - 1)
-    house.clock.advance(STABLE_S)
-    house.supervised.lost(LOST)
-    await house.is_settled()
-    assert house.pauses == [0.5, 1.0, 2.0, 0.5]
+        harness.supervised.lost(LOST)
+        await harness.is_settled()
+        harness.clock.advance(STABLE_S - 1)
+    harness.clock.advance(STABLE_S)
+    harness.supervised.lost(LOST)
+    await harness.is_settled()
+    assert harness.pauses == [0.5, 1.0, 2.0, 0.5]
 
 
 @pytest.mark.parametrize("how", ["forget", "close"])
-async def test_a_server_that_is_changed_or_no_longer_needed_is_not_tried_any_more(house: House, how: str) -> None:
-    house.held = True
-    house.supervised.lost(LOST)
+async def test_a_server_that_is_changed_or_no_longer_needed_is_not_tried_any_more(harness: Harness, how: str) -> None:
+    harness.held = True
+    harness.supervised.lost(LOST)
     await asyncio.sleep(0)
     if how == "forget":
-        await house.supervised.forget(ORG, SERVER)
+        await harness.supervised.forget(ORG, SERVER)
     else:
-        await house.supervised.close()
-        assert house.is_closed
+        await harness.supervised.close()
+        assert harness.is_closed
     await asyncio.sleep(0)
-    assert (house.supervised.servers_reconnecting, house.attempts) == (0, [])
+    assert (harness.supervised.servers_reconnecting, harness.attempts) == (0, [])
 
 
 @pytest.mark.requirement("B15")
-async def test_forgetting_one_server_leaves_the_others_awaited(house: House) -> None:
-    house.held = True
+async def test_forgetting_one_server_leaves_the_others_awaited(harness: Harness) -> None:
+    harness.held = True
     others = a_server(McpServerId("mcp_other"), organization_id=OTHER_ORG)
-    house.supervised.lost(LOST)
-    house.supervised.lost(others)
-    await house.supervised.forget(ORG, SERVER)
+    harness.supervised.lost(LOST)
+    harness.supervised.lost(others)
+    await harness.supervised.forget(ORG, SERVER)
     await asyncio.sleep(0)
-    assert house.supervised.servers_reconnecting == 1
+    assert harness.supervised.servers_reconnecting == 1
 
 
 @pytest.mark.requirement("B7")
-async def test_news_of_changed_tools_lists_them_anew(house: House) -> None:
-    await house.supervised.tools_changed(LOST)
-    assert house.attempts == [LOST]
+async def test_news_of_changed_tools_lists_them_anew(harness: Harness) -> None:
+    await harness.supervised.tools_changed(LOST)
+    assert harness.attempts == [LOST]

@@ -169,7 +169,7 @@ def a_registered_tool(node_id: str, run_id: WorkflowRunId = RUN, *, sealed: byte
     )
 
 
-class WorkflowHouse:
+class WorkflowHarness:
     """One run of one workflow."""
 
     def __init__(self, *parts: NodeDefinition | str) -> None:

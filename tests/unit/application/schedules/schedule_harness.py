@@ -1,4 +1,4 @@
-"""A house in memory whose schedules fire by a clock that tests set."""
+"""A harness in memory whose schedules fire by a clock that tests set."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ from tests.unit.application.runs.doubles import AllModels
 from tests.unit.application.runs.harness import RunHarness
 
 
-class FiringHouse(RunHarness):
+class ScheduleHarness(RunHarness):
     """A run harness with schedules."""
 
     def __init__(self, turns: Sequence[ModelTurn] = ()) -> None:

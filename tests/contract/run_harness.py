@@ -1,4 +1,4 @@
-"""A house over any backend whose workers can be stopped at every step they store: frozen, killed there, or let on.
+"""A harness over any backend whose workers can be stopped at every step they store: frozen, killed there, or let on.
 
 The use cases are the real ones; models, servers and the clock are in memory. What a worker must never do (send a call that
 is not recorded, ask a model about calls without results) is noted in `faults` where it happens, since inside a run an
@@ -188,7 +188,7 @@ class Seen:
     faults: list[str] = field(default_factory=list)
 
 
-class RunHouse(RunHarness):
+class StoredRunHarness(RunHarness):
     """The harness with everything about runs stored in a backend of the contract suites."""
 
     def __init__(self, stores: Stores) -> None:
