@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -76,6 +76,38 @@ def test_braces_without_end_in_a_workflow_do_not_hold_up_the_service(tmp_path: P
             service.call("POST", "/workflows/validate", definition)
 
         assert longest_wait(service, attack) <= ANSWERED_WITHIN_S
+
+
+def of_nodes(*nodes: Json, edges: Sequence[Json] = ()) -> Json:
+    return {"name": "faulty", "nodes": [{"id": "start", "kind": "entrypoint"}, *nodes], "edges": list(edges)}
+
+
+FAULTY: dict[str, Json] = {
+    "unknown fields": of_nodes(
+        {"id": "a", "kind": "transform", "config": {f"expressio{number}": 1 for number in range(90_000)}}
+    ),
+    "similar ids": of_nodes(
+        *(transform(f"{'ab' * 90}{number}", "@", f"{{{{{'ba' * 95}}}}}") for number in range(490)),
+        edges=[{"source": f"{'ba' * 95}{number % 9}", "target": f"{'ab' * 90}x"} for number in range(5_000)],
+    ),
+    "similar short ids": of_nodes(
+        *(transform(f"{'ab' * 28}{number}", "@", f"{{{{{'ba' * 30}}}}}") for number in range(490)),
+        edges=[{"source": f"{'ba' * 30}{number % 9}", "target": f"{'ab' * 28}x"} for number in range(5_000)],
+    ),
+}
+
+
+@pytest.mark.requirement("F4", "C6")
+@pytest.mark.parametrize("definition", FAULTY.values(), ids=FAULTY)
+def test_a_workflow_with_many_faults_is_answered_with_few_and_holds_up_nobody(tmp_path: Path, definition: Json) -> None:
+    with serving(tmp_path / "home") as service:
+        answers: list[Json] = []
+
+        def attack() -> None:
+            answers.append(service.call("POST", "/workflows/validate", definition))
+
+        assert longest_wait(service, attack) <= ANSWERED_WITHIN_S
+        assert 20 < len(answers[0]["errors"]) <= 201
 
 
 @pytest.mark.requirement("F4")

@@ -1,7 +1,5 @@
 """Checks an agent's settings: models, native tools, MCP servers."""
 
-from difflib import get_close_matches
-
 from application.agents.ports import AgentStore, ModelDirectory, NativeToolDirectory
 from application.mcp.ports import McpServerStore
 from application.models.cost_limit import cost_limit_violations
@@ -11,6 +9,7 @@ from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.agents.agent import AgentConfig, AgentSettings
 from domain.errors import ServiceError, Violation, invalid
 from domain.ids import OrganizationId
+from domain.nearest import nearest
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
 
 
@@ -120,5 +119,5 @@ class AgentChecks:
 
 
 def _nearest(name: str, options: list[str]) -> str:
-    near = get_close_matches(name, options, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    near = nearest(name, options)
+    return f"; did you mean {near!r}?" if near is not None else ""

@@ -2,7 +2,6 @@
 layer."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
@@ -21,6 +20,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import OrganizationId
+from domain.nearest import nearest
 from domain.policy.allowlist import Allowlist, allows
 from domain.policy.layers import PolicyLayer, Source, ToolPolicy
 from domain.policy.selection import Selected
@@ -130,6 +130,6 @@ class ExplainTool:
         tool = everything.find(name)
         if tool is not None:
             return tool, False
-        near = get_close_matches(name, [known.name for known in (*own.tools, *everything.tools)], n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        near = nearest(name, (known.name for known in (*own.tools, *everything.tools)))
+        hint = f" Did you mean {near!r}?" if near is not None else ""
         raise ServiceError("tool_not_found", ErrorKind.NOT_FOUND, f"There is no tool {name!r}.{hint}")

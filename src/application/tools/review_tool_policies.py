@@ -4,7 +4,6 @@ without effect."""
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from application.tools.policy_words import idle_words, replaced_words
 from application.tools.toolset import Toolset
@@ -13,6 +12,7 @@ from domain.agents.agent import Agent
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
 from domain.identity.role import Role
+from domain.nearest import nearest
 from domain.policy.idle_rules import IdleReason, idle_statements
 from domain.policy.layers import PolicyLayer, PolicyLayers
 from domain.policy.replaced_rules import replaced_statements
@@ -112,8 +112,8 @@ class ToolNameIndex:
         if self.may_grow(pattern) or next(fitting(pattern, self._names), None) is not None:
             return None
         self._looked_for += 1
-        near = get_close_matches(pattern, self._names[:MAX_COMPARED], n=1) if self._looked_for <= MAX_NEAREST else []
-        return f"; did you mean {near[0]!r}?" if near else ""
+        near = nearest(pattern, self._names[:MAX_COMPARED]) if self._looked_for <= MAX_NEAREST else None
+        return f"; did you mean {near!r}?" if near is not None else ""
 
     def may_grow(self, pattern: str) -> bool:
         """Whether the pattern may match tools of an unlisted server."""

@@ -1,6 +1,7 @@
 """Checks a workflow as a whole: compilation, and existence of everything that it names."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from application.agents.agent_lookup import existing_agent
@@ -19,6 +20,8 @@ from domain.workflows.faults import Fault, FaultCode
 from domain.workflows.graph import AgentNodeConfig, McpServerNodeConfig, WorkflowDefinition
 from domain.workflows.plan import Plan
 
+MAX_FAULTS = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedWorkflow:
@@ -30,7 +33,7 @@ class CheckedWorkflow:
 
 
 class WorkflowChecks:
-    """Reports all faults at once:
+    """Reports all faults at once, up to MAX_FAULTS:
     - the graph, JMESPath expressions and JSON Schemas
     - agents, MCP servers and secrets that do not exist
     - servers' addresses that egress forbids, and plain secrets in servers' arguments and URLs
@@ -56,10 +59,11 @@ class WorkflowChecks:
     async def check(self, organization_id: OrganizationId, definition: WorkflowDefinition) -> CheckedWorkflow:
         compilation = compile_workflow(definition)
         faults = list(compilation.faults)
-        faults += self._unusable(compilation)
+        faults += self._unusable_expressions(compilation)
+        faults += await self._unusable_schemas(compilation)
         faults += await self._missing(organization_id, compilation)
         plan = None if faults else compilation.plan
-        return CheckedWorkflow(plan=plan, faults=tuple(faults), warnings=compilation.warnings)
+        return CheckedWorkflow(plan=plan, faults=_first(faults), warnings=compilation.warnings)
 
     async def require(self, organization_id: OrganizationId, definition: WorkflowDefinition) -> CheckedWorkflow:
         """`check` before saving. Raises INVALID `workflow_invalid`, one violation per fault."""
@@ -72,7 +76,7 @@ class WorkflowChecks:
             )
         return checked
 
-    def _unusable(self, compilation: Compilation) -> Iterator[Fault]:
+    def _unusable_expressions(self, compilation: Compilation) -> Iterator[Fault]:
         told = set()
         for placed in compilation.expressions:
             problem = self._expressions.problem_with(placed.text)
@@ -85,11 +89,18 @@ class WorkflowChecks:
                     node_ids=(placed.node_id,),
                     path=placed.path,
                 )
+
+    async def _unusable_schemas(self, compilation: Compilation) -> list[Fault]:
+        faults = []
         for found in compilation.schemas:
             problem = self._schemas.problem_with(found.schema)
+            await asyncio.sleep(0)  # other requests go first: a large schema takes a while
             if problem is not None:
                 message = f"{_field(found.path)} is not a JSON Schema that can be used: {problem}."
-                yield Fault(code=FaultCode.SCHEMA_INVALID, message=message, node_ids=(found.node_id,), path=found.path)
+                faults.append(
+                    Fault(code=FaultCode.SCHEMA_INVALID, message=message, node_ids=(found.node_id,), path=found.path)
+                )
+        return faults
 
     async def _missing(self, organization_id: OrganizationId, compilation: Compilation) -> list[Fault]:
         faults = []
@@ -146,6 +157,14 @@ def place_of(fault: Fault, definition: WorkflowDefinition) -> str:
     if index is None:
         return "nodes"
     return f"nodes.{index}.{fault.path}" if fault.path else f"nodes.{index}"
+
+
+def _first(faults: Sequence[Fault]) -> tuple[Fault, ...]:
+    """The first faults, and how many there are if that is more."""
+    if len(faults) <= MAX_FAULTS:
+        return tuple(faults)
+    message = f"The workflow has {len(faults)} faults, of which the first {MAX_FAULTS} are listed."
+    return (*faults[:MAX_FAULTS], Fault(code=FaultCode.TOO_LARGE, message=message, node_ids=(), path="nodes"))
 
 
 def _field(path: str) -> str:

@@ -2,9 +2,9 @@
 ids."""
 
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from domain.json_value import JsonObject, JsonValue
+from domain.nearest import nearest
 from domain.workflows.config_reader import ConfigReader
 from domain.workflows.faults import Fault, FaultCode
 from domain.workflows.graph import (
@@ -291,8 +291,8 @@ def _is_deeper(value: JsonValue, depth: int) -> bool:
 
 
 def _nearest(name: str, options: list[str]) -> str:
-    near = get_close_matches(name, options, n=1)
-    return f"; did you mean {near[0]!r}" if near else ""
+    near = nearest(name, options)
+    return f"; did you mean {near!r}" if near is not None else ""
 
 
 def secret_names(definition: WorkflowDefinition) -> tuple[str, ...]:

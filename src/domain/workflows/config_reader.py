@@ -3,11 +3,12 @@ paths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from domain.json_value import JsonObject, JsonValue
+from domain.nearest import nearest
 from domain.workflows.templates import INPUTS, Placed, Reference, Unreadable, placeholders
 
+MAX_UNKNOWN_FIELDS = 20
 _MAX_TEXT = 100_000
 
 
@@ -169,11 +170,14 @@ class ConfigReader:
             self.wrong(place, "a secret can only be named in headers and as a bound input")
 
     def finish(self) -> None:
-        """Record a fault for each unknown field."""
-        for name in self.config:
-            if name not in self._known:
-                near = get_close_matches(name, self._known, n=1)
-                self.wrong(name, "is not a known field here" + (f"; did you mean {near[0]!r}?" if near else ""))
+        """Record a fault for each unknown field, up to MAX_UNKNOWN_FIELDS."""
+        unknown = [name for name in self.config if name not in self._known]
+        for name in unknown[:MAX_UNKNOWN_FIELDS]:
+            near = nearest(name, self._known)
+            self.wrong(name, "is not a known field here" + (f"; did you mean {near!r}?" if near is not None else ""))
+        if len(unknown) > MAX_UNKNOWN_FIELDS:
+            more = len(unknown) - MAX_UNKNOWN_FIELDS
+            self.wrong(unknown[MAX_UNKNOWN_FIELDS], f"is not a known field here; nor are {more - 1} others")
 
     def wrong_once(self, path: str, message: str) -> None:
         """Record a fault unless it is already recorded."""

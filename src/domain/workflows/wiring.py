@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
+from domain.nearest import nearest
 from domain.workflows.faults import Fault, FaultCode
 from domain.workflows.graph import (
     INPUT_HANDLE,
@@ -155,9 +155,9 @@ def _faults_of(
         (end, node_id) for end, node_id in (("source", edge.source), ("target", edge.target)) if node_id not in known
     ]
     for end, node_id in missing:
-        near = get_close_matches(node_id, known, n=1) if suggest else []
+        near = nearest(node_id, known) if suggest else None
         message = f"The {end} of an edge, {node_id!r}, is not a node" + (
-            f"; did you mean {near[0]!r}?" if near else "."
+            f"; did you mean {near!r}?" if near is not None else "."
         )
         yield Fault(code=FaultCode.UNKNOWN_NODE, message=message, node_ids=ids, path=f"{path}.{end}")
     source, target = read.get(edge.source), read.get(edge.target)

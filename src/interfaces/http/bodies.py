@@ -1,7 +1,6 @@
 """JSON bodies: strict pydantic models, and their faults as violations with paths."""
 
 from collections.abc import Callable, Collection, Sequence
-from difflib import get_close_matches
 from itertools import islice
 from typing import Annotated, Any, ClassVar, Optional, TypeVar
 
@@ -12,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject
+from domain.nearest import nearest
 
 BodyT = TypeVar("BodyT", bound="Body")
 
@@ -172,8 +172,8 @@ def _violation(model: type[Body], value: object, fault: ErrorDetails, place: int
         case "missing":
             message = "is required"
         case "extra_forbidden":
-            near = get_close_matches(path, list(model.model_fields), n=1) if is_searched else []
-            message = "is not a known field" + (f"; did you mean {near[0]!r}?" if near else "")
+            near = nearest(path, model.model_fields) if is_searched else None
+            message = "is not a known field" + (f"; did you mean {near!r}?" if near is not None else "")
         case "model_type":
             message = "must be a JSON object"
         case _:
