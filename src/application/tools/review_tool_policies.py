@@ -22,6 +22,8 @@ from domain.policy.selection import fitting, literal_prefix
 MAX_WARNINGS = 50
 MAX_COMPARED = 1_000
 """Limit of names compared to find the nearest one."""
+MAX_REVIEWED = 2_000_000
+"""Rules times tools whose effects on each other are looked at: a microsecond each."""
 MAX_NEAREST = 10
 """Limit of patterns with a nearest name: finding it is slow with many tools."""
 
@@ -84,6 +86,9 @@ def _without_effect(
     policies: ToolPolicies, layer: PolicyLayer, known: Toolset, names: "ToolNameIndex"
 ) -> Iterator[str]:
     """Effects of the layer's rules on each other; other layers may change later."""
+    if len(policies.rules) * len(known.tools) > MAX_REVIEWED:
+        yield "tool_policies: rules without effect are not looked for among so many rules and tools"
+        return
     alone = PolicyLayers(agent=policies) if layer is PolicyLayer.AGENT else PolicyLayers(organization=policies)
     tools = [tool.name for tool in known.tools]
     nowhere = set()

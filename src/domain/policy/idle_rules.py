@@ -25,6 +25,8 @@ class IdleReason(StrEnum):
     """Other rules deny each tool that the rule applies to, so no call is made."""
 
 
+MAX_VERIFIED = 2_000_000
+"""Rules times tools, over all statements: a microsecond each."""
 _OF_DENIALS = frozenset({"decision", "on_block"})
 """Fields that affect denied tools."""
 
@@ -44,18 +46,23 @@ def idle_statements(
     layers: PolicyLayers, rules: ToolPolicies, names: Sequence[str], layer: PolicyLayer = PolicyLayer.AGENT
 ) -> tuple[IdleStatement, ...]:
     """The statements of `rules` that have no effect on the tools `names`, in the order of the
-    rules. `rules` are those of `layer` in `layers`."""
+    rules. `rules` are those of `layer` in `layers`. What cannot be verified within MAX_VERIFIED
+    steps is left out."""
     review = _Review(layers, layer, names)
     holds: dict[str, list[str]] = {pattern: [] for pattern, _ in rules.rules}
     for name in names:
         for pattern in dict.fromkeys((*review.selected(name), *review.permitting(name))):
             holds[pattern].append(name)
-    return tuple(
-        statement
-        for pattern, rule in rules.rules
-        for statement in review.idle(pattern, rule, holds[pattern])
-        if review.changes_nothing(rules, statement)
-    )
+    found: list[IdleStatement] = []
+    left = MAX_VERIFIED
+    for pattern, rule in rules.rules:
+        for statement in review.idle(pattern, rule, holds[pattern]):
+            if statement.reason is not IdleReason.NO_TOOL:
+                left -= len(rules.rules) * (1 + len(tuple(fitting(pattern, names))))
+                if left < 0 or not review.changes_nothing(rules, statement):
+                    continue
+            found.append(statement)
+    return tuple(found)
 
 
 class _Review:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
+from functools import lru_cache
 from typing import TypeAlias
 
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
@@ -43,7 +44,7 @@ class RuleSelection:
     def __init__(self, policies: ToolPolicies) -> None:
         self._exact = {pattern: rule for pattern, rule in policies.rules if not is_glob(pattern)}
         globs = [
-            _Glob(literal_prefix(pattern), pattern, re.compile(translate(pattern)), rule)
+            _Glob(literal_prefix(pattern), pattern, _expression(pattern), rule)
             for pattern, rule in policies.rules
             if is_glob(pattern)
         ]
@@ -100,6 +101,12 @@ def _exactness(selected: Selected) -> int:
     return len(literal_prefix(selected[0][0]))
 
 
+@lru_cache(maxsize=4_096)
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Compiled once: a layer may have a thousand globs, and every turn of a run looks at them."""
+    return re.compile(translate(pattern))
+
+
 def is_glob(pattern: str) -> bool:
     """Whether a pattern matches more than one name."""
     return _WILD.search(pattern) is not None
@@ -114,5 +121,5 @@ def literal_prefix(pattern: str) -> str:
 def fitting(pattern: str, names: Iterable[str]) -> Iterator[str]:
     """The names that a name or glob matches, whatever other patterns say. Fast, because there may
     be very many names."""
-    prefix, expression = literal_prefix(pattern), re.compile(translate(pattern))
+    prefix, expression = literal_prefix(pattern), _expression(pattern)
     return (name for name in names if name.startswith(prefix) and expression.match(name) is not None)

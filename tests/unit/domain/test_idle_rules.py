@@ -10,6 +10,7 @@ from domain.policy.idle_rules import IdleReason, IdleStatement, idle_statements
 from domain.policy.layers import PolicyLayer, PolicyLayers, Source, ToolPolicy
 from domain.policy.rule_json import rule_from_json, rule_to_json
 from domain.policy.rules import OnBlock, ToolPolicies, ToolRule, Verdict
+from tests.processor_time import processor_time
 
 pytestmark = pytest.mark.requirement("C2")
 
@@ -145,3 +146,19 @@ def _without(said: ToolPolicies, statement: IdleStatement) -> ToolPolicies:
 
     kept = ((name, left(rule) if name == statement.pattern else rule) for name, rule in said.rules)
     return ToolPolicies(rules=tuple((name, rule) for name, rule in kept if rule is not None))
+
+
+@pytest.mark.requirement("A9")
+@pytest.mark.parametrize(
+    ("patterns", "names"),
+    [
+        ([f"{'*a' * 30}{number}" for number in range(900)], ["internet_search"] * 20),
+        ([f"{'*a' * 30}{'*' * number}" for number in range(60)], [f"{'a' * 50}{number}" for number in range(500)]),
+    ],
+    ids=["no tool", "all tools"],
+)
+def test_globs_made_to_take_long_are_looked_at_only_so_far(patterns: list[str], names: list[str]) -> None:
+    policies = ToolPolicies(rules=tuple((pattern, ToolRule(max_calls=3)) for pattern in patterns))
+    layers = PolicyLayers(agent=policies)
+    with processor_time(10):  # without a bound it took minutes
+        idle_statements(layers, policies, names)
