@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 import pytest
@@ -12,7 +13,7 @@ from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
 from domain.gateway.session import GatewaySession, ToolNames
-from domain.ids import GatewaySessionId, RunId, ThreadId, ToolCallId
+from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId, ToolCallId
 from domain.threads.thread import Quarantine, Thread
 from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolResult
@@ -114,6 +115,23 @@ async def test_a_revoked_session_is_read_as_such_and_revoked_once(stores: Stores
     assert stored is not None
     assert stored.revoked_at == after(9)
     assert await audited(stores) == [AuditAction.GATEWAY_SESSION_CREATED, AuditAction.GATEWAY_SESSION_REVOKED]
+
+
+@pytest.mark.requirement("C6")
+async def test_open_sessions_of_a_key_are_found(stores: Stores) -> None:
+    await opened(stores)
+
+    async def found(organization_id: OrganizationId = ORG, key_id: ApiKeyId = KEY, at: datetime = START) -> int:
+        sessions = stores.gateway_sessions
+        return len(await sessions.open_of_key(organization_id, key_id, at=at, limit=10))
+
+    assert await stores.gateway_sessions.open_of_key(ORG, KEY, at=START, limit=10) == (SESSION,)
+    assert await stores.gateway_sessions.open_of_key(ORG, KEY, at=START, limit=0) == ()
+    assert await found(organization_id=OTHER_ORG) == await found(key_id=ApiKeyId("key_other")) == 0
+    assert await found(at=after(3600)) == 0
+    revoked = an_audit_event(2, action=AuditAction.GATEWAY_SESSION_REVOKED, at=after(9))
+    await stores.gateway_sessions.revoke(ORG, SESSION, revoked)
+    assert await found() == 0
 
 
 async def test_a_session_that_has_expired_cannot_be_revoked(stores: Stores) -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from application.runs.unfinished_runs import UnfinishedFilter
 from domain.audit.event import AuditAction
-from domain.ids import AgentId, RunId, ThreadId
+from domain.ids import AgentId, ApiKeyId, RunId, ThreadId
 from tests.builders import (
     AGENT,
+    KEY,
     ORG,
     OTHER_ORG,
     RUN,
@@ -29,11 +30,13 @@ ALL = UnfinishedFilter()
 OTHER_AGENT = AgentId(numbered("agt", 2))
 
 
-async def on_its_own_thread(stores: Stores, number: int, *, agent_id: AgentId = AGENT) -> RunId:
+async def on_its_own_thread(
+    stores: Stores, number: int, *, agent_id: AgentId = AGENT, requested_by: ApiKeyId | None = None
+) -> RunId:
     """A queued run of ORG on a thread of its own."""
     thread_id = ThreadId(a_thread_id(100 + number))
     await stores.threads.add(a_thread(thread_id))
-    run = replace(run_number(number), thread_id=thread_id, agent_id=agent_id)
+    run = replace(run_number(number), thread_id=thread_id, agent_id=agent_id, requested_by=requested_by)
     await start(stores, run)
     return run.id
 
@@ -72,6 +75,14 @@ async def test_runs_of_some_agents_are_found_and_of_no_agents_none(run_stores: S
     assert await found(run_stores, UnfinishedFilter(agent_ids=frozenset({AGENT}))) == [mine]
     assert await found(run_stores, UnfinishedFilter(agent_ids=frozenset({AGENT, OTHER_AGENT}))) == [other, mine]
     assert await found(run_stores, UnfinishedFilter(agent_ids=frozenset())) == []
+
+
+@pytest.mark.requirement("C6")
+async def test_runs_that_a_key_started_are_found(run_stores: Stores) -> None:
+    mine = await on_its_own_thread(run_stores, 1, requested_by=KEY)
+    await on_its_own_thread(run_stores, 2, requested_by=ApiKeyId("key_other"))
+    await on_its_own_thread(run_stores, 3, requested_by=None)
+    assert await found(run_stores, UnfinishedFilter(requested_by=KEY)) == [mine]
 
 
 @pytest.mark.requirement("C7")

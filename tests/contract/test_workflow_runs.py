@@ -16,7 +16,7 @@ from application.workflows.ports import (
 )
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
-from domain.ids import RunId, WorkerId, WorkflowId, WorkflowRunId
+from domain.ids import ApiKeyId, RunId, WorkerId, WorkflowId, WorkflowRunId
 from domain.workflows.execution import NodeError, NodeRun, NodeStatus
 from domain.workflows.graph import Workflow
 from domain.workflows.run import WorkflowEventType, WorkflowRun, WorkflowRunStatus
@@ -251,6 +251,9 @@ async def test_runs_are_listed_newest_first_by_workflow_and_status(harness: Stor
     ]
     begun = await all_of(partial(page, WorkflowRunFilter(status=WorkflowRunStatus.IN_PROGRESS)))
     assert [run.id for run in begun] == [ID]
+    assert len(await all_of(partial(page, WorkflowRunFilter(requested_by=KEY, is_unfinished=True)))) == 3
+    assert await all_of(partial(page, WorkflowRunFilter(requested_by=ApiKeyId("key_other")))) == ()
+    assert await all_of(partial(page, WorkflowRunFilter(is_unfinished=False))) == ()
     whole = await harness.workflow_runs.get(ORG, ID)
     assert whole is not None
     assert begun == (replace(whole, input=None, output=None, nodes={}),)

@@ -10,7 +10,7 @@ from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
 from domain.gateway.session import GatewaySession
-from domain.ids import GatewaySessionId, OrganizationId, ToolCallId
+from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, ToolCallId
 from domain.threads.thread import Quarantine, Thread
 from domain.tools.result import ToolOutcome, ToolResult
 from tests.doubles.paging import by_time, newest_first
@@ -58,6 +58,19 @@ class InMemoryGatewaySessionStore:
             if stored.session.organization_id == organization_id and stored.session.token_hash is not None
         ]
         return newest_first(found, lambda session: by_time(session.created_at, session.id), request)
+
+    async def open_of_key(
+        self, organization_id: OrganizationId, key_id: ApiKeyId, *, at: datetime, limit: int
+    ) -> tuple[GatewaySessionId, ...]:
+        """By the order in which they were stored."""
+        found = [
+            session.id
+            for session in (self._as_read(stored.session) for stored in self._state.gateway_sessions.values())
+            if (session.organization_id, session.created_by) == (organization_id, key_id)
+            and session.token_hash is not None
+            and session.is_open(at)
+        ]
+        return tuple(found[:limit])
 
     async def revoke(self, organization_id: OrganizationId, session_id: GatewaySessionId, audit: AuditEvent) -> bool:
         """End the session at `audit.at`."""

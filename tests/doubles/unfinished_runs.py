@@ -28,7 +28,9 @@ class InMemoryUnfinishedRuns:
 
 
 def _matches(stored: StoredRun, wanted: UnfinishedFilter) -> bool:
-    if wanted.agent_ids is None and wanted.server_id is None:
+    if wanted == UnfinishedFilter():
+        return True
+    if wanted.requested_by is not None and stored.run.requested_by == wanted.requested_by:
         return True
     if wanted.agent_ids is not None and stored.run.agent_id in wanted.agent_ids:
         return True

@@ -78,6 +78,8 @@ class InMemoryWorkflowRunStore:
             if stored.run.organization_id == organization_id
             and wanted.workflow_id in (None, stored.run.workflow_id)
             and wanted.status in (None, stored.run.status)
+            and wanted.requested_by in (None, stored.run.requested_by)
+            and wanted.is_unfinished in (None, not stored.run.status.is_terminal)
         ]
         return newest_first(found, lambda run: by_time(run.created_at, run.id), request)
 

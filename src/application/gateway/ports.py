@@ -12,7 +12,7 @@ from domain.gateway.call import GatewayCall, GatewaySettlement
 from domain.gateway.client import ClientSettings, GatewayClient
 from domain.gateway.note import GatewayNote
 from domain.gateway.session import GatewaySession
-from domain.ids import GatewayClientId, GatewayNoteId, GatewaySessionId, OrganizationId, ToolCallId
+from domain.ids import ApiKeyId, GatewayClientId, GatewayNoteId, GatewaySessionId, OrganizationId, ToolCallId
 from domain.threads.thread import Quarantine, Thread
 
 
@@ -38,6 +38,11 @@ class GatewaySessionStore(Protocol):
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[GatewaySession]:
         """Sessions with a token, newest first."""
+
+    async def open_of_key(
+        self, organization_id: OrganizationId, key_id: ApiKeyId, *, at: datetime, limit: int
+    ) -> tuple[GatewaySessionId, ...]:
+        """Up to `limit` sessions with a token that the key opened and that are open at `at`."""
 
     async def revoke(self, organization_id: OrganizationId, session_id: GatewaySessionId, audit: AuditEvent) -> bool:
         """End the session at `audit.at`, and cancel its pending approvals. False if no open session has this id."""

@@ -1,10 +1,11 @@
-"""RevokeApiKey: invalidate a key, immediately and permanently."""
+"""RevokeApiKey: invalidate a key, immediately and permanently, and end what it started."""
 
 from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
 from application.identity.ports import IdentityStore
 from application.identity.token_cache import TokenCache
+from application.revocation.stop_work_of_key import StoppedWork, StopWorkOfKey
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import conflict, not_found
@@ -24,20 +25,24 @@ class RevokeApiKey:
     - Admins revoke keys of their organization; revoking a platform key requires a platform key.
     - A key cannot revoke itself, so that no admin locks themselves out by mistake. If no admin key
       is left (the last one expires, or two revoke each other), a platform key creates one.
-    - A revoked key is not found.
-    - Audited as `key.revoked`.
+    - What the key started ends with it (`StopWorkOfKey`). If that fails, the key is revoked all the
+      same, and revoking it again ends the rest.
+    - Audited as `key.revoked`, once.
 
     Raises: ServiceError role_insufficient, platform_key_required, api_key_not_found,
     api_key_in_use.
     """
 
-    def __init__(self, *, identities: IdentityStore, cache: TokenCache, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self, *, identities: IdentityStore, cache: TokenCache, work: StopWorkOfKey, clock: Clock, ids: IdSource
+    ) -> None:
         self._identities = identities
         self._cache = cache
+        self._work = work
         self._clock = clock
         self._ids = ids
 
-    async def execute(self, command: RevokeApiKeyCommand) -> None:
+    async def execute(self, command: RevokeApiKeyCommand) -> StoppedWork:
         principal = command.principal
         principal.require(Role.ADMIN)
         if command.key_id == principal.key_id:
@@ -47,10 +52,13 @@ class RevokeApiKey:
             raise not_found("API key", command.key_id)
         if key.platform:
             principal.require_platform()
-        audit = audit_entry(principal, AuditAction.KEY_REVOKED, command.key_id, ids=self._ids, at=self._clock.now())
+        if key.revoked_at is None:
+            await self._revoke(principal, command.key_id)
+        return await self._work.execute(principal, command.key_id)
+
+    async def _revoke(self, principal: Principal, key_id: ApiKeyId) -> None:
+        audit = audit_entry(principal, AuditAction.KEY_REVOKED, key_id, ids=self._ids, at=self._clock.now())
         try:
-            revoked = await self._identities.revoke_key(principal.organization_id, command.key_id, audit)
+            await self._identities.revoke_key(principal.organization_id, key_id, audit)
         finally:
-            self._cache.forget(command.key_id)
-        if not revoked:
-            raise not_found("API key", command.key_id)
+            self._cache.forget(key_id)

@@ -1,4 +1,4 @@
-"""CancelRuns: cancels all unfinished runs of an agent, of a server's agents, or of the organization."""
+"""CancelRuns: cancels all unfinished runs of an agent, of a server's agents, of a key, or of the organization."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import McpServerId, OrganizationId, RunId
+from domain.ids import ApiKeyId, McpServerId, OrganizationId, RunId
 from domain.runs.run import RunStatus
 
 BATCH = 32
@@ -28,11 +28,13 @@ BATCH = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRunsCommand:
-    """`agent` by id or name, or `server` by id or slug; with neither, all runs of the organization."""
+    """`agent` by id or name, `server` by id or slug, or the key `requested_by`; with none of them, all
+    runs of the organization."""
 
     principal: Principal
     agent: str | None = None
     server: str | None = None
+    requested_by: ApiKeyId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +111,8 @@ class CancelRuns:
         if command.agent is not None:
             agent = await existing_agent(self._agents, organization_id, command.agent)
             return _Target(resource=agent.id, wanted=UnfinishedFilter(agent_ids=frozenset({agent.id})))
+        if command.requested_by is not None:
+            return _Target(resource=command.requested_by, wanted=UnfinishedFilter(requested_by=command.requested_by))
         if command.server is None:
             return _Target(resource=organization_id, wanted=UnfinishedFilter())
         server = await existing_server(self._servers, organization_id, command.server)

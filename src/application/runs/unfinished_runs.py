@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from domain.ids import AgentId, McpServerId, OrganizationId, RunId
+from domain.ids import AgentId, ApiKeyId, McpServerId, OrganizationId, RunId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnfinishedFilter:
-    """Runs of one of `agent_ids`, or with an unsettled call of `server_id`. Without both: all."""
+    """Runs of one of `agent_ids`, with an unsettled call of `server_id`, or that `requested_by`
+    started. Without any of them: all."""
 
     agent_ids: frozenset[AgentId] | None = None
     server_id: McpServerId | None = None
+    requested_by: ApiKeyId | None = None
 
 
 class UnfinishedRuns(Protocol):

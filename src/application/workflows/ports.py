@@ -8,7 +8,7 @@ from typing import Protocol
 from application.runs.ports import IdempotencyKey
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.ids import OrganizationId, WorkerId, WorkflowId, WorkflowRunId
+from domain.ids import ApiKeyId, OrganizationId, WorkerId, WorkflowId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.runs.run import Run, RunStatus
 from domain.tools.wired import RegisteredTool, WiredNodes
@@ -78,6 +78,8 @@ class WorkflowRunFilter:
 
     workflow_id: WorkflowId | None = None
     status: WorkflowRunStatus | None = None
+    requested_by: ApiKeyId | None = None
+    is_unfinished: bool | None = None
 
 
 Decide = Callable[[WorkflowRun], WorkflowRun]

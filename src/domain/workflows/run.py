@@ -26,11 +26,13 @@ class WorkflowRunStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        return self in _TERMINAL
+        return self in TERMINAL_WORKFLOW_STATUSES
 
 
 _GOES_ON = frozenset({WorkflowRunStatus.QUEUED, WorkflowRunStatus.IN_PROGRESS})
-_TERMINAL = frozenset({WorkflowRunStatus.COMPLETED, WorkflowRunStatus.FAILED, WorkflowRunStatus.CANCELLED})
+TERMINAL_WORKFLOW_STATUSES = frozenset(
+    {WorkflowRunStatus.COMPLETED, WorkflowRunStatus.FAILED, WorkflowRunStatus.CANCELLED}
+)
 
 
 class WorkflowEventType(StrEnum):

@@ -16,7 +16,6 @@ from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from application.identity.key_validity import KeyValidity
 from application.identity.queries import GetOrganization, ListApiKeys, ListOrganizations
-from application.identity.revoke_api_key import RevokeApiKey
 from application.identity.token_cache import TokenCache
 from application.identity.update_organization import UpdateOrganization
 from infrastructure.assembly import storage as storage_assembly
@@ -44,7 +43,6 @@ class Identity(containers.DeclarativeContainer):
     bootstrap_identity = singleton(BootstrapIdentity, first_key=Platform.home)
     create_api_key = singleton(CreateApiKey)
     list_api_keys = singleton(ListApiKeys, uses=key_uses)
-    revoke_api_key = singleton(RevokeApiKey, cache=token_cache)
 
     list_audit_events = singleton(ListAuditEvents)
     export_audit_events = singleton(ExportAuditEvents, chain=Storage.audit_chain)

@@ -6,6 +6,8 @@ from application.metrics.ports import BacklogReader
 from application.retention.apply_retention import ApplyRetention
 from application.retention.ports import RetentionStore, SweepLock
 from application.retention.sweep import RetentionSweep
+from application.revocation.revoke_api_key import RevokeApiKey
+from application.revocation.stop_work_of_key import StopWorkOfKey
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.ports import SecretVault
 from application.secrets.queries import ListSecrets
@@ -13,12 +15,14 @@ from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
 from application.usage.queries import GetUsage
 from infrastructure.assembly import storage as storage_assembly
+from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.wiring import Singletons
+from infrastructure.containers.workflows import Workflows
 from infrastructure.metrics.page import PrometheusPage
 from infrastructure.persistence.retention.store import SqlRetentionStore
 from infrastructure.persistence.runs.backlog import SqlBacklogReader
@@ -36,6 +40,17 @@ class Upkeep(containers.DeclarativeContainer):
         RotateSecretKey,
         vault=secret_vault,
         key_ring=singleton(storage_assembly.key_ring, Platform.settings, Platform.secret_box),
+    )
+    revoke_api_key = singleton(
+        RevokeApiKey,
+        cache=Identity.token_cache,
+        work=singleton(
+            StopWorkOfKey,
+            sessions=Gateway.gateway_sessions,
+            revoke_session=Gateway.revoke_gateway_session,
+            stop_workflow_run=Workflows.stop_workflow_run,
+            cancel_runs=Runs.cancel_runs,
+        ),
     )
     get_usage = singleton(GetUsage, reports=Storage.usage_store)
     backlog: providers.Provider[BacklogReader] = singleton(SqlBacklogReader)

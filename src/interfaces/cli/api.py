@@ -38,7 +38,8 @@ class ServiceApi(Protocol):
 
     async def patch(self, path: str, body: JsonObject, *, headers: Mapping[str, str] | None = None) -> JsonObject: ...
 
-    async def delete(self, path: str) -> None: ...
+    async def delete(self, path: str) -> JsonObject:
+        """Empty for most resources."""
 
     def events(self, path: str, *, after: str | None = None) -> AsyncGenerator[ServerEvent, None]:
         """Follow an event stream after the event `after`, until the service ends it."""

@@ -73,8 +73,9 @@ class ServiceClient:
     async def patch(self, path: str, body: JsonObject, *, headers: Mapping[str, str] | None = None) -> JsonObject:
         return await self._json("PATCH", path, body=body, headers=headers)
 
-    async def delete(self, path: str) -> None:
-        await self._send("DELETE", path)
+    async def delete(self, path: str) -> JsonObject:
+        response = await self._send("DELETE", path)
+        return _object(response, "DELETE", path) if response.content else {}
 
     async def events(self, path: str, *, after: str | None = None) -> AsyncGenerator[ServerEvent, None]:
         """Follow an event stream. Raises ConnectionLost when it is interrupted."""
@@ -125,10 +126,7 @@ class ServiceClient:
         headers: Mapping[str, str] | None = None,
     ) -> JsonObject:
         response = await self._send(method, path, query=query, body=body, headers=headers)
-        document = _parsed(response.content)
-        if not isinstance(document, dict):
-            raise UnexpectedAnswer(f"{method} {path} gave no JSON object")
-        return document
+        return _object(response, method, path)
 
     async def _send(
         self,
@@ -164,6 +162,13 @@ class ServiceClient:
                 return ConnectionLost(self._address)
             case _:
                 return ConnectionLost(self._address)
+
+
+def _object(response: httpx.Response, method: str, path: str) -> JsonObject:
+    document = _parsed(response.content)
+    if not isinstance(document, dict):
+        raise UnexpectedAnswer(f"{method} {path} gave no JSON object")
+    return document
 
 
 def _parsed(content: bytes) -> JsonValue:

@@ -154,7 +154,7 @@ CASES = [
         status=204,
         foreign=True,
     ),
-    Case(method="DELETE", path="/v1/api-keys/{key_id}", role=Role.ADMIN, status=204, foreign=True),
+    Case(method="DELETE", path="/v1/api-keys/{key_id}", role=Role.ADMIN, foreign=True),
     Case(method="POST", path="/v1/secrets", role=Role.ADMIN, status=201, body={"name": "NEW", "value": "a value"}),
     Case(method="GET", path="/v1/secrets", role=Role.ADMIN),
     Case(method="DELETE", path="/v1/secrets/{secret}", role=Role.ADMIN, status=204, foreign=True),

@@ -27,7 +27,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(service: Service) -> None:
     streaming = asyncio.create_task(service.call("GET", f"/v1/runs/{run_id}/stream", token=VIEWER))
     async with service.wakeups.subscribe(events_topic(RunId(run_id))):
         await service.call("GET", "/v1/organization", token=VIEWER)
-        assert (await service.call("DELETE", "/v1/api-keys/key_viewer")).status_code == 204
+        assert (await service.call("DELETE", "/v1/api-keys/key_viewer")).status_code == 200
         service.worker.act = Act.FINISH
         await service.worker.submit(RunId(run_id))
         service.wakeups.wake(events_topic(RunId(run_id)))
@@ -41,6 +41,39 @@ async def test_a_wait_is_refused_when_its_key_is_revoked(service: Service) -> No
     run_id = await a_run_at_rest(service)
     waiting = asyncio.create_task(service.call("GET", f"/v1/runs/{run_id}/wait", token=VIEWER))
     await service.call("GET", "/v1/organization", token=VIEWER)
-    assert (await service.call("DELETE", "/v1/api-keys/key_viewer")).status_code == 204
+    assert (await service.call("DELETE", "/v1/api-keys/key_viewer")).status_code == 200
     service.wakeups.wake(status_topic(RunId(run_id)))
     problem_of(await asyncio.wait_for(waiting, 10), 401, "token_invalid")
+
+
+@pytest.mark.requirement("C6")
+async def test_what_a_key_started_ends_with_it_and_its_number_is_told(service: Service) -> None:
+    for role in (Role.RUNNER, Role.ADMIN):
+        await service.call("POST", "/v1/agents", json={"name": f"of-{role}", "model": MODEL})
+    service.worker.act = Act.REST
+    operator = token_of(Role.OPERATOR)
+    started = [
+        (await service.call("POST", "/v1/runs", json={"agent": "of-admin", "input": "hello"}, token=token)).json()
+        for token in (operator, operator, token_of(Role.RUNNER))
+    ]
+    session = await service.call("POST", "/v1/gateway-sessions", json={"agent_id": "of-runner"}, token=operator)
+    workflow = {"name": "story", "nodes": [{"id": "start", "kind": "entrypoint"}], "edges": []}
+    await service.call("POST", "/v1/workflows", json=workflow)
+    of_workflow = (await service.call("POST", "/v1/workflows/story/runs", json={}, token=operator)).json()
+
+    revoked = await service.call("DELETE", "/v1/api-keys/key_operator")
+
+    assert revoked.json() == {
+        "id": "key_operator",
+        "cancelled_runs": 2,
+        "cancelled_workflow_runs": 1,
+        "revoked_gateway_sessions": 1,
+    }
+    stored = [(await service.call("GET", f"/v1/runs/{run['id']}")).json()["status"] for run in started]
+    assert stored == ["cancelled", "cancelled", "queued"]
+    ended = (await service.call("GET", f"/v1/workflow-runs/{of_workflow['id']}")).json()
+    assert ended["status"] == "cancelled"
+    sessions = (await service.call("GET", "/v1/gateway-sessions")).json()["data"]
+    assert [bool(each["revoked_at"]) for each in sessions if each["id"] == session.json()["id"]] == [True]
+    again = (await service.call("DELETE", "/v1/api-keys/key_operator")).json()
+    assert [again["cancelled_runs"], again["cancelled_workflow_runs"], again["revoked_gateway_sessions"]] == [0, 0, 0]

@@ -125,7 +125,7 @@ async def test_a_token_is_shown_once(service: Service) -> None:
     assert key in listed.json()["data"]
     assert token not in listed.text
     assert token not in (await service.call("GET", "/v1/audit-events")).text
-    assert (await service.call("DELETE", f"/v1/api-keys/{key['id']}")).status_code == 204
+    assert (await service.call("DELETE", f"/v1/api-keys/{key['id']}")).status_code == 200
     [revoked] = [
         entry for entry in (await service.call("GET", "/v1/api-keys")).json()["data"] if entry["id"] == key["id"]
     ]

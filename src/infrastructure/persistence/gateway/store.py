@@ -1,6 +1,7 @@
 """Gateway sessions in SQL."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
@@ -39,6 +40,22 @@ _open_session = (
     gateway_session.c.token_hash.is_not(None),
     gateway_session.c.revoked_at.is_(None),
     gateway_session.c.expires_at > bindparam("moment", type_=gateway_session.c.expires_at.type),
+)
+_open_of_key = (
+    select(gateway_session.c.id)
+    .select_from(
+        gateway_session.outerjoin(run, run.c.id == gateway_session.c.run_id).outerjoin(
+            workflow_run, workflow_run.c.id == gateway_session.c.workflow_run_id
+        )
+    )
+    .where(
+        gateway_session.c.organization_id == bindparam("of_organization"),
+        gateway_session.c.created_by == bindparam("key_id"),
+        gateway_session.c.token_hash.is_not(None),
+        _ended_at.is_(None),
+        gateway_session.c.expires_at > bindparam("moment", type_=gateway_session.c.expires_at.type),
+    )
+    .limit(bindparam("at_most"))
 )
 _revoke = update(gateway_session).where(*_open_session).values(revoked_at=bindparam("moment"))
 
@@ -101,6 +118,15 @@ class SqlGatewaySessionStore:
             ),
             scope=organization_id,
         )
+
+    async def open_of_key(
+        self, organization_id: OrganizationId, key_id: ApiKeyId, *, at: datetime, limit: int
+    ) -> tuple[GatewaySessionId, ...]:
+        wanted = {"of_organization": organization_id, "key_id": key_id, "moment": at, "at_most": limit}
+        found = await self._database.read(
+            lambda connection: connection.execute(_open_of_key, wanted).scalars().all(), scope=organization_id
+        )
+        return tuple(GatewaySessionId(session_id) for session_id in found)
 
     async def revoke(self, organization_id: OrganizationId, session_id: GatewaySessionId, audit: AuditEvent) -> bool:
         wanted = {"of_organization": organization_id, "session_id": session_id}

@@ -32,6 +32,8 @@ class SqlUnfinishedRuns:
                     tool_call.c.state != ToolCallState.SETTLED.value,
                 )
             )
+        if wanted.requested_by is not None:
+            conditions.append(run.c.requested_by == wanted.requested_by)
         if conditions:
             statement = statement.where(or_(*conditions))
         if before is not None:

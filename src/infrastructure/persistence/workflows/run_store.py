@@ -23,7 +23,7 @@ from domain.runs.run import RunStatus
 from domain.tools.wired import RegisteredTool
 from domain.workflows.definition_json import definition_from_json
 from domain.workflows.graph import WorkflowDefinition
-from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
+from domain.workflows.run import TERMINAL_WORKFLOW_STATUSES, WorkflowEvent, WorkflowRun, WorkflowRunStatus
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.leases import expired_by, held_after, renewing
 from infrastructure.persistence.columns.paging import newest_first
@@ -155,6 +155,11 @@ class SqlWorkflowRunStore:
             statement = statement.where(_RUN.workflow_id == wanted.workflow_id)
         if wanted.status is not None:
             statement = statement.where(_RUN.status == wanted.status.value)
+        if wanted.requested_by is not None:
+            statement = statement.where(_RUN.requested_by == wanted.requested_by)
+        if wanted.is_unfinished is not None:
+            ended = _RUN.status.in_([status.value for status in TERMINAL_WORKFLOW_STATUSES])
+            statement = statement.where(~ended if wanted.is_unfinished else ended)
         return await self._database.read(
             lambda connection: newest_first(
                 connection,

@@ -6,10 +6,11 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.cli.api import path_to
+from interfaces.cli.answers import read_as
+from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.http.api_keys.views import ApiKeyView, CreatedApiKeyView
+from interfaces.http.api_keys.views import ApiKeyView, CreatedApiKeyView, RevokedApiKeyView
 
 key_app = typer.Typer(
     help="Manage API keys.", no_args_is_help=True, epilog="Example: dragoman key create ci --role runner"
@@ -80,10 +81,31 @@ def list_keys(context: typer.Context, as_json: JsonFlag = False) -> None:
 
 @key_app.command("revoke", epilog="Example: dragoman key revoke key_0123")
 def revoke_key(
-    context: typer.Context, key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, key_….")]
+    context: typer.Context,
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, key_….")],
+    as_json: JsonFlag = False,
 ) -> None:
-    """Revoke a key; it stops working at once."""
-    session_of(context).delete(path_to("api-keys", key_id), f"Revoked {key_id}.")
+    """Revoke a key; it stops working at once, and what it started ends."""
+    session = session_of(context)
+
+    async def revoke(api: ServiceApi) -> None:
+        document = await api.delete(path_to("api-keys", key_id))
+        if as_json:
+            session.terminal.json(document)
+            return
+        session.terminal.note(f"Revoked {key_id}. {_ended_with(read_as(RevokedApiKeyView, document))}")
+
+    session.perform(revoke)
+
+
+def _ended_with(key: RevokedApiKeyView) -> str:
+    counts = (
+        (key["cancelled_runs"], "run"),
+        (key["cancelled_workflow_runs"], "workflow run"),
+        (key["revoked_gateway_sessions"], "gateway session"),
+    )
+    ended = [f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts if count]
+    return f"Ended with it: {', '.join(ended)}." if ended else "Nothing that it started was under way."
 
 
 def _in_days(days: float) -> str:

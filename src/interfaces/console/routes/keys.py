@@ -9,7 +9,7 @@ from litestar.plugins.htmx import HTMXHeaders
 
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand, CreatedApiKey
 from application.identity.queries import ListApiKeys
-from application.identity.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
+from application.revocation.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
 from application.system.pages import PageRequest
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
@@ -23,6 +23,7 @@ from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.http.api_keys.schemas import CreateApiKeyBody
+from interfaces.http.api_keys.views import revoked_api_key_view
 from interfaces.http.bodies import decoded_body
 
 PAGE = 50
@@ -39,7 +40,13 @@ class KeyPages:
     async def listed(self, principal: Principal, cursor: str | None = None) -> dict[str, object]:
         """Keys, newest first. Raises FORBIDDEN."""
         page = await self._list.execute(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
-        return {"keys": page.items, "next_cursor": page.next_cursor, "now": self._clock.now(), "own": principal}
+        return {
+            "keys": page.items,
+            "next_cursor": page.next_cursor,
+            "now": self._clock.now(),
+            "own": principal,
+            "revoked": None,
+        }
 
 
 def _form(
@@ -105,5 +112,7 @@ async def revoke_key(
     revoke_api_key: NamedDependency[RevokeApiKey],
 ) -> Response[str]:
     """Revoke at once and permanently."""
-    await revoke_api_key.execute(RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id)))
-    return pages.show(request, "parts/keys_table.html", await key_pages.listed(request.principal))
+    command = RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id))
+    revoked = revoked_api_key_view(key_id, await revoke_api_key.execute(command))
+    context = {**await key_pages.listed(request.principal), "revoked": revoked}
+    return pages.show(request, "parts/keys_table.html", context)

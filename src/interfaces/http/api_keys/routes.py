@@ -6,11 +6,18 @@ from litestar.params import JSONBody
 
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand
 from application.identity.queries import ListApiKeys
-from application.identity.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
+from application.revocation.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.ids import ApiKeyId
 from interfaces.http.api_keys.schemas import CreateApiKeyBody
-from interfaces.http.api_keys.views import ApiKeyPage, CreatedApiKeyView, api_key_view, created_api_key_view
+from interfaces.http.api_keys.views import (
+    ApiKeyPage,
+    CreatedApiKeyView,
+    RevokedApiKeyView,
+    api_key_view,
+    created_api_key_view,
+    revoked_api_key_view,
+)
 from interfaces.http.page_views import page_view
 from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import KeyPath
@@ -51,8 +58,12 @@ async def list_api_keys(
     )
 
 
-@delete("/api-keys/{key_id:str}", summary="Revoke an API key", responses=documented(403, 404, 409))
-async def revoke_api_key(request: ApiRequest, key_id: KeyPath, revoke_api_key: NamedDependency[RevokeApiKey]) -> None:
-    """Requires the role admin. The key stops working at once. A key cannot revoke itself;
-    revoking a platform key requires one."""
-    await revoke_api_key.execute(RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id)))
+@delete("/api-keys/{key_id:str}", status_code=200, summary="Revoke an API key", responses=documented(403, 404, 409))
+async def revoke_api_key(
+    request: ApiRequest, key_id: KeyPath, revoke_api_key: NamedDependency[RevokeApiKey]
+) -> RevokedApiKeyView:
+    """Requires the role admin. The key stops working at once. Its unfinished runs and workflow runs
+    are cancelled, and gateway sessions that it opened are revoked. A key cannot revoke itself;
+    revoking a platform key requires one. Revoking a revoked key again ends what a failure left."""
+    command = RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id))
+    return revoked_api_key_view(key_id, await revoke_api_key.execute(command))

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from application.identity.create_api_key import CreatedApiKey
+from application.revocation.stop_work_of_key import StoppedWork
 from domain.identity.api_key import ApiKey
 from domain.threads.message_json import timestamp
 from interfaces.http.rate_views import RateLimitView, rate_limit_view
@@ -27,6 +28,15 @@ class CreatedApiKeyView(ApiKeyView):
     """A new key; `token` is shown only once."""
 
     token: str
+
+
+class RevokedApiKeyView(TypedDict):
+    """A revoked key, and how many of its runs, workflow runs and gateway sessions end with it."""
+
+    id: str
+    cancelled_runs: int
+    cancelled_workflow_runs: int
+    revoked_gateway_sessions: int
 
 
 class ApiKeyPage(TypedDict):
@@ -56,3 +66,12 @@ def _moment(at: datetime | None) -> str | None:
 
 def created_api_key_view(created: CreatedApiKey) -> CreatedApiKeyView:
     return {**api_key_view(created.key), "token": created.token}
+
+
+def revoked_api_key_view(key_id: str, stopped: StoppedWork) -> RevokedApiKeyView:
+    return {
+        "id": key_id,
+        "cancelled_runs": stopped.runs,
+        "cancelled_workflow_runs": stopped.workflow_runs,
+        "revoked_gateway_sessions": stopped.gateway_sessions,
+    }

@@ -1,4 +1,4 @@
-"""RevokeApiKey: who may revoke which keys, and that a revoked key stops working at once."""
+"""RevokeApiKey: who may revoke which keys, that a revoked key stops working at once, and what ends with it."""
 
 from dataclasses import replace
 
@@ -6,8 +6,9 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.identity.ports import IdentityStore
-from application.identity.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
 from application.identity.token_cache import TokenCache
+from application.revocation.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
+from application.revocation.stop_work_of_key import StoppedWork, StopWorkOfKey
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
@@ -20,6 +21,7 @@ from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger
 
+STOPPED = StoppedWork(runs=2, workflow_runs=1, gateway_sessions=3)
 PLATFORM = replace(a_principal(), platform=True)
 
 
@@ -31,16 +33,21 @@ class Ports:
         self.state.keys[KEY] = a_key()
         self.identities: IdentityStore = InMemoryIdentityStore(self.state)
         self.cache: MockType = mocker.create_autospec(TokenCache, instance=True)
+        self.work: MockType = mocker.create_autospec(StopWorkOfKey, instance=True)
+        self.work.execute.return_value = STOPPED
         self._ids = SequentialIds()
 
-    async def revoke(self, principal: Principal | None = None, key_id: ApiKeyId = KEY) -> None:
-        revoking = RevokeApiKey(identities=self.identities, cache=self.cache, clock=FixedClock(), ids=self._ids)
-        await revoking.execute(RevokeApiKeyCommand(principal=principal or a_principal(), key_id=key_id))
+    async def revoke(self, principal: Principal | None = None, key_id: ApiKeyId = KEY) -> StoppedWork:
+        revoking = RevokeApiKey(
+            identities=self.identities, cache=self.cache, work=self.work, clock=FixedClock(), ids=self._ids
+        )
+        return await revoking.execute(RevokeApiKeyCommand(principal=principal or a_principal(), key_id=key_id))
 
     def assert_unchanged(self) -> None:
         assert self.state.keys[KEY].revoked_at is None
         assert not self.state.audit
         self.cache.forget.assert_not_called()
+        self.work.execute.assert_not_awaited()
 
 
 @pytest.fixture
@@ -58,13 +65,29 @@ async def test_an_admin_revokes_a_key_which_is_forgotten_and_audited(ports: Port
     assert (entry.action, entry.actor, entry.resource) == (AuditAction.KEY_REVOKED, "key_admin", KEY)
 
 
-async def test_a_key_is_revoked_once(ports: Ports) -> None:
-    await ports.revoke()
+@pytest.mark.requirement("C6")
+async def test_what_a_key_started_ends_once_the_key_is_revoked(ports: Ports) -> None:
+    async def stopped(principal: Principal, key_id: ApiKeyId) -> StoppedWork:
+        assert ports.state.keys[key_id].revoked_at == START
+        assert principal == a_principal()
+        return STOPPED
 
-    with refused("api_key_not_found"):
+    ports.work.execute.side_effect = stopped
+
+    assert await ports.revoke() == STOPPED
+
+    ports.work.execute.assert_awaited_once_with(a_principal(), KEY)
+
+
+async def test_a_key_is_revoked_once_and_what_is_left_of_its_work_ends_with_the_next_attempt(ports: Ports) -> None:
+    ports.work.execute.side_effect = [storage_away(), STOPPED]
+    with refused("storage_unavailable"):
         await ports.revoke()
 
+    assert await ports.revoke() == STOPPED
+
     assert len(ports.state.audit) == 1
+    ports.cache.forget.assert_called_once_with(KEY)
 
 
 async def test_a_key_cannot_revoke_itself(ports: Ports, mocker: MockerFixture) -> None:

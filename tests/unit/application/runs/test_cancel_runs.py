@@ -18,6 +18,7 @@ from domain.ids import AgentId, OrganizationId, RunId
 from domain.runs.run import Run, RunStatus
 from tests.builders import (
     AGENT,
+    KEY,
     ORG,
     OTHER_ORG,
     SERVER,
@@ -128,6 +129,17 @@ async def test_more_runs_than_one_batch_holds_are_all_cancelled(ports: Ports) ->
 
     assert ports.cancelled[0] == a_run_id(BATCH + 2)
     assert ports.cancelled[-1] == a_run_id(1)
+
+
+@pytest.mark.requirement("C6")
+async def test_only_runs_that_the_key_started_are_cancelled(ports: Ports) -> None:
+    ports.store(replace(numbered_run(1), requested_by=KEY), numbered_run(2))
+
+    await ports.stop(CancelRunsCommand(principal=OPERATOR, requested_by=KEY))
+
+    assert ports.cancelled == [a_run_id(1)]
+    [entry] = ports.audit_log.record.await_args.args
+    assert (entry.action, entry.resource) == (AuditAction.RUNS_CANCELLED, KEY)
 
 
 @pytest.mark.requirement("C7")

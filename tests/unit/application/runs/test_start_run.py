@@ -8,7 +8,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.agents.ports import AgentStore, ModelDirectory
 from application.identity.ports import OrganizationStore
-from application.mcp.ports import ConnectionScope, McpConnections
+from application.mcp.ports import McpConnections
 from application.models.ports import PriceTable
 from application.runs.ports import NewRun, RunQueue, RunStore, StartedRun
 from application.runs.start_run import StartRun, StartRunCommand
@@ -50,7 +50,6 @@ from tests.unit.application.actors import a_principal
 OTHER_MODEL = "scripted:other.yaml"
 RUNNER = a_principal(Role.RUNNER)
 HELLO = StartRunCommand(principal=RUNNER, agent=AGENT, input=(TextContent(text="hello"),), thread_id=THREAD)
-OVERRIDING = replace(HELLO, principal=a_principal(Role.OPERATOR), strategy=MultitaskStrategy.INTERRUPT)
 KEYED = replace(HELLO, idempotency_key="order-1", body_digest="digest")
 WEBHOOK = Webhook(url="https://hooks.example.org/T0K3N")
 
@@ -323,56 +322,6 @@ async def test_a_run_waits_behind_the_unfinished_one_by_default(ports: Ports) ->
     started = await ports.start(replace(HELLO, run_id=a_run_id(2)))
 
     assert (started.interrupted, ports.state.runs[RUN].run.status) == ((), RunStatus.IN_PROGRESS)
-
-
-@pytest.mark.requirement("E5")
-async def test_a_run_that_no_worker_executes_is_stopped_by_an_interrupt_and_its_connections_are_released(
-    ports: Ports,
-) -> None:
-    ports.use_state(a_state_with_run(a_run()))
-
-    started = await ports.start(replace(OVERRIDING, run_id=a_run_id(2)))
-
-    stopped = ports.state.runs[RUN].run
-    assert (started.interrupted, stopped.status) == ((RUN,), RunStatus.CANCELLED)
-    ports.connections.release.assert_awaited_once_with(ConnectionScope(organization_id=ORG, run_id=RUN))
-    ports.trace_ended.execute.assert_awaited_once_with(stopped)
-
-
-@pytest.mark.requirement("E5")
-async def test_a_run_in_progress_that_is_interrupted_keeps_its_connections_until_its_worker_stops(
-    ports: Ports,
-) -> None:
-    ports.use_state(a_state_with_run(a_claimed_run()))
-
-    started = await ports.start(replace(OVERRIDING, run_id=a_run_id(2)))
-
-    assert (started.interrupted, started.ended) == ((RUN,), ())
-    ports.connections.release.assert_not_awaited()
-    ports.trace_ended.execute.assert_not_awaited()
-
-
-@pytest.mark.requirement("E5", "C6")
-@pytest.mark.parametrize("strategy", [MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK])
-async def test_a_runner_stops_no_run_of_another_key_by_a_run_of_its_own(
-    ports: Ports, strategy: MultitaskStrategy
-) -> None:
-    ports.use_state(a_state_with_run(a_run()))
-
-    with refused("run_not_yours"):
-        await ports.start(replace(HELLO, run_id=a_run_id(2), strategy=strategy))
-
-    assert [stored.run for stored in ports.state.runs.values()] == [a_run()]
-    ports.queue.submit.assert_not_awaited()
-
-
-@pytest.mark.requirement("E5")
-async def test_a_runner_stops_its_own_run_by_the_next_one(ports: Ports) -> None:
-    ports.use_state(a_state_with_run(a_run(requested_by=RUNNER.key_id)))
-
-    started = await ports.start(replace(HELLO, run_id=a_run_id(2), strategy=MultitaskStrategy.INTERRUPT))
-
-    assert started.interrupted == (RUN,)
 
 
 @pytest.mark.requirement("D5")

@@ -137,12 +137,22 @@ def test_keys_are_listed_and_revoked() -> None:
             "revoked_at": "u",
         },
     )
-    service = FakeService().on("GET", "/v1/api-keys", page(key)).on("DELETE", "/v1/api-keys/key_1", httpx.Response(204))
+    ended: JsonObject = {
+        "id": "key_1",
+        "cancelled_runs": 2,
+        "cancelled_workflow_runs": 0,
+        "revoked_gateway_sessions": 1,
+    }
+    nothing: JsonObject = {**ended, "cancelled_runs": 0, "revoked_gateway_sessions": 0}
+    service = FakeService().on("GET", "/v1/api-keys", page(key)).on("DELETE", "/v1/api-keys/key_1", ended, nothing)
     assert service.run("key", "list").out.splitlines()[1].split() == [
         *("key_1", "ci", "admin,", "platform", "t"),
         *("never", "revoked", "u"),
     ]
-    assert service.run("key", "revoke", "key_1").exit_code == 0
+    revoked = service.run("key", "revoke", "key_1")
+    assert (revoked.exit_code, revoked.out) == (0, "")
+    assert revoked.err.strip() == "Revoked key_1. Ended with it: 2 runs, 1 gateway session."
+    assert "Nothing that it started" in service.run("key", "revoke", "key_1").err
     assert service.run("key", "revoke", "key_2").exit_code == 1
 
 

@@ -1,0 +1,1 @@
+"""Revocation of API keys, with all that they started."""
