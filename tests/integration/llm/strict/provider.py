@@ -1,0 +1,141 @@
+"""A provider that is as strict as the vendors: HTTP on a port, over a family that knows one API and its refusals."""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from aiohttp import web
+
+from domain.json_value import JsonObject
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What the model says next. `reasoning` is a summary that it shows. `hangs_after` stops the stream after so many
+    events, until the client is gone."""
+
+    text: str = ""
+    calls: tuple[tuple[str, JsonObject], ...] = ()
+    reasoning: str = ""
+    hangs_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """An answer with another status than 200, in the vendor's words."""
+
+    status: int
+    body: Json
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The same reply whole, and as the data of server-sent events."""
+
+    whole: Json
+    events: tuple[Json, ...]
+    named: bool = False
+    """Whether each event is named after its type."""
+    end: bytes = b""
+
+
+class Family(Protocol):
+    """One API of one vendor. It remembers what it said, and refuses a request that does not fit it."""
+
+    @property
+    def paths(self) -> tuple[str, ...]: ...
+
+    def refusal(self, path: str, body: Json, key: str) -> Refusal | None: ...
+
+    def answer(self, body: Json, said: Said, key: str) -> Answer: ...
+
+
+class StrictProvider:
+    """Answers requests with what the test has it `say`, in turn, unless the family refuses."""
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.url = ""
+        self.bodies: list[Json] = []
+        """Of all requests, those refused too."""
+        self.keys: list[str] = []
+        self.refused: list[Refusal] = []
+        self.cut_off = asyncio.Event()
+        """A client went away from a stream that hangs."""
+        self._said: deque[Said] = deque()
+        self._next_refusals: deque[Refusal] = deque()
+
+    def say(self, *said: Said) -> None:
+        self._said.extend(said)
+
+    def refuse(self, *refusals: Refusal) -> None:
+        """Answer the next requests so, whatever they are."""
+        self._next_refusals.extend(refusals)
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator["StrictProvider"]:
+        """The provider on a port of this machine; `url` is its base URL, with `/v1`."""
+        app = web.Application(client_max_size=64 * 1024 * 1024)
+        for path in self.family.paths:
+            app.router.add_post(f"/v1{path}", self._answered(path))
+        app.router.add_get("/v1/models", self._models)
+        runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=1)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            host, port = runner.addresses[0][:2]
+            self.url = f"http://{host}:{port}/v1"
+            yield self
+        finally:
+            await runner.cleanup()
+
+    async def _models(self, _: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "gpt-test", "object": "model"}]})
+
+    def _answered(self, path: str) -> Callable[[web.Request], Any]:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            body: Json = json.loads(await request.read())
+            key = request.headers.get("authorization", "").removeprefix("Bearer ") or request.headers.get(
+                "x-api-key", ""
+            )
+            self.bodies.append(body)
+            self.keys.append(key)
+            refusal = self._next_refusals.popleft() if self._next_refusals else None
+            refusal = refusal or self.family.refusal(path, body, key)
+            if refusal is not None:
+                self.refused.append(refusal)
+                return web.json_response(refusal.body, status=refusal.status, headers=refusal.headers)
+            said = self._said.popleft()
+            answer = self.family.answer(body, said, key)
+            if body.get("stream") is not True:
+                return web.json_response(answer.whole)
+            return await self._streamed(request, answer, said)
+
+        return handle
+
+    async def _streamed(self, request: web.Request, answer: Answer, said: Said) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await response.prepare(request)
+        for data in _events(answer, said.hangs_after):
+            await response.write(data)
+        if said.hangs_after is not None:
+            try:
+                await asyncio.Event().wait()  # cancelled when the client closes the connection
+            finally:
+                self.cut_off.set()
+        return response
+
+
+def _events(answer: Answer, limit: int | None) -> Iterable[bytes]:
+    for event in answer.events if limit is None else answer.events[:limit]:
+        name = f"event: {event['type']}\n".encode() if answer.named else b""
+        yield name + b"data: " + json.dumps(event).encode() + b"\n\n"
+    if limit is None:
+        yield answer.end
