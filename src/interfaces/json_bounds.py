@@ -1,24 +1,54 @@
 """Bounds on JSON from clients: number of values and depth of nesting. A byte limit is not
 enough: ten megabytes can hold five million values."""
 
+import re
+
 from domain.json_value import JsonValue
 
 MAX_VALUES = 100_000
 """Most values in one body. Names of fields are not counted."""
 MAX_DEPTH = 128
+MAX_LONG_NUMBERS = 20
+"""Most numbers of at least 320 digits."""
+_LONG_NUMBER = re.compile(rb"[0-9]{320}")
 
 
 def has_too_many_values(body: bytes) -> bool:
     """Whether JSON has more than MAX_VALUES values. It counts bytes in C, without decoding."""
     if len(body) <= MAX_VALUES:
         return False
-    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
+    plain = _without_escapes(body)
     if plain.count(b'"') > 4 * MAX_VALUES:  # two for a string, two for its name
         return True
-    outside = b'"'.join(plain.split(b'"')[::2])
+    outside = _outside_strings(plain)
+    if len(_LONG_NUMBER.findall(outside)) > MAX_LONG_NUMBERS:  # each takes as long as thousands of values
+        return True
     # Each value except the first follows a comma, or is the first of its list or object.
     empty = outside.count(b"[]") + outside.count(b"{}")
     return outside.count(b",") + outside.count(b"[") + outside.count(b"{") - empty >= MAX_VALUES
+
+
+def has_repeated_names(body: bytes, value: JsonValue) -> bool:
+    """Whether an object of the body has a name twice, of which the decoded `value` has one."""
+    names, level = 0, [value]
+    while level:
+        below: list[JsonValue] = []
+        for one in level:
+            if isinstance(one, dict):
+                names += len(one)
+                below += one.values()
+            elif isinstance(one, list):
+                below += one
+        level = below
+    return _outside_strings(_without_escapes(body)).count(b":") != names
+
+
+def _without_escapes(body: bytes) -> bytes:
+    return body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
+
+
+def _outside_strings(plain: bytes) -> bytes:
+    return b'"'.join(plain.split(b'"')[::2])
 
 
 def is_too_deep(body: bytes, value: JsonValue) -> bool:

@@ -40,6 +40,7 @@ from interfaces.console.routes.workflow_runs import WorkflowRunPages
 from interfaces.console.routes.workflows import WorkflowPages
 from interfaces.console.run_costs import RunCosts
 from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
+from interfaces.console.sign_in_attempts import SignInAttempts
 from interfaces.console.usage_pages import UsagePages
 from interfaces.http.bodies import MAX_JSON_BYTES
 from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
@@ -59,6 +60,7 @@ def console_app(container: Container, *, frames: EventFrames, heartbeat_s: float
     own = {
         "pages": pages,
         "sessions": sessions,
+        "sign_in_attempts": SignInAttempts(clock=container.clock()),
         "run_costs": run_costs,
         "overview": built_by(container, Overview, run_costs=run_costs),
         "run_pages": built_by(container, RunPages, run_costs=run_costs),

@@ -14,14 +14,17 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from application.identity.authenticate import Authenticate, AuthenticateCommand
 from application.mcp.oauth_client import PublicAddress
+from application.system.lru import LruCache
 from application.system.ports import Clock
 from application.tools.ports import Box
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
+from interfaces.host_names import FOREIGN_HOST, host_of, names_this_service
 
 COOKIE = "dragoman_console"
 PATH = "/console"
 LASTS = timedelta(hours=12)
+_MAX_ENDED = 100_000
 CSRF_HEADER = b"x-csrf-token"
 SIGN_IN_PATH = f"{PATH}/sign-in"
 _OPEN_PATHS = (SIGN_IN_PATH, f"{PATH}/static/")
@@ -46,6 +49,9 @@ class _Session:
 class ConsoleSessions:
     """Rules:
     - A session lasts twelve hours, at most as long as its key.
+    - A session that was ended by signing out is over, also for copies of its cookie, as long as this
+      process lives. Other processes accept a copy until the session is over.
+    - The Host must name this service.
     - Changing requests must come from the console's own pages.
     """
 
@@ -54,6 +60,8 @@ class ConsoleSessions:
         self._box = box
         self._clock = clock
         self._address = address
+        self._ended: LruCache[str, None] = LruCache(_MAX_ENDED)
+        """The CSRF tokens of ended sessions, which are random and identify them."""
 
     async def begun(self, token: str) -> Cookie:
         """A new session for a key. Raises UNAUTHENTICATED, LIMIT."""
@@ -65,6 +73,15 @@ class ConsoleSessions:
         }
         return self._cookie(self._box.encrypt(json.dumps(session).encode()).decode(), LASTS)
 
+    def end(self, person: SignedIn) -> None:
+        """End a session."""
+        self._ended.put(person.csrf, None)
+
+    def require_own_host(self, host: str) -> None:
+        """Raises FORBIDDEN `host_foreign` unless the Host header names this service."""
+        if not names_this_service(host_of(f"//{host}"), self._address.url):
+            raise ServiceError("host_foreign", ErrorKind.FORBIDDEN, FOREIGN_HOST)
+
     def ended(self) -> Cookie:
         """A cookie that ends the session."""
         return self._cookie("", timedelta())
@@ -72,7 +89,7 @@ class ConsoleSessions:
     async def of(self, cookie: str | None) -> SignedIn:
         """The signed-in person. Raises UNAUTHENTICATED, LIMIT."""
         session = None if not cookie else self._opened(cookie)
-        if session is None or session.until <= self._clock.now():
+        if session is None or session.until <= self._clock.now() or session.csrf in self._ended:
             raise _signed_out()
         principal = await self._authenticate.execute(AuthenticateCommand(token=session.token))
         return SignedIn(principal=principal, csrf=session.csrf)
@@ -105,6 +122,7 @@ def signed_in(sessions: ConsoleSessions) -> Callable[[ASGIApp], ASGIApp]:
         async def checked(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == ScopeType.HTTP:
                 headers = dict(scope["headers"])
+                sessions.require_own_host(headers.get(b"host", b"").decode("latin-1"))
                 if scope["method"] not in _SAFE:
                     _require_same_origin(headers)
                 if not scope["path"].startswith(_OPEN_PATHS):

@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.json_bounds import MAX_DEPTH, MAX_VALUES, has_too_many_values, is_too_deep
+from interfaces.json_bounds import MAX_DEPTH, MAX_VALUES, has_repeated_names, has_too_many_values, is_too_deep
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -58,7 +58,8 @@ class RpcResponse:
 
 
 def decoded(body: bytes) -> JsonValue:
-    """The JSON of a body. Raises RpcError PARSE_ERROR, also if it is nested too deeply;
+    """The JSON of a body. Raises RpcError PARSE_ERROR, also if it is nested too deeply
+    or has a name twice;
     INVALID_REQUEST if it has too many values."""
     if has_too_many_values(body):
         raise RpcError(INVALID_REQUEST, f"The body has more than {MAX_VALUES} values.", status=413)
@@ -70,6 +71,8 @@ def decoded(body: bytes) -> JsonValue:
         raise RpcError(PARSE_ERROR, "The body is not valid JSON.", status=400) from exc
     if is_too_deep(body, value):
         raise _too_deep()
+    if has_repeated_names(body, value):
+        raise RpcError(PARSE_ERROR, "The body has a name twice in one object.", status=400)
     return value
 
 

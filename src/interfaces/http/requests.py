@@ -7,7 +7,7 @@ from litestar.exceptions import ClientException, SerializationException
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.json_value import JsonValue
-from interfaces.json_bounds import MAX_VALUES, has_too_many_values, is_too_deep
+from interfaces.json_bounds import MAX_VALUES, has_repeated_names, has_too_many_values, is_too_deep
 
 
 class MalformedJson(ClientException):
@@ -22,7 +22,8 @@ class ApiRequest(Request[None, Principal, State]):
         return self.auth
 
     async def json(self) -> JsonValue:
-        """The decoded body. Raises MalformedJson, also for excessive nesting; TOO_LARGE
+        """The decoded body. Raises MalformedJson, also for excessive nesting and for
+        an object with a name twice; TOO_LARGE
         `too_many_values`."""
         body = await self.body()
         if has_too_many_values(body):
@@ -36,6 +37,8 @@ class ApiRequest(Request[None, Principal, State]):
             raise _too_deep() from exc
         if is_too_deep(body, decoded):
             raise _too_deep()
+        if has_repeated_names(body, decoded):
+            raise MalformedJson(detail="The request body has a name twice in one object.")
         return decoded
 
 

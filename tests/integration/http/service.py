@@ -47,6 +47,8 @@ from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import StepClock
 from tests.integration.http.tables import InMemoryTables, Tables
 
+OWN_ADDRESS = "http://agents.example.com"
+"""The host is that of the public URL of `the_settings`."""
 NO_WAIT = ApprovalWaits(resumable_s=0.0, last_s=0.0)
 COLOUR = InputRound(
     number=1,
@@ -243,7 +245,10 @@ class Harness:
         self._readiness.missing = ()
         self._container.row_notifications().interrupted()  # nothing of the test before is cached
         organizations = [an_organization(ORG), an_organization(OTHER_ORG)]
-        async with self._tables.open(organizations, known_keys()), AsyncTestClient(self._app) as client:
+        async with (
+            self._tables.open(organizations, known_keys()),
+            AsyncTestClient(self._app, base_url=OWN_ADDRESS) as client,
+        ):
             yield Service(
                 app=self._app,
                 client=client,

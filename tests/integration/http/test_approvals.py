@@ -125,3 +125,10 @@ async def test_a_decision_that_is_none_is_refused(service: Service, body: dict[s
 async def test_resuming_with_nothing_is_refused(service: Service) -> None:
     run = await a_waiting_run(service)
     problem_of(await service.call("POST", f"/v1/runs/{run['id']}/resume", json={}), 422, "tool_results_invalid")
+
+
+@pytest.mark.requirement("C6")
+async def test_a_decision_that_is_given_twice_decides_nothing(service: Service) -> None:
+    for path in ("/v1/approvals/apr_1", "/v1/runs/run_1/resume"):
+        for body in (b'{"decision":"deny","decision":"approve"}', b'{"decision":"deny","\\u0064ecision":"approve"}'):
+            problem_of(await service.call("POST", path, content=body), 400, "json_malformed")

@@ -12,12 +12,13 @@ from application.system.pages import MAX_PAGE_SIZE, Page, PageRequest
 from domain.identity.role import Role
 from interfaces.console.app import console_routes
 from interfaces.console.sessions import COOKIE
+from interfaces.console.sign_in_attempts import FAILURES
 from interfaces.console.whole_lists import all_of
 from interfaces.http.bodies import MAX_JSON_BYTES
 from tests.builders import an_audit_event
 from tests.composition import MODEL
 from tests.doubles.mcp_connections import text_reply
-from tests.integration.http.service import OTHER_ADMIN, Act, Service, token_of
+from tests.integration.http.service import OTHER_ADMIN, Act, Harness, Service, token_of
 from tests.integration.http.test_audit import seal
 
 OPEN_PATHS = frozenset({"/sign-in", "/static/{name:str}"})
@@ -102,6 +103,35 @@ async def test_the_session_is_a_sealed_cookie_that_scripts_and_other_sites_never
     assert all(word in cookie for word in ("HttpOnly", "SameSite=lax", "Path=/console", "Secure"))
     forged = await browse(service, "GET", "/console", headers={"cookie": f"{COOKIE}=gAAAA-forged"})
     assert forged.status_code == 303
+
+
+@pytest.mark.requirement("C6")
+async def test_a_copied_cookie_is_worth_nothing_after_signing_out(service: Service) -> None:
+    browser, other = await signed_in(service), await signed_in(service)
+    assert (await browse(service, "POST", "/console/sign-out", headers=browser)).status_code == 200
+    assert (await browse(service, "GET", "/console/runs", headers={"cookie": browser["cookie"]})).status_code == 303
+    assert (await browse(service, "GET", "/console/runs", headers={"cookie": other["cookie"]})).status_code == 200
+
+
+@pytest.mark.requirement("C6")
+async def test_no_page_is_shown_under_a_name_that_is_not_the_services(service: Service) -> None:
+    browser = await signed_in(service)
+    for path, headers in (("/console", browser), ("/console/sign-in", {}), ("/console/static/live.js", {})):
+        for host in ("evil.example", "evil.example:8321", "localhost.evil.example", "[::1"):
+            answer = await browse(service, "GET", path, headers={**headers, "host": host})
+            assert (answer.status_code, "DRAGOMAN_PUBLIC_URL" in answer.text) == (403, True), (path, host)
+    for host in ("127.0.0.1:8321", "localhost", "[::1]:8321"):
+        assert (await browse(service, "GET", "/console/sign-in", headers={"host": host})).status_code == 200
+
+
+@pytest.mark.requirement("C6")
+async def test_guessing_keys_is_slowed_down_for_a_right_one_too() -> None:
+    async with Harness().service() as service:
+        for _ in range(FAILURES.calls):
+            wrong = await browse(service, "POST", "/console/sign-in", data={"key": "dgm_nobody"})
+            assert wrong.status_code == 401
+        refused = await browse(service, "POST", "/console/sign-in", data={"key": token_of(Role.ADMIN)})
+        assert (refused.status_code, COOKIE in refused.cookies) == (429, False)
 
 
 @pytest.mark.requirement("C6")

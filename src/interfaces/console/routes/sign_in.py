@@ -11,6 +11,7 @@ from domain.errors import ErrorKind, ServiceError
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.sessions import PATH, SIGN_IN_PATH, ConsoleSessions
+from interfaces.console.sign_in_attempts import SignInAttempts
 
 Form = URLEncodedBody[dict[str, str]]
 _MAX_FORM_BYTES = 16 * 1024
@@ -28,22 +29,30 @@ async def sign_in_page(
 
 @post("/sign-in", status_code=200, request_max_body_size=_MAX_FORM_BYTES)
 async def sign_in(
-    request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], sessions: NamedDependency[ConsoleSessions]
+    request: ConsoleRequest,
+    data: Form,
+    pages: NamedDependency[Pages],
+    sessions: NamedDependency[ConsoleSessions],
+    sign_in_attempts: NamedDependency[SignInAttempts],
 ) -> Response[str]:
-    """Start a session, and redirect to the requested page."""
+    """Start a session, and redirect to the requested page. Failures are bounded per address."""
+    address = "" if request.client is None else request.client.host
+    sign_in_attempts.require_room(address)
     target = _local(data.get("next", PATH))
     try:
         cookie = await sessions.begun(data.get("key", "").strip())
     except ServiceError as error:
         if error.kind is not ErrorKind.UNAUTHENTICATED:
             raise
+        sign_in_attempts.failed(address)
         return pages.show(request, "sign_in.html", {"target": target, "problem": "Invalid API key."}, status=401)
     return Response("", status_code=303, headers={"Location": target}, cookies=[cookie])
 
 
 @post("/sign-out", status_code=200)
-async def sign_out(sessions: NamedDependency[ConsoleSessions]) -> Response[str]:
-    """End the session of this browser."""
+async def sign_out(request: ConsoleRequest, sessions: NamedDependency[ConsoleSessions]) -> Response[str]:
+    """End the session, also for copies of its cookie."""
+    sessions.end(request.auth)
     return Response("", headers={HTMXHeaders.REDIRECT.value: SIGN_IN_PATH}, cookies=[sessions.ended()])
 
 
