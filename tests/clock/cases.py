@@ -32,6 +32,11 @@ def _just_before(change: Callable[[int], datetime | None]) -> Callable[[datetime
     return start
 
 
+def _last_of_january(year: int) -> datetime:
+    """A day whose number the next month does not have."""
+    return datetime(year, 1, 31, tzinfo=UTC)
+
+
 def _end_of_year(year: int) -> datetime:
     """The end of a month, too."""
     return datetime(year + 1, 1, 1, tzinfo=UTC)
@@ -49,10 +54,12 @@ def _summer_time(year: int) -> datetime:
 
 CASES = (
     ClockCase(name="day", zone="Asia/Kathmandu", start=_ahead(1)),
+    ClockCase(name="month", zone="Asia/Tokyo", start=_ahead(30)),
+    ClockCase(name="month-end", zone="America/Phoenix", start=_just_before(_last_of_january)),
     ClockCase(name="year-end", zone="America/St_Johns", start=_just_before(_end_of_year)),
     ClockCase(name="year", zone="Pacific/Kiritimati", start=_ahead(365)),
     ClockCase(name="decade", zone="America/Sao_Paulo", start=_ahead(3653)),
     ClockCase(name="leap-day", zone="Australia/Lord_Howe", start=_just_before(_leap_day)),
     ClockCase(name="summer-time", zone="Europe/Berlin", start=_just_before(_summer_time)),
 )
-"""The zones are 14 hours ahead of UTC to 3:30 behind it, some by parts of an hour. No case is in UTC: `make test` mostly is."""
+"""The zones are 14 hours ahead of UTC to 7 behind it, some by parts of an hour. No case is in UTC: `make test` mostly is."""

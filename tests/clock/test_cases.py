@@ -30,6 +30,13 @@ def test_no_two_cases_have_the_same_offset_from_utc(now: datetime) -> None:
 
 
 @pytest.mark.parametrize("now", NOW)
+def test_the_suite_runs_a_month_ahead_and_on_a_day_that_the_next_month_does_not_have(now: datetime) -> None:
+    assert BY_NAME["month"].start(now).month != now.month
+    day = (BY_NAME["month-end"].start(now) + JUST_AFTER).date()
+    assert (day.month, day.day) == (1, 31)
+
+
+@pytest.mark.parametrize("now", NOW)
 def test_the_suite_crosses_the_end_of_a_year(now: datetime) -> None:
     start = BY_NAME["year-end"].start(now)
     assert (start + JUST_AFTER).year == (start + JUST_BEFORE).year + 1
