@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
+from tests.e2e.harm import unharmed
 from tests.e2e.processes import resident_bytes, until
 from tests.e2e.servers.flooding_server import KINDS
+from tests.e2e.servers.heavy_server import KINDS as HEAVY_KINDS
 from tests.e2e.service import ISOLATED_PYTHON, SERVERS, Json, Service, serving
 
 FLOODING = str(SERVERS / "flooding_server.py")
@@ -73,6 +76,27 @@ def test_a_server_that_says_something_without_end_delays_nobody_and_fills_no_mem
             grown = resident_bytes(service.process.pid, peak=True) - before
             assert grown < MOST_BYTES, f"{kind}: {grown} bytes"
         assert slow == {}
+
+
+@pytest.mark.requirement("A6", "B3")
+@pytest.mark.parametrize("kind", HEAVY_KINDS)
+def test_a_result_that_is_much_work_delays_nobody(tmp_path: Path, kind: str) -> None:
+    with serving(tmp_path / "home", DRAGOMAN_LOG_LEVEL="error") as service:
+        command = [*ISOLATED_PYTHON, str(SERVERS / "heavy_server.py"), kind]
+        service.server("heavy", *command, isolation="shared")
+        service.call("POST", "/mcp-servers/heavy/refresh")
+        service.agent("reader", "scripted:hello.yaml", mcp_servers=["heavy"], canary_tokens=["0123456789abcdefgh"])
+        params = {"name": "mcp__heavy__go", "arguments": {}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        headers = {**service.headers, "Accept": "application/json, text/event-stream"}
+
+        def call() -> httpx.Response:
+            return httpx.post(
+                f"{service.url}/mcp?agent=reader", json=message, headers=headers, timeout=120, trust_env=False
+            )
+
+        answer = unharmed(service, call, memory=MOST_BYTES)
+        assert "result" in answer.text
 
 
 def connected(service: Service, slug: str) -> bool:

@@ -11,13 +11,16 @@ from infrastructure.mcp.connections.input_requests import read_input_required
 from infrastructure.mcp.text import capped, clean, clean_value
 
 _IMAGE_TYPE = re.compile(r"image/[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
+MAX_VALUES = 50_000
+"""Most JSON values in a result. Each is cleaned, scanned and checked on the event loop; a megabyte
+can hold half a million."""
 _MAX_LABEL = 512
 _KIB = 1024
 
 
 def read_reply(result: Mapping[str, Any]) -> McpReply:
-    """Parse a raw result. Raises McpFailure INVALID_REPLY. An unreadable block is replaced by a
-    description; the other blocks stay."""
+    """Parse a raw result. Raises McpFailure INVALID_REPLY, TOO_LARGE for one of more than MAX_VALUES
+    values. An unreadable block is replaced by a description; the other blocks stay."""
     match result.get("resultType", "complete"):
         case "complete":
             pass
@@ -25,6 +28,8 @@ def read_reply(result: Mapping[str, Any]) -> McpReply:
             return McpReply(is_error=False, content=(), input_required=read_input_required(result))
         case _:
             raise _invalid("The server's reply is of an unknown kind.")
+    if _has_too_many_values(result):
+        raise McpFailure(McpFailureKind.TOO_LARGE, f"The server's reply has more than {MAX_VALUES} values.")
     structured = result.get("structuredContent")
     blocks = result.get("content", [] if structured is not None else None)
     is_error = result.get("isError", False)
@@ -36,6 +41,22 @@ def read_reply(result: Mapping[str, Any]) -> McpReply:
         structured=clean_value(structured),
         raw=result,
     )
+
+
+def _has_too_many_values(result: Mapping[str, Any]) -> bool:
+    count = 0
+    level: list[Any] = [result]
+    while level:
+        count += len(level)
+        if count > MAX_VALUES:
+            return True
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return False
 
 
 def _invalid(detail: str) -> McpFailure:

@@ -7,7 +7,7 @@ import pytest
 
 from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind
 from domain.threads.message import ImageContent
-from infrastructure.mcp.connections.content import read_reply
+from infrastructure.mcp.connections.content import MAX_VALUES, read_reply
 
 PNG = base64.b64encode(b"x" * 3000).decode()
 
@@ -100,3 +100,23 @@ def test_a_result_that_is_none_of_the_protocol_s_is_an_invalid_reply(result: dic
     with pytest.raises(McpFailure) as raised:
         read_reply(result)
     assert raised.value.kind is McpFailureKind.INVALID_REPLY
+
+
+@pytest.mark.requirement("A6", "B3")
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"content": [{"type": "text", "text": "x"}] * MAX_VALUES},
+        {"structuredContent": {"rows": [0] * MAX_VALUES}},
+        {"structuredContent": {"rows": [[{"a": [1]}]] * (MAX_VALUES // 4)}},
+    ],
+)
+def test_a_result_of_too_many_values_is_refused(result: dict[str, Any]) -> None:
+    with pytest.raises(McpFailure) as raised:
+        read_reply(result)
+    assert raised.value.kind is McpFailureKind.TOO_LARGE
+
+
+def test_as_many_values_as_a_result_may_have_are_read() -> None:
+    rows = [0] * (MAX_VALUES - 3)  # the result, the object and the list are the others
+    assert read_reply({"structuredContent": {"rows": rows}}).structured == {"rows": rows}
