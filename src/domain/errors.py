@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+_LONGEST_SHOWN = 300
+"""Characters of an identifier in an error."""
+
 
 class ErrorKind(StrEnum):
     """How a caller should react. Each interface maps the kinds once."""
@@ -59,9 +62,10 @@ def invalid(code: str, detail: str, *violations: Violation) -> ServiceError:
 
 def not_found(what: str, identifier: str) -> ServiceError:
     """An error for a `what` ("run", "MCP server") that does not exist in the caller's
-    organization."""
+    organization. A long identifier is not repeated in full."""
     code = f"{what.lower().replace(' ', '_')}_not_found"
-    return ServiceError(code, ErrorKind.NOT_FOUND, f"There is no {what} {identifier!r}.")
+    shown = identifier if len(identifier) <= _LONGEST_SHOWN else f"{identifier[:_LONGEST_SHOWN]}…"
+    return ServiceError(code, ErrorKind.NOT_FOUND, f"There is no {what} {shown!r}.")
 
 
 def conflict(code: str, detail: str, **extra: str) -> ServiceError:

@@ -1,0 +1,15 @@
+"""What is said of something that does not exist: its name, if that is not long."""
+
+import pytest
+
+from domain.errors import not_found
+
+
+def test_a_name_is_repeated() -> None:
+    error = not_found("MCP server", "files")
+    assert (error.code, error.detail) == ("mcp_server_not_found", "There is no MCP server 'files'.")
+
+
+@pytest.mark.requirement("C6")
+def test_megabytes_are_not_repeated() -> None:
+    assert len(not_found("resource", "a:" + "%" * 9_000_000).detail) < 400
