@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 from application.runs.ports import ClaimedRun, EndedAtClaim
 from application.system.wakeups import Wakeups
 from domain.ids import MessageId, RunId, WorkerId
-from domain.runs.claiming import REPLY_EVENTS, ClaimFacts, abandoned_message, decide_claim
+from domain.runs.claiming import REPLY_EVENTS, ClaimFacts, Suspected, abandoned_message, decide_claim
 from domain.runs.lease import Lease
+from domain.runs.ledger import ToolCallState
+from domain.runs.lost_workers import LostRun, attributed
 from domain.runs.run import RunStatus
 from tests.doubles.state import InMemoryState, StoredRun, wake_followers
 
@@ -20,8 +22,8 @@ class InMemoryRunLeases:
         self._wakeups = wakeups
 
     async def claim(
-        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
-    ) -> ClaimedRun | EndedAtClaim | None:
+        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime, takes_suspects: bool = True
+    ) -> ClaimedRun | EndedAtClaim | Suspected | None:
         """Take a run that may be executed now."""
         stored = self._state.runs.get(run_id)
         if stored is None:
@@ -31,12 +33,13 @@ class InMemoryRunLeases:
             run=stored.run,
             is_next=self._state.next_run(stored.run.thread_id) == run_id,
             agent_version=agent.version,
+            takes_suspects=takes_suspects,
             open_calls=self._state.open_calls(stored),
             abandoned=_abandoned(stored),
         )
         step = decide_claim(facts, at=at)
-        if step is None:
-            return None
+        if step is None or isinstance(step, Suspected):
+            return step
         outcome = self._state.apply(stored, step)
         wake_followers(self._wakeups, stored.run)
         if stored.run.status.is_terminal:
@@ -84,8 +87,19 @@ class InMemoryRunLeases:
             and stored.lease_until is not None
             and (sole_owner or stored.lease_until <= at)
         ][:limit]
+        suspects = attributed(
+            LostRun(
+                run_id=stored.run.id,
+                worker_id=stored.held_by or WorkerId(""),
+                suspect=stored.run.is_suspect,
+                executing=any(call.state is ToolCallState.RECORDED for call in self._state.open_calls(stored)),
+            )
+            for stored in lapsed
+        )
+        runs = sorted(runs, key=lambda stored: stored.run.lapses)
+        lapsed = sorted(lapsed, key=lambda stored: stored.run.lapses)
         for stored in lapsed:
-            stored.put_back(lapsed=True)
+            stored.put_back(lapsed=True, counts=stored.run.id in suspects)
         put_back = [stored.run.id for stored in lapsed]
         claimable = [
             stored.run.id

@@ -75,9 +75,9 @@ class StoredRun:
         """Place among the thread's queued runs: one that was begun goes on before others begin."""
         return (self.run.attempt == 0, self.run.created_at, self.run.id)
 
-    def put_back(self, *, lapsed: bool = False) -> None:
+    def put_back(self, *, lapsed: bool = False, counts: bool = True) -> None:
         """Free the run for another worker, fencing the present one, who may be lost."""
-        self.run = self.run.lease_expired() if lapsed else self.run.handed_back()
+        self.run = self.run.lease_expired(counts=counts) if lapsed else self.run.handed_back()
         self.held_by = self.lease_until = None
 
 

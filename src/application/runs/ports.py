@@ -8,6 +8,7 @@ from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
 from domain.runs.change import Decide, RunChange
+from domain.runs.claiming import Suspected
 from domain.runs.events import NewEvent, RunEvent
 from domain.runs.lease import Lease
 from domain.runs.ledger import ToolCall
@@ -196,11 +197,11 @@ class RunLeases(Protocol):
     """Leases of runs. A lease expires when it is not renewed."""
 
     async def claim(
-        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
-    ) -> ClaimedRun | EndedAtClaim | None:
+        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime, takes_suspects: bool = True
+    ) -> ClaimedRun | EndedAtClaim | Suspected | None:
         """Store the result of `decide_claim`: a lease with a new epoch and the agent's newest
         version (the last one of a deleted agent), or the run's end (EndedAtClaim). None if the
-        run cannot be claimed now.
+        run cannot be claimed now; Suspected without `takes_suspects`, for a suspected run.
 
         Order of a thread's queued runs: started runs (resumed, handed back, recovered) first,
         then by `created_at`, then by id.
@@ -217,8 +218,10 @@ class RunLeases(Protocol):
 
     async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[RunId, ...]:
         """Runs to submit again, oldest first, at most `limit`. First runs in progress whose lease
-        has expired at `at`: they return to QUEUED with a new epoch and one more of `lapses`.
-        Then claimable queued runs. For the `sole_owner` of the database every lease has expired."""
+        has expired at `at`: they return to QUEUED with a new epoch, and one more of `lapses` where
+        the lost worker is `attributed` to them. Then claimable queued runs. Among each of both,
+        runs with fewer lapses come first. For the `sole_owner` of the database every lease has
+        expired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,31 +22,44 @@ REPLY_EVENTS = (RunEventType.MESSAGE_DELTA, RunEventType.MESSAGE_COMPLETED, RunE
 
 TOO_MANY_ATTEMPTS = RunError(
     code="too_many_attempts",
-    detail=f"The run failed: {MAX_LEASE_EXPIRATIONS} workers in a row were lost while executing it, without progress.",
+    detail=f"The run failed: {MAX_LEASE_EXPIRATIONS} workers in a row were lost while executing it, without progress."
+    " The last ones executed no other suspected run.",
 )
 _GIVEN_UP = "The run failed before this call was sent."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspected:
+    """The run is suspected of ending workers. Only a worker without another suspect may claim it."""
+
+    run: Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFacts:
     """A locked run that a worker wants to claim. `is_next`: it is queued, it is the first
     unfinished run of its thread, and the thread is not quarantined. `agent_version` is the
-    agent's newest. `abandoned` as for `claiming_step`."""
+    agent's newest. `abandoned` as for `claiming_step`. `takes_suspects`: the worker executes no
+    other suspect."""
 
     run: Run
     is_next: bool
     agent_version: int
+    takes_suspects: bool = True
     open_calls: tuple[ToolCall, ...] = ()
     abandoned: MessageId | None = None
 
 
-def decide_claim(facts: ClaimFacts, *, at: datetime) -> Step | None:
-    """The step that claims the run, or ends it if it must not be executed. None if it cannot be claimed now."""
+def decide_claim(facts: ClaimFacts, *, at: datetime) -> Step | Suspected | None:
+    """The step that claims the run, or ends it if it must not be executed. None if it cannot be claimed now,
+    Suspected if it must be executed apart from other suspects."""
     if not facts.is_next:
         return None
     ending = ending_at_claim(facts.run, facts.open_calls, at=at, abandoned=facts.abandoned)
     if ending is not None:
         return ending
+    if facts.run.is_suspect and not facts.takes_suspects:
+        return Suspected(run=facts.run)
     claimed = replace(facts.run.claimed(at=at), agent_version=facts.agent_version)
     return claiming_step(claimed, facts.open_calls, at=at, abandoned=facts.abandoned)
 

@@ -42,6 +42,8 @@ TERMINAL_STATUSES = frozenset(
 )
 ACTIVE_STATUSES = frozenset({RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION})
 
+SUSPECT_AFTER = 3
+"""After so many lost workers in a row, a run is suspected of ending workers: a worker executes one suspect at a time."""
 MAX_LEASE_EXPIRATIONS = 10
 """After so many lost workers in a row, a run fails."""
 
@@ -92,7 +94,8 @@ class Run:
 
     - `limits` and `tool_allowlist` narrow those of the agent.
     - With `wired` the run has the tools of these workflow nodes instead of its agent's.
-    - `attempt` counts claims. `lapses` counts leases that expired since a worker last stored a step.
+    - `attempt` counts claims. `lapses` counts the lost workers that are attributed to the run
+      (`domain/runs/lost_workers.py`) since a worker last stored a step.
     - `epoch` fences writes of former workers. `last_seq` is the number of the newest event.
     - `active_s` is the active time of former attempts, in seconds.
     """
@@ -143,9 +146,14 @@ class Run:
             raise self._illegal(RunStatus.QUEUED)
         return replace(self, status=self._next(RunStatus.QUEUED), epoch=self.epoch + 1)
 
-    def lease_expired(self) -> "Run":
-        """The lease of the run's worker expired."""
-        return replace(self.handed_back(), lapses=self.lapses + 1)
+    def lease_expired(self, *, counts: bool = True) -> "Run":
+        """The lease of the run's worker expired. `counts`: the lost worker is attributed to this run."""
+        return replace(self.handed_back(), lapses=self.lapses + counts)
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether the run may be what ends its workers."""
+        return self.lapses >= SUSPECT_AFTER
 
     @property
     def is_lost_too_often(self) -> bool:

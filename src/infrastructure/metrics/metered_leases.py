@@ -4,6 +4,7 @@ from datetime import datetime
 
 from application.runs.ports import ClaimedRun, EndedAtClaim, RunLeases
 from domain.ids import RunId, WorkerId
+from domain.runs.claiming import Suspected
 from domain.runs.lease import Lease
 from infrastructure.metrics.instruments import Instruments
 
@@ -14,9 +15,9 @@ class MeteredRunLeases:
         self._instruments = instruments
 
     async def claim(
-        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
-    ) -> ClaimedRun | EndedAtClaim | None:
-        claimed = await self._leases.claim(run_id, worker_id, lease_s=lease_s, at=at)
+        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime, takes_suspects: bool = True
+    ) -> ClaimedRun | EndedAtClaim | Suspected | None:
+        claimed = await self._leases.claim(run_id, worker_id, lease_s=lease_s, at=at, takes_suspects=takes_suspects)
         if isinstance(claimed, ClaimedRun) and claimed.run.lapses:
             self._instruments.runs_recovered.inc()
         return claimed

@@ -9,6 +9,7 @@ from application.models.ports import ModelError
 from application.runs.execution.active_runs import ActiveRuns
 from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.interruption import Interrupted, StopReason, StopSignal
+from application.runs.execution.isolation import Isolation
 from application.runs.execution.run_session import RunSession
 from application.runs.ports import ClaimedRun, EndedAtClaim, LeaseLost, RunJournal, RunLeases, RunQueue, control_topic
 from application.runs.trace_ended_run import TraceEndedRun
@@ -18,6 +19,7 @@ from application.system.wakeups import Subscription, Wakeups
 from application.tracing.ports import Tracer
 from domain.errors import is_storage_away
 from domain.ids import RunId
+from domain.runs.claiming import Suspected
 from domain.runs.closing import cancelled_step, closing_step
 from domain.runs.lease import Lease
 from domain.runs.run import RunError, RunStatus
@@ -42,6 +44,8 @@ class ExecuteRunCommand:
 class ExecuteRun:
     """Rules:
     - The claim decides which worker executes the run.
+    - A run that is suspected of ending workers waits for its place (`Isolation`). Run recovery
+      submits it again.
     - A stop from outside interrupts waits, but no write. At every end each call has a result.
     - An internal error fails the run with a reference and never ends the worker.
     - After a lost lease nothing is written.
@@ -78,21 +82,35 @@ class ExecuteRun:
         self._clock = clock
         self._ids = ids
         self._log_context = log_context
+        self._isolation = Isolation(clock)
 
     async def execute(self, command: ExecuteRunCommand) -> None:
         """Returns when this worker has finished with the run, or at once if the run cannot be claimed."""
-        async with self._wakeups.subscribe(control_topic(command.run_id)) as control:
+        run_id = command.run_id
+        session = await self._execute(run_id, takes_suspects=False)
+        if isinstance(session, Suspected) and self._isolation.enter(run_id, others=self._active_runs.count):
+            try:
+                session = await self._execute(run_id, takes_suspects=True)
+            finally:
+                self._isolation.leave(run_id)
+        if isinstance(session, RunSession):
+            await self._leave(session)
+
+    async def _execute(self, run_id: RunId, *, takes_suspects: bool) -> RunSession | Suspected | None:
+        """The session of the run after its execution. None if there is nothing to execute."""
+        async with self._wakeups.subscribe(control_topic(run_id)) as control:
             began = self._clock.monotonic()
             claimed = await self._leases.claim(
-                command.run_id,
+                run_id,
                 self._active_runs.worker_id,
                 lease_s=self._active_runs.lease_s,
                 at=self._clock.now(),
+                takes_suspects=takes_suspects,
             )
             if isinstance(claimed, EndedAtClaim):
                 await self._ended_at_claim(claimed)
             if not isinstance(claimed, ClaimedRun):
-                return
+                return claimed if isinstance(claimed, Suspected) else None
             stop = StopSignal()
             holds = self._active_runs.add(claimed.lease, stop, claimed_at=began)
             session = RunSession(
@@ -102,13 +120,14 @@ class ExecuteRun:
                 tracer=self._tracer,
                 stop=stop,
                 lease_holds=holds,
+                on_progress=lambda: self._isolation.leave(run_id),
             )
             lease = claimed.lease
             with self._log_context(
                 run_id=lease.run_id, thread_id=lease.thread_id, organization_id=lease.organization_id
             ):
                 await self._hold(session, control)
-        await self._leave(session)
+        return session
 
     async def _ended_at_claim(self, claimed: EndedAtClaim) -> None:
         run = claimed.run

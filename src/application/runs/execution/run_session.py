@@ -38,7 +38,7 @@ class RunSession:
     - `abandoned`: interrupted model calls that the next step stores.
     - `unfinished`: a partly published message, neither stored nor discarded.
 
-    Settled calls are traced when their step is stored.
+    `on_progress` is called after each stored step. Settled calls are traced when their step is stored.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class RunSession:
         tracer: Tracer,
         stop: StopSignal,
         lease_holds: Callable[[], bool],
+        on_progress: Callable[[], None] = lambda: None,
     ) -> None:
         self.lease = claimed.lease
         self.run = claimed.run
@@ -70,6 +71,7 @@ class RunSession:
         self._settled_before = [call for call in self.open_calls.values() if call.was_settled_by_people]
         self._last_seq = claimed.run.last_seq
         self._lease_holds = lease_holds
+        self._on_progress = on_progress
         self._claimed_at = clock.monotonic()
         self._active_before = claimed.run.active_s
         self._writing = asyncio.Lock()
@@ -148,6 +150,7 @@ class RunSession:
             # One write at a time: event numbers show whether an unanswered commit took effect.
             with self.buffer.paused():
                 outcome = await self._journal.commit(self.lease, step)
+            self._on_progress()
             if abandoned:
                 self.abandoned = self.abandoned[len(abandoned) :]
             self._mirror(step, outcome)

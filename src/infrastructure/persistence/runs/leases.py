@@ -1,20 +1,23 @@
 """Leases of runs, in SQL."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, Integer, bindparam, cast, exists, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from application.runs.ports import ClaimedRun, EndedAtClaim
 from application.system.wakeups import Wakeups
 from domain.agents.agent import Agent
 from domain.ids import MessageId, RunId, ThreadId, WorkerId
-from domain.runs.claiming import REPLY_EVENTS, ClaimFacts, abandoned_message, decide_claim
+from domain.runs.claiming import REPLY_EVENTS, ClaimFacts, Suspected, abandoned_message, decide_claim
 from domain.runs.events import RunEventType
 from domain.runs.lease import Lease
-from domain.runs.ledger import ToolCall
-from domain.runs.run import Run, RunStatus
+from domain.runs.ledger import ToolCall, ToolCallState
+from domain.runs.lost_workers import LostRun, attributed
+from domain.runs.run import SUSPECT_AFTER, Run, RunStatus
 from domain.threads.message import Message
 from infrastructure.persistence.agents.rows import ask_newest_version
 from infrastructure.persistence.columns.leases import expired_by, held_after, renewing
@@ -26,7 +29,7 @@ from infrastructure.persistence.runs.ledger_rows import ask_open_calls
 from infrastructure.persistence.runs.rows import run_of, select_run
 from infrastructure.persistence.runs.steps import change_run, claim_run, follow_up
 from infrastructure.persistence.secrets.box import SecretBox
-from infrastructure.persistence.tables import message, run, run_event
+from infrastructure.persistence.tables import message, run, run_event, tool_call
 from infrastructure.persistence.threads.message_rows import message_of
 from infrastructure.persistence.threads.queue import (
     ask_next_run,
@@ -64,17 +67,18 @@ _hand_back = (
     .where(run.c.id == bindparam("run_id"), run.c.epoch == bindparam("lease_epoch"), _in_progress)
     .values(active_s=bindparam("new_active_s"), **_put_back)
 )
+_executing = exists().where(tool_call.c.run_id == run.c.id, tool_call.c.state == ToolCallState.RECORDED.value)
 _lapsed = (
-    select(run.c.id)
+    select(run.c.id, run.c.worker_id, run.c.lapses, _executing.label("executing"))
     .where(_in_progress, is_unfinished, run.c.lease_expires_at <= bindparam("moment"))
     .order_by(run.c.created_at, run.c.id)
     .limit(bindparam("limit"))
 )
-_lapsed_here = _lapsed.with_for_update(skip_locked=True)
+_lapsed_here = _lapsed.with_for_update(skip_locked=True, of=run)
 _recover = (
     update(run)
     .where(run.c.id.in_(bindparam("run_ids", expanding=True)), _in_progress)
-    .values(lapses=run.c.lapses + 1, **_put_back)
+    .values(lapses=run.c.lapses + cast(run.c.id.in_(bindparam("attributed", expanding=True)), Integer), **_put_back)
     .returning(run.c.id)
 )
 _places = (
@@ -88,7 +92,8 @@ _places = (
     .subquery()
 )
 _claimable = (
-    select(_places.c.id)
+    select(_places.c.id, run.c.lapses)
+    .join(run, run.c.id == _places.c.id)
     .where(
         _places.c.place == 1,
         _places.c.status == RunStatus.QUEUED.value,
@@ -119,17 +124,21 @@ class SqlRunLeases:
         self._box = box
 
     async def claim(
-        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime
-    ) -> ClaimedRun | EndedAtClaim | None:
+        self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime, takes_suspects: bool = True
+    ) -> ClaimedRun | EndedAtClaim | Suspected | None:
         lease = {"new_worker_id": worker_id, "new_lease_expires_at": at + timedelta(seconds=lease_s)}
 
-        def wake(claim: _Claim | EndedAtClaim | None) -> None:
-            if claim is not None:
+        def wake(claim: _Claim | EndedAtClaim | Suspected | None) -> None:
+            if isinstance(claim, _Claim | EndedAtClaim):
                 follow_up(self._wakeups, claim.run)
 
         try:
             claim = await self._database.write(
-                Staged(lambda connection: _claim(connection, run_id, lease, at, self._box)),
+                Staged(
+                    lambda connection: _claim(
+                        connection, run_id, lease, at=at, box=self._box, takes_suspects=takes_suspects
+                    )
+                ),
                 scope=SYSTEM,
                 after_commit=wake,
             )
@@ -186,15 +195,14 @@ class SqlRunLeases:
         def look(connection: Connection) -> tuple[RunId, ...] | None:
             if connection.execute(_lapsed, {"moment": moment, "limit": 1}).first() is not None:
                 return None
-            return _claimable_runs(connection, but=[], limit=limit)
+            return _claimable_runs(connection, but=(), limit=limit)
 
         def put_back(connection: Connection) -> tuple[RunId, ...]:
-            lapsed = [
-                RunId(run_id)
-                for run_id in connection.execute(_lapsed_here, {"moment": moment, "limit": limit}).scalars()
-            ]
+            found = connection.execute(_lapsed_here, {"moment": moment, "limit": limit}).all()
+            lapsed = _by_suspicion(found)
             if lapsed:
-                connection.execute(_recover, {"run_ids": lapsed}).all()
+                counted = attributed(_lost_run(row) for row in found)
+                connection.execute(_recover, {"run_ids": list(lapsed), "attributed": sorted(counted)}).all()
             return (*lapsed, *_claimable_runs(connection, but=lapsed, limit=limit - len(lapsed)))
 
         # Every worker runs this every other second, and there is rarely anything to write.
@@ -203,8 +211,14 @@ class SqlRunLeases:
 
 
 def _claim(
-    connection: Connection, run_id: RunId, lease: dict[str, object], at: datetime, box: SecretBox
-) -> Stages[_Claim | EndedAtClaim | None]:
+    connection: Connection,
+    run_id: RunId,
+    lease: dict[str, object],
+    *,
+    at: datetime,
+    box: SecretBox,
+    takes_suspects: bool,
+) -> Stages[_Claim | EndedAtClaim | Suspected | None]:
     lock_thread_of(connection, run_id)
     found = _run.ask(connection, {"run_id": run_id})
     yield
@@ -224,12 +238,13 @@ def _claim(
         run=stored,
         is_next=first() == run_id,
         agent_version=agent.version,
+        takes_suspects=takes_suspects,
         open_calls=() if open_calls is None else open_calls(),
         abandoned=None if reply_events is None else _abandoned(reply_events.typed()),
     )
     step = decide_claim(facts, at=at)
-    if step is None:
-        return None
+    if step is None or isinstance(step, Suspected):
+        return step
     if step.run.status.is_terminal:
         ended = change_run(connection, step, seen=stored.status)
         return EndedAtClaim(run=replace(step.run, last_seq=ended.last_seq), promoted=ended.promoted)
@@ -245,9 +260,22 @@ def _claim(
     )
 
 
-def _claimable_runs(connection: Connection, *, but: list[RunId], limit: int) -> tuple[RunId, ...]:
-    found = connection.execute(_claimable, {"but": but, "limit": limit}).scalars()
-    return tuple(RunId(run_id) for run_id in found)
+def _claimable_runs(connection: Connection, *, but: tuple[RunId, ...], limit: int) -> tuple[RunId, ...]:
+    return _by_suspicion(connection.execute(_claimable, {"but": list(but), "limit": limit}).all())
+
+
+def _lost_run(row: AnyRow) -> LostRun:
+    return LostRun(
+        run_id=RunId(row.id),
+        worker_id=WorkerId(row.worker_id),
+        executing=bool(row.executing),
+        suspect=row.lapses >= SUSPECT_AFTER,
+    )
+
+
+def _by_suspicion(found: Iterable[AnyRow]) -> tuple[RunId, ...]:
+    """Suspects take turns: the one with the fewest lost workers is first."""
+    return tuple(RunId(row.id) for row in sorted(found, key=attrgetter("lapses")))
 
 
 def _abandoned(newest: list[AnyRow]) -> MessageId | None:

@@ -1,0 +1,43 @@
+"""The one place of a worker for a run that is suspected of ending workers."""
+
+import logging
+
+from application.system.ports import Clock
+from domain.ids import RunId
+
+logger = logging.getLogger(__name__)
+
+IDLE_WITHIN_S = 30.0
+"""How long a suspect waits for a worker without other runs. After this time it is executed beside them."""
+
+
+class Isolation:
+    """Rules:
+    - A worker executes at most one suspected run at a time, so that a lost worker shows which one ends workers.
+    - A suspect waits until the worker executes no other run, at most `IDLE_WITHIN_S`.
+    - A run that stores a step is no longer suspected and frees the place.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._occupied_by: RunId | None = None
+        self._waiting_since: float | None = None
+
+    def enter(self, run_id: RunId, *, others: int) -> bool:
+        """Occupy the place. False if the suspect must wait. `others` is the number of runs that the worker executes."""
+        now = self._clock.monotonic()
+        if self._occupied_by is not None:
+            return False
+        if self._waiting_since is None:
+            self._waiting_since = now
+        if others and now - self._waiting_since < IDLE_WITHIN_S:
+            return False
+        self._waiting_since = None
+        self._occupied_by = run_id
+        logger.warning("run is suspected of ending workers; no other suspect is executed", extra={"run_id": run_id})
+        return True
+
+    def leave(self, run_id: RunId) -> None:
+        """Free the place if this run has it."""
+        if self._occupied_by == run_id:
+            self._occupied_by = None
