@@ -37,7 +37,9 @@ RUN_EVENTS: Mapping[RunEventType, Described] = {
     RunEventType.MESSAGE_DISCARDED: Described(
         "What was streamed of a message is taken back: it will not be completed.", ("message_id", "reason", "usage")
     ),
-    RunEventType.MODEL_RETRYING: Described("The model is asked again, or the next one is.", ("model", "attempt")),
+    RunEventType.MODEL_RETRYING: Described(
+        "The model is asked again after `wait_s` seconds, or the next one is.", ("model", "attempt", "wait_s")
+    ),
     RunEventType.TOOL_STARTED: Described(
         "A call is recorded and about to be made.", ("tool_call_id", "name", "params")
     ),

@@ -166,7 +166,7 @@ def test_a_body_of_fifty_megabytes_is_413_and_is_not_kept_in_memory(service: Ser
 
 @pytest.mark.requirement("A11")
 def test_a_model_endpoint_that_is_down_fails_the_run_in_bounded_time_and_keeps_the_transcript(service: Service) -> None:
-    service.agent("down", "openai:gpt-5-mini")
+    service.agent("down", "openai:gpt-5-mini", limits={"model_attempts": 3})
     began = time.monotonic()
     answer = service.run("down", "Are you there?")
     assert time.monotonic() - began < BOUND_S

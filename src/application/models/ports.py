@@ -25,6 +25,14 @@ class ToolChoice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetryLimits:
+    """`attempts` per model, and `total_s` of waiting between all attempts of one call."""
+
+    attempts: int = 3
+    total_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
     """One request to a model. `model` has the form `PROVIDER:NAME`.
 
@@ -43,6 +51,7 @@ class ModelRequest:
     tools: tuple[Tool, ...]
     tool_choice: ToolChoice = ToolChoice.AUTO
     max_output_tokens: int | None = None
+    retries: RetryLimits = RetryLimits()
     reasoning_summary: bool = False
 
 
@@ -72,12 +81,14 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRetrying:
-    """The attempt failed and another one starts; `attempt` counts from 1 over all models. Text
-    streamed so far is void. `provider_error` is the error of the failed attempt's provider."""
+    """The attempt failed and another one starts after `wait_s`; `attempt` counts from 1 over all
+    models. Text streamed so far is void. `provider_error` is the error of the failed attempt's
+    provider."""
 
     model: str
     attempt: int
     reason: str
+    wait_s: float = 0.0
     provider_error: ProviderError | None = None
 
 
@@ -147,8 +158,9 @@ class FallbackModels(Protocol):
     """The models of an agent, tried in order with retries."""
 
     def stream(self, request: ModelRequest, fallbacks: tuple[str, ...]) -> AsyncIterator[ModelEvent]:
-        """Like LanguageModel.stream. Retryable errors are retried with backoff, then the next of
-        `fallbacks` is tried. Each new attempt is announced by ModelRetrying. Raises the last
+        """Like LanguageModel.stream. Retryable errors are retried with backoff within
+        `request.retries`. A model with a successor among `fallbacks` has few attempts and gives
+        way to it; the last model has the rest. Each new attempt is announced by ModelRetrying. Raises the last
         ModelError."""
 
 

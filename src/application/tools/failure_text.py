@@ -202,6 +202,15 @@ def halted(name: str) -> ToolResult:
     return ToolResult.blocked("run_halted", cut(cleaned(text), FAILURE_LIMIT_BYTES))
 
 
+def too_many_calls(limit: int) -> ToolResult:
+    """The reply requested more calls than a turn may have; this one was not executed."""
+    return ToolResult.blocked(
+        "too_many_calls",
+        f"This call was not executed: at most {limit} tool calls of one reply are executed. Request it again if it is"
+        " still needed.",
+    )
+
+
 def limit_reached(limit: str) -> ToolResult:
     """A limit of the run forbids the call; it was not executed."""
     return ToolResult.blocked(

@@ -58,12 +58,15 @@ class LimitSettings:
 
     max_turns: int | None = None
     max_tool_calls: int | None = None
+    max_calls_per_turn: int | None = None
     max_tokens: int | None = None
     max_cost_usd: Decimal | None = None
     context_tokens: int | None = None
     timeout_s: float | None = None
     turn_tool_timeout_s: float | None = None
     tool_timeout_s: float | None = None
+    model_attempts: int | None = None
+    model_retry_s: float | None = None
 
     def __post_init__(self) -> None:
         wrong = [
@@ -83,12 +86,15 @@ class LimitSettings:
         return LimitSettings(
             max_turns=_tighter(self.max_turns, other.max_turns),
             max_tool_calls=_tighter(self.max_tool_calls, other.max_tool_calls),
+            max_calls_per_turn=_tighter(self.max_calls_per_turn, other.max_calls_per_turn),
             max_tokens=_tighter(self.max_tokens, other.max_tokens),
             max_cost_usd=_tighter(self.max_cost_usd, other.max_cost_usd),
             context_tokens=_tighter(self.context_tokens, other.context_tokens),
             timeout_s=_tighter(self.timeout_s, other.timeout_s),
             turn_tool_timeout_s=_tighter(self.turn_tool_timeout_s, other.turn_tool_timeout_s),
             tool_timeout_s=_tighter(self.tool_timeout_s, other.tool_timeout_s),
+            model_attempts=_tighter(self.model_attempts, other.model_attempts),
+            model_retry_s=_tighter(self.model_retry_s, other.model_retry_s),
         )
 
 
@@ -100,16 +106,20 @@ _stated = attrgetter(*_NAMES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The effective limits of a run. Times are seconds; `timeout_s` counts active time only."""
+    """The effective limits of a run. Times are seconds; `timeout_s` counts active time only.
+    `model_attempts` and `model_retry_s` bound the tries of one model call and the waits between them."""
 
     max_turns: int = 10
     max_tool_calls: int | None = None
+    max_calls_per_turn: int = 64
     max_tokens: int | None = None
     max_cost_usd: Decimal | None = None
     context_tokens: int = 128_000
     timeout_s: float = 600.0
     turn_tool_timeout_s: float = 120.0
     tool_timeout_s: float = 30.0
+    model_attempts: int = 20
+    model_retry_s: float = 180.0
 
     @classmethod
     def of(cls, settings: LimitSettings) -> "Limits":
@@ -120,12 +130,15 @@ class Limits:
         return cls(
             max_turns=settings.max_turns or default.max_turns,
             max_tool_calls=settings.max_tool_calls,
+            max_calls_per_turn=settings.max_calls_per_turn or default.max_calls_per_turn,
             max_tokens=settings.max_tokens,
             max_cost_usd=settings.max_cost_usd,
             context_tokens=settings.context_tokens or default.context_tokens,
             timeout_s=settings.timeout_s or default.timeout_s,
             turn_tool_timeout_s=settings.turn_tool_timeout_s or default.turn_tool_timeout_s,
             tool_timeout_s=settings.tool_timeout_s or default.tool_timeout_s,
+            model_attempts=settings.model_attempts or default.model_attempts,
+            model_retry_s=settings.model_retry_s or default.model_retry_s,
         )
 
     @property

@@ -17,6 +17,7 @@ from infrastructure.llm.provider_errors import (
     error_of_answer,
     error_of_transport,
     invalid_reply,
+    oversized,
     stalled,
     without_secrets,
 )
@@ -29,10 +30,12 @@ _MAX_EVENT_BYTES = 4 * 1024 * 1024
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyLimits:
     """Limits of one reply. `stall_s` bounds the silence before and in a stream (comments and pings
-    count as silence), `reply_s` a reply without a stream, `max_reply_bytes` its size."""
+    count as silence), `reply_s` a reply that is not a stream, `max_reply_bytes` its size,
+    `error_s` the body of an error."""
 
     stall_s: float = 120.0
     reply_s: float = 600.0
+    error_s: float = 10.0
     max_reply_bytes: int = 32 * 1024 * 1024
 
 
@@ -123,7 +126,8 @@ class ModelExchange:
             if not is_decoded(answer.headers.get("content-encoding", "identity")):
                 raise invalid_reply("compressed its answer in a way that was not asked for")
             if answer.status != 200:
-                raise error_of_answer(answer.status, answer.headers, await _read(answer, MAX_ERROR_BYTES))
+                body = await _read(answer, MAX_ERROR_BYTES, within_s=reply_limits.error_s)
+                raise error_of_answer(answer.status, answer.headers, body)
             if self._is_event_stream(answer.headers.get("content-type", "")):
                 async for delta in self._streamed(answer, reader):
                     yield delta
@@ -155,9 +159,11 @@ class ModelExchange:
 
     async def _read_reply(self, answer: Answer) -> bytes:
         limit = self.reply_limits.max_reply_bytes
-        data = await _read(answer, limit + 1)
+        data = await _read(answer, limit + 1, within_s=self.reply_limits.reply_s)
         if len(data) > limit:
-            raise invalid_reply("sent a reply that is too large")
+            raise oversized("a reply")
+        if not answer.is_complete:
+            raise stalled()
         return data
 
 
@@ -177,7 +183,7 @@ class _StreamIntake:
         streams of comments and pings."""
         self._received += len(chunk)
         if self._received > self._reply_limits.max_reply_bytes:
-            raise invalid_reply("sent a reply that is too large")
+            raise oversized("a reply")
         read, added, progress = self._reader.read_event, "", False
         for event in self._events.feed(chunk):
             if isinstance(event, OversizedEvent):
@@ -206,14 +212,19 @@ def _deltas(reader: ReplyReader, text: str) -> Iterator[TextDelta | ReasoningDel
 
 
 def _too_large() -> ModelError:
-    return invalid_reply("sent an event that is too large")
+    return oversized("an event")
 
 
-async def _read(answer: Answer, limit: int) -> bytes:
-    """The body, truncated at `limit` bytes."""
+async def _read(answer: Answer, limit: int, *, within_s: float) -> bytes:
+    """The body, truncated at `limit` bytes and after `within_s` seconds: it may come byte by byte."""
     data = bytearray()
-    while len(data) < limit and (chunk := await answer.read()):
-        data += chunk
+    try:
+        async with asyncio.timeout(within_s) as deadline:
+            while len(data) < limit and (chunk := await answer.read()):
+                data += chunk
+    except TimeoutError:
+        if not deadline.expired():
+            raise
     return bytes(data[:limit])
 
 

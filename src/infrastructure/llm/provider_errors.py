@@ -146,9 +146,14 @@ def gave_up() -> ModelError:
     return ModelError("model_unavailable", "The model provider failed in the middle of its reply.", retryable=True)
 
 
-def invalid_reply(what: str) -> ModelError:
+def invalid_reply(what: str, *, retryable: bool = True) -> ModelError:
     """The reply violates the protocol; `what` continues the sentence "The model provider …"."""
-    return ModelError("model_invalid_reply", f"The model provider {what}.", retryable=True)
+    return ModelError("model_invalid_reply", f"The model provider {what}.", retryable=retryable)
+
+
+def oversized(what: str) -> ModelError:
+    """The reply is too large: it costs too much to be read again."""
+    return invalid_reply(f"sent {what} that is too large", retryable=False)
 
 
 def _error_of(status: int, error: ErrorObject, retry_after_s: float | None, *, streamed: bool = False) -> ModelError:

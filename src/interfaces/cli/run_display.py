@@ -22,6 +22,7 @@ class EventFields:
     reason: str = ""
     model: str = ""
     attempt: int = 0
+    wait_s: float = 0.0
     name: str = ""
     params: dict[str, object] = field(default_factory=dict)
     duration_ms: int | None = None
@@ -147,7 +148,8 @@ def _asks_for_tools(message: MessageView) -> bool:
 def _line_for(kind: str, event: EventFields) -> str:
     match kind:
         case "model.retrying":
-            return f"{event.model} does not answer; attempt {event.attempt}"
+            wait = f" in {event.wait_s:.0f} s" if event.wait_s >= 1 else ""
+            return f"{event.model} does not answer; attempt {event.attempt}{wait}"
         case "tool.started":
             return f"→ {event.name} {short_json(event.params)}"
         case "tool.executed":

@@ -27,12 +27,15 @@ async def test_an_agent_is_created_read_changed_and_deleted(service: Service) ->
     assert agent["limits"] == {
         "max_turns": 5,
         "max_tool_calls": None,
+        "max_calls_per_turn": None,
         "max_tokens": None,
         "max_cost_usd": 0.25,
         "context_tokens": None,
         "timeout_s": None,
         "turn_tool_timeout_s": None,
         "tool_timeout_s": None,
+        "model_attempts": None,
+        "model_retry_s": None,
     }
     assert agent["created_at"].endswith("Z")
 

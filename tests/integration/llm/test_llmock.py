@@ -9,7 +9,15 @@ import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
 
-from application.models.ports import LanguageModel, ModelError, ModelReply, ModelRetrying, TextDelta, ToolChoice
+from application.models.ports import (
+    LanguageModel,
+    ModelError,
+    ModelReply,
+    ModelRetrying,
+    RetryLimits,
+    TextDelta,
+    ToolChoice,
+)
 from domain.json_value import JsonObject
 from domain.model_providers.provider import ProviderKind
 from infrastructure.http.egress import EgressPolicy
@@ -218,9 +226,9 @@ async def test_retries_get_through_every_kind_of_fault_and_llmock_finds_no_fault
     wire.llmock.rate_limit(retry_after=0.2).fail(503)
     wire.llmock.disconnect(after_chunks=2).truncate(after_chunks=2).corrupt(after_chunks=2)
     wire.llmock.reply(LONG, times=None)
-    plan = RetryPlan(attempts=8, base_s=0.02, cap_s=1.0)
+    plan = RetryPlan(base_s=0.02, cap_s=1.0)
     retrying = RetryingModels(wire.model(), plan=plan, chance=lambda: 0.99)
-    events = await all_events(retrying.stream(a_request(wire.name), ()))
+    events = await all_events(retrying.stream(a_request(wire.name, retries=RetryLimits(attempts=8)), ()))
     assert [event.reason for event in events if isinstance(event, ModelRetrying)] == [
         "model_rate_limited",
         "model_unavailable",
@@ -242,9 +250,9 @@ async def test_the_key_is_in_no_log_and_no_error(wire: Wire, status: int, caplog
         wire.llmock.reply(LONG).corrupt(after_chunks=2)
     else:
         wire.llmock.fail(status, message=f"Incorrect key {KEY}", code=KEY)
-    retrying = RetryingModels(wire.model(), plan=RetryPlan(attempts=1))
+    retrying = RetryingModels(wire.model())
     with pytest.raises(ModelError) as raised:
-        await all_events(retrying.stream(a_request(wire.name), ()))
+        await all_events(retrying.stream(a_request(wire.name, retries=RetryLimits(attempts=1)), ()))
     chain: list[BaseException | None] = [raised.value, raised.value.__cause__, raised.value.__context__]
     shown = [repr(error) + str(error) + repr(vars(error)) for error in chain if error is not None]
     logged = [record.getMessage() + repr(vars(record)) for record in caplog.records]

@@ -20,12 +20,15 @@ SETTINGS = st.builds(
     LimitSettings,
     max_turns=COUNTS,
     max_tool_calls=COUNTS,
+    max_calls_per_turn=COUNTS,
     max_tokens=COUNTS,
     max_cost_usd=MONEY,
     context_tokens=COUNTS,
     timeout_s=SECONDS,
     turn_tool_timeout_s=SECONDS,
     tool_timeout_s=SECONDS,
+    model_attempts=COUNTS,
+    model_retry_s=SECONDS,
 )
 
 
@@ -65,6 +68,7 @@ def test_the_built_in_limits_are_the_documented_ones() -> None:
         120.0,
         30.0,
     )
+    assert (limits.max_calls_per_turn, limits.model_attempts, limits.model_retry_s) == (64, 20, 180.0)
     assert (limits.max_tool_calls, limits.max_tokens, limits.max_cost_usd) == (None, None, None)
 
 

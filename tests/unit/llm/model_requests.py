@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from application.models.ports import ModelEvent, ModelReply, ModelRequest, TextDelta, ToolChoice
+from application.models.ports import ModelEvent, ModelReply, ModelRequest, RetryLimits, TextDelta, ToolChoice
 from domain.ids import OrganizationId, tool_call_id
 from domain.json_value import JsonObject
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
@@ -22,6 +22,7 @@ def a_request(
     tools: tuple[Tool, ...] = (),
     tool_choice: ToolChoice = ToolChoice.AUTO,
     max_output_tokens: int | None = None,
+    retries: RetryLimits | None = None,
 ) -> ModelRequest:
     return ModelRequest(
         organization_id=ORG,
@@ -33,6 +34,7 @@ def a_request(
         tools=tools,
         tool_choice=tool_choice,
         max_output_tokens=max_output_tokens,
+        retries=retries or RetryLimits(),
     )
 
 

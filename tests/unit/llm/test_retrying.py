@@ -5,7 +5,15 @@ from contextlib import aclosing
 
 import pytest
 
-from application.models.ports import ModelError, ModelEvent, ModelReply, ModelRequest, ModelRetrying, TextDelta
+from application.models.ports import (
+    ModelError,
+    ModelEvent,
+    ModelReply,
+    ModelRequest,
+    ModelRetrying,
+    RetryLimits,
+    TextDelta,
+)
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from infrastructure.llm.retrying import RetryingModels, RetryPlan
@@ -52,10 +60,8 @@ class Waits:
         self.seconds.append(seconds)
 
 
-def retrying(
-    model: FailingModel, waits: Waits | None = None, *, chance: float = 0.5, attempts: int = 3
-) -> RetryingModels:
-    plan = RetryPlan(attempts=attempts, base_s=1.0, cap_s=20.0)
+def retrying(model: FailingModel, waits: Waits | None = None, *, chance: float = 0.5) -> RetryingModels:
+    plan = RetryPlan(attempts=3, base_s=1.0, cap_s=20.0)
     return RetryingModels(model, plan=plan, sleep=waits or Waits(), chance=lambda: chance)
 
 
@@ -65,9 +71,9 @@ async def test_each_new_attempt_is_told_of_and_the_reply_comes_last() -> None:
     events = await all_events(retrying(model).stream(a_request("openai:a"), ()))
     assert events == [
         TextDelta(text="hal"),
-        ModelRetrying(model="openai:a", attempt=2, reason="model_rate_limited"),
+        ModelRetrying(model="openai:a", attempt=2, reason="model_rate_limited", wait_s=0.5),
         TextDelta(text="hal"),
-        ModelRetrying(model="openai:a", attempt=3, reason="model_unavailable"),
+        ModelRetrying(model="openai:a", attempt=3, reason="model_unavailable", wait_s=1.0),
         TextDelta(text="Hello"),
         ModelReply(model="openai:a", text="Hello", calls=(), usage=ModelUsage(), finish_reason=FinishReason.STOP),
     ]
@@ -111,7 +117,8 @@ async def test_the_last_error_is_raised_when_all_models_are_exhausted(
 
 async def test_waits_grow_and_are_random_up_to_their_bound() -> None:
     waits = Waits()
-    await all_events(retrying(FailingModel(*[DOWN] * 6), waits, chance=0.5, attempts=7).stream(a_request(), ()))
+    request = a_request(retries=RetryLimits(attempts=7))
+    await all_events(retrying(FailingModel(*[DOWN] * 6), waits, chance=0.5).stream(request, ()))
     assert waits.seconds == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0]  # halves of 1, 2, 4, 8, 16, and of the cap
 
 
@@ -121,7 +128,57 @@ async def test_the_provider_is_not_asked_again_before_the_time_it_named() -> Non
     assert waits.seconds == [7.25]
 
 
-async def test_a_provider_that_asks_for_too_long_a_wait_is_given_up() -> None:
+@pytest.mark.requirement("A11")
+async def test_the_last_model_is_asked_until_the_waiting_time_of_the_call_is_used_up() -> None:
+    waits = Waits()
+    request = a_request(retries=RetryLimits(attempts=99, total_s=40.0))
+    with pytest.raises(ModelError) as raised:
+        await all_events(retrying(FailingModel(*[DOWN] * 99), waits).stream(request, ()))
+    assert raised.value is DOWN
+    assert waits.seconds == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
+
+
+@pytest.mark.requirement("A11")
+async def test_models_before_the_last_one_have_few_attempts_and_share_the_waiting_time() -> None:
+    model, waits = FailingModel(*[DOWN] * 99), Waits()
+    request = a_request("openai:a", retries=RetryLimits(attempts=5, total_s=4.0))
+    with pytest.raises(ModelError):
+        await all_events(retrying(model, waits).stream(request, ("openai:b",)))
+    assert model.asked == ["openai:a"] * 3 + ["openai:b"] * 3
+    assert waits.seconds == [0.5, 1.0, 0.5, 1.0]
+
+
+@pytest.mark.requirement("A11")
+@pytest.mark.parametrize(("asked_s", "waited"), [(50.0, [50.5]), (59.9, [60.0]), (61.0, [])])
+async def test_the_last_model_may_ask_for_all_of_the_waiting_time(asked_s: float, waited: list[float]) -> None:
+    waits = Waits()
+    events = retrying(FailingModel(asking(asked_s)), waits).stream(a_request(), ())
+    if waited:
+        assert isinstance((await all_events(events))[-1], ModelReply)
+    else:
+        with pytest.raises(ModelError):
+            await all_events(events)
+    assert waits.seconds == waited
+
+
+@pytest.mark.requirement("A11")
+@pytest.mark.parametrize("code", ["model_invalid_reply", "model_stalled"])
+async def test_a_reply_that_begins_and_fails_is_not_paid_for_again_and_again(code: str) -> None:
+    broken = ModelError(code, "Broken.", retryable=True)
+    model = FailingModel(*[broken] * 9)
+    with pytest.raises(ModelError):
+        await all_events(retrying(model).stream(a_request(retries=RetryLimits(attempts=9)), ()))
+    assert len(model.asked) == 3
+
+
+async def test_one_attempt_is_one_attempt() -> None:
+    model = FailingModel(DOWN)
+    with pytest.raises(ModelError):
+        await all_events(retrying(model).stream(a_request(retries=RetryLimits(attempts=1)), ()))
+    assert len(model.asked) == 1
+
+
+async def test_a_provider_that_asks_for_too_long_a_wait_gives_way_to_the_next_model() -> None:
     model, waits = FailingModel(asking(21.0)), Waits()
     await all_events(retrying(model, waits).stream(a_request("openai:a"), ("openai:b",)))
     assert model.asked == ["openai:a", "openai:b"]
@@ -143,7 +200,7 @@ async def test_a_stream_without_reply_counts_as_a_failure() -> None:
             yield TextDelta(text="so")
 
     with pytest.raises(ModelError) as raised:
-        await all_events(RetryingModels(Silent(), plan=RetryPlan(attempts=1)).stream(a_request(), ()))
+        await all_events(RetryingModels(Silent()).stream(a_request(retries=RetryLimits(attempts=1)), ()))
     assert raised.value.code == "model_invalid_reply"
 
 

@@ -13,6 +13,7 @@ from application.models.ports import (
     ModelRetrying,
     PriceTable,
     ReasoningDelta,
+    RetryLimits,
     TextDelta,
     ToolChoice,
 )
@@ -37,7 +38,9 @@ CLOSING_OUTPUT_TOKENS = 1_024
 """Token limit of the closing turn's answer if tokens or cost are limited. The same amount is reserved for it."""
 BUDGETED_OUTPUT_TOKENS = 8_192
 """Token limit of a turn's answer under a daily budget, because the turn must not exceed its reservation."""
-
+MAX_CALLS_OF_REPLY = 4_096
+"""A reply with more tool calls is invalid: each call has an entry in the ledger, even if it is not executed."""
+_TOO_MANY_CALLS = f"The model requested more than {MAX_CALLS_OF_REPLY} tool calls in one reply."
 
 logger = logging.getLogger(__name__)
 
@@ -118,6 +121,7 @@ class AskModel:
             tools=prompt.toolset.shown,
             tool_choice=ToolChoice.NONE if closing else ToolChoice.AUTO,
             max_output_tokens=cap,
+            retries=RetryLimits(attempts=limits.model_attempts, total_s=limits.model_retry_s),
         )
 
     async def _read(
@@ -144,8 +148,7 @@ class AskModel:
                     publishing.retrying(event, self._abandon(session, prompt, publishing))
                 case ModelReply():
                     reply = event
-        if reply is None:
-            raise ModelError("model_invalid_reply", "The model's stream ended without a reply.", retryable=False)
+        reply = _acceptable(reply)
         publishing.finish()
         return session.guard.reply(reply)
 
@@ -191,6 +194,14 @@ class AskModel:
                 finished_at=self._clock.now(),
             )
         )
+
+
+def _acceptable(reply: ModelReply | None) -> ModelReply:
+    if reply is None:
+        raise ModelError("model_invalid_reply", "The model's stream ended without a reply.", retryable=False)
+    if len(reply.calls) > MAX_CALLS_OF_REPLY:
+        raise ModelError("model_invalid_reply", _TOO_MANY_CALLS, retryable=False)
+    return reply
 
 
 def _error_code(error: ModelError | Interrupted | TimeUp) -> str:
@@ -288,7 +299,8 @@ class _Publishing:
         """Discard the published text and report the new attempt."""
         self.discard(event.reason, spent)
         self.model = event.model
-        self._add(RunEventType.MODEL_RETRYING, {"model": event.model, "attempt": event.attempt})
+        data: JsonObject = {"model": event.model, "attempt": event.attempt, "wait_s": round(event.wait_s, 3)}
+        self._add(RunEventType.MODEL_RETRYING, data)
 
     def discard(self, reason: str, spent: ModelSpending | None) -> None:
         """Discard the published text of the current reply, if any."""

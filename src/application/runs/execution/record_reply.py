@@ -51,6 +51,7 @@ class RecordReply:
     - Calls of a cut reply are treated as in any reply, except the incomplete one: it is settled
       with a text about the cut.
     - A paused reply without calls is stored, and the next turn asks the model to continue it.
+    - Calls beyond `max_calls_per_turn` are settled with a text.
     - A call that is not allowed (no such tool, invalid arguments, a limit, policy) is settled
       with a text for the model; so is a tool search.
     - A call for which policy halts the run ends it; none of the other calls is executed.
@@ -123,19 +124,22 @@ class RecordReply:
         made: Counter[str],
         was_cut: bool,
     ) -> tuple[list[_Decided], IncompleteReason | None]:
-        left = session.limits.tool_calls_left(session.run.usage)
+        left, of_turn = session.limits.tool_calls_left(session.run.usage), 0
         decided: list[_Decided] = []
         for index, use in enumerate(uses):
             checked = self._check.check(use, toolset, made)
             refusal = checked.answer
             if was_cut and refusal is not None and refusal.error_code == failure_text.MALFORMED:
                 refusal = failure_text.cut_arguments()
+            if refusal is None and of_turn >= session.limits.max_calls_per_turn:
+                refusal = failure_text.too_many_calls(session.limits.max_calls_per_turn)
             if refusal is None and limit is None and left is not None and left <= 0:
                 limit = IncompleteReason.MAX_TOOL_CALLS
             if refusal is None and limit is not None:
                 refusal = failure_text.limit_reached(limit.value)
             if refusal is None:
                 made[checked.name] += 1
+                of_turn += 1
                 left = None if left is None else left - 1
             tool = checked.tool
             waits = tool is not None and tool.is_displayable

@@ -195,7 +195,7 @@
       const cost = event.usage ? ` · about ${spent(event.usage)}` : "";
       known.item.append(element("div", "meta", `Discarded: ${event.reason.replaceAll("_", " ")}${cost}`));
     },
-    "model.retrying": (event) => line("wait", `${event.model} is tried again (attempt ${event.attempt})`),
+    "model.retrying": (event) => line("wait", `${event.model} is tried again${event.wait_s >= 1 ? ` in ${Math.round(event.wait_s)} s` : ""} (attempt ${event.attempt})`),
     "tool.started": (event) => { call(event.tool_call_id, event.name, event.params).state.textContent = "under way"; },
     "tool.progress": (event) => {
       const known = calls.get(event.tool_call_id);

@@ -36,6 +36,9 @@ class LimitsBody(Body):
 
     max_turns: int | None = Field(default=None, gt=0, le=10_000, description="Model calls of one run.")
     max_tool_calls: int | None = Field(default=None, gt=0, le=100_000)
+    max_calls_per_turn: int | None = Field(
+        default=None, gt=0, le=1_000, description="Executed tool calls of one reply; the others get a text."
+    )
     max_tokens: int | None = Field(default=None, gt=0, le=10**9, description="Input and output tokens together.")
     max_cost_usd: Annotated[Decimal, Field(strict=False, gt=0, le=10**6)] | None = Field(
         default=None, description="Requires models with a known price."
@@ -46,6 +49,10 @@ class LimitsBody(Body):
     timeout_s: float | None = Field(default=None, gt=0, le=30 * _DAY_S, description="Active time of one run.")
     turn_tool_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
     tool_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
+    model_attempts: int | None = Field(default=None, gt=0, le=1_000, description="Attempts of one model call.")
+    model_retry_s: float | None = Field(
+        default=None, gt=0, le=_DAY_S, description="Seconds that the attempts of one model call may wait in all."
+    )
 
     def to_domain(self) -> LimitSettings:
         """The limits; None for absent ones."""

@@ -13,12 +13,15 @@ class LimitsView(TypedDict):
 
     max_turns: int | None
     max_tool_calls: int | None
+    max_calls_per_turn: int | None
     max_tokens: int | None
     max_cost_usd: float | None
     context_tokens: int | None
     timeout_s: float | None
     turn_tool_timeout_s: float | None
     tool_timeout_s: float | None
+    model_attempts: int | None
+    model_retry_s: float | None
 
 
 class CanaryView(TypedDict):
@@ -69,12 +72,15 @@ def limits_view(limits: LimitSettings) -> LimitsView:
     return {
         "max_turns": limits.max_turns,
         "max_tool_calls": limits.max_tool_calls,
+        "max_calls_per_turn": limits.max_calls_per_turn,
         "max_tokens": limits.max_tokens,
         "max_cost_usd": None if limits.max_cost_usd is None else float(limits.max_cost_usd),
         "context_tokens": limits.context_tokens,
         "timeout_s": limits.timeout_s,
         "turn_tool_timeout_s": limits.turn_tool_timeout_s,
         "tool_timeout_s": limits.tool_timeout_s,
+        "model_attempts": limits.model_attempts,
+        "model_retry_s": limits.model_retry_s,
     }
 
 

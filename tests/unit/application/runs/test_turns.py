@@ -214,7 +214,7 @@ async def test_text_of_a_failed_attempt_is_taken_back_before_the_next_one() -> N
     assert story == [
         (RunEventType.MESSAGE_DELTA, {"message_id": begun, "text": "Wro"}),
         (RunEventType.MESSAGE_DISCARDED, {"message_id": begun, "reason": "model_stalled", "usage": cut_off}),
-        (RunEventType.MODEL_RETRYING, {"model": "other:model", "attempt": 2}),
+        (RunEventType.MODEL_RETRYING, {"model": "other:model", "attempt": 2, "wait_s": 0.0}),
         (RunEventType.MESSAGE_DELTA, {"message_id": last, "text": "Right."}),
     ]
     assert harness.transcript()[-1].id == last

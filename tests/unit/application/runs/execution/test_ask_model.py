@@ -19,13 +19,20 @@ from application.models.ports import (
     ToolChoice,
 )
 from application.policy.canary_guard import CanaryFound
-from application.runs.execution.ask_model import BUDGETED_OUTPUT_TOKENS, CLOSING_OUTPUT_TOKENS, Answer, AskModel
+from application.runs.execution.ask_model import (
+    BUDGETED_OUTPUT_TOKENS,
+    CLOSING_OUTPUT_TOKENS,
+    MAX_CALLS_OF_REPLY,
+    Answer,
+    AskModel,
+)
 from application.runs.execution.interruption import Interrupted, StopReason, TimeUp
 from application.runs.execution.prepare_prompt import Prompt
 from application.runs.execution.run_session import RunSession
 from application.tracing.ports import GenerationRecord, Tracer
 from domain.agents.agent import Agent
 from domain.runs.events import NewEvent, RunEventType
+from domain.runs.finish_reason import FinishReason
 from domain.runs.limits import LimitSettings
 from domain.runs.usage import ModelUsage
 from tests.builders import a_message, an_agent, some_usage
@@ -166,7 +173,7 @@ async def test_the_model_call_is_traced_with_its_reply(ports: Ports) -> None:
 
 @pytest.mark.requirement("A10", "A11")
 async def test_text_of_an_attempt_that_fails_is_taken_back_and_paid_for_by_an_estimate(ports: Ports) -> None:
-    retrying = ModelRetrying(model=FALLBACK, attempt=2, reason="model_stalled")
+    retrying = ModelRetrying(model=FALLBACK, attempt=2, reason="model_stalled", wait_s=7.25)
     ports.play(ModelTurn(events=(TextDelta(text="It is"), retrying), text="It is noon."))
 
     answer = await ports.ask()
@@ -174,7 +181,10 @@ async def test_text_of_an_attempt_that_fails_is_taken_back_and_paid_for_by_an_es
     first, discarded, retried, second = await ports.published()
     assert discarded.type is RunEventType.MESSAGE_DISCARDED
     assert (discarded.data["message_id"], discarded.data["reason"]) == (first.data["message_id"], "model_stalled")
-    assert (retried.type, retried.data) == (RunEventType.MODEL_RETRYING, {"model": FALLBACK, "attempt": 2})
+    assert (retried.type, retried.data) == (
+        RunEventType.MODEL_RETRYING,
+        {"model": FALLBACK, "attempt": 2, "wait_s": 7.25},
+    )
     assert second.data["message_id"] == answer.message_id != first.data["message_id"]
     [spent] = ports.session.abandoned
     assert (spent.model, spent.usage.cost_usd) == (ports.session.model, Decimal("0.5"))
@@ -220,6 +230,29 @@ async def test_a_stream_without_a_reply_is_an_error_of_the_model(ports: Ports, m
         await ports.ask()
 
     assert raised.value.code == "model_invalid_reply"
+
+
+@pytest.mark.requirement("A7")
+async def test_a_reply_with_thousands_of_calls_is_refused_whole(ports: Ports, mocker: MockerFixture) -> None:
+    call = RequestedCall(name="mcp__s__read", arguments={})
+    reply = ModelReply(
+        model="scripted:demo.yaml",
+        text="",
+        calls=(call,) * (MAX_CALLS_OF_REPLY + 1),
+        usage=ModelUsage(),
+        finish_reason=FinishReason.TOOL_CALLS,
+    )
+
+    async def stream(*_: object) -> AsyncIterator[ModelEvent]:
+        yield reply
+
+    ports.models = models = mocker.create_autospec(FallbackModels, instance=True)
+    models.stream.side_effect = stream
+
+    with pytest.raises(ModelError) as raised:
+        await ports.ask()
+
+    assert (raised.value.code, raised.value.retryable) == ("model_invalid_reply", False)
 
 
 # --- stops ---

@@ -265,6 +265,25 @@ async def test_calls_beyond_the_limit_of_tool_calls_are_forbidden(ports: Ports) 
     assert (reached, ports.outcomes) == (IncompleteReason.MAX_TOOL_CALLS, ["recorded", "limit_reached"])
 
 
+@pytest.mark.requirement("A7")
+async def test_calls_beyond_those_of_a_turn_get_a_text_and_end_nothing(ports: Ports) -> None:
+    ports.use(LimitSettings(max_calls_per_turn=2))
+
+    reached = await ports.record(a_reply(*[echo()] * 2_000))
+
+    assert reached is None
+    assert ports.outcomes == ["recorded"] * 2 + ["too_many_calls"] * 1_998
+
+
+@pytest.mark.requirement("A7")
+async def test_refused_calls_take_no_place_of_a_turn(ports: Ports) -> None:
+    ports.use(LimitSettings(max_calls_per_turn=1))
+
+    await ports.record(a_reply(RequestedCall(name="no_such_tool", arguments={}), echo(), echo()))
+
+    assert ports.outcomes == ["tool_not_found", "recorded", "too_many_calls"]
+
+
 @pytest.mark.requirement("C2")
 async def test_calls_are_counted_over_the_run_from_its_ledger_which_is_read_once(ports: Ports) -> None:
     refused_before = a_tool_call(1).settled(a_settlement(a_tool_call(1)))
