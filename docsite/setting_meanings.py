@@ -9,6 +9,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     "The service": {
         "home": "The data directory: database, keys, scripts, installed servers. One process owns it at a time.",
         "database_url": f"Where data is kept: SQLite in HOME unless this says otherwise; PostgreSQL for [any number of processes]({_GUIDES}/postgresql.md).",
+        "database_wait_s": "How long a process that starts waits for PostgreSQL to answer; then it ends with status 1. A process that runs waits as long as it takes.",
         "host": "Where it listens.",
         "port": "Where it listens; 0 takes a free one.",
         "public_url": f"The address people and clients know it by: what tokens, [authorization servers]({_GUIDES}/secrets-and-auth.md), the console's cookie and the [gateway]({_GUIDES}/gateway.md) go by. Where it listens unless set.",

@@ -113,6 +113,11 @@ class PostgresDatabases:
         ended = sql.SQL("SELECT pg_terminate_backend(pid, {}) FROM pg_stat_activity WHERE usename = {}")
         self._execute(ended.format(int(wait_s * 1000), self._user.name))
 
+    def admit(self, connections: int) -> None:
+        """How many connections the ordinary user may open; -1 for any number. Open ones stay."""
+        limit = sql.SQL("ALTER ROLE {} CONNECTION LIMIT {}")
+        self._execute(limit.format(sql.Identifier(self._user.name), sql.Literal(connections)))
+
     @contextmanager
     def user(self, attributes: str, *memberships: str) -> Iterator["PostgresUser"]:
         """Another user of the server, who owns nothing any more when it is taken away."""

@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from application.gateway.calls import settle_lost_calls
 from application.gateway.sessions import release_ended_sessions
@@ -17,9 +18,12 @@ from application.system.periodic import every
 from domain.errors import invalid
 from infrastructure.container import Container
 from infrastructure.persistence.engine.sqlite.backup import back_up
+from infrastructure.persistence.engine.waiting_start import once_available
 from infrastructure.runtime.logs import configure_logging
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _LAST_SEAL_S = 5.0
 """Timeout for sealing the last audit entries when a process stops."""
@@ -45,7 +49,7 @@ async def open_service(container: Container) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         stack.enter_context(container.home().owned())
         await _open_storage(container, stack)
-        await container.bootstrap_identity().execute()
+        await when_storage_available(container, container.bootstrap_identity().execute)
         await stack.enter_async_context(_sealing(container))
         await stack.enter_async_context(_reporting(container))
         sweeping = asyncio.create_task(_sweep(container), name="sweep")
@@ -56,7 +60,7 @@ async def open_service(container: Container) -> AsyncIterator[None]:
         settling = _periodic(settle_lost_calls.EVERY_S, lost_calls.execute, task="lost-gateway-calls")
         stack.push_async_callback(cancelled, settling)
         installs = container.server_installs()
-        await installs.recover()
+        await when_storage_available(container, installs.recover)
         _close_at_the_end(container, stack)
         stack.push_async_callback(installs.close)
         release = container.release_ended_sessions()
@@ -93,6 +97,15 @@ async def open_worker(container: Container) -> AsyncIterator[None]:
         yield
 
 
+async def when_storage_available(container: Container, step: Callable[[], Awaitable[T]]) -> T:
+    """The result of a step of the start, which waits for PostgreSQL (`DRAGOMAN_DATABASE_WAIT_S`).
+    Raises what the step raises."""
+    settings = container.settings()
+    if settings.postgres_url is None:  # an SQLite file is there, or will not come
+        return await step()
+    return await once_available(step, within_s=settings.database_wait_s)
+
+
 def upgrade_database(container: Container) -> bool:
     """Upgrade the database to this version's schema; False if it was current. Raises
     ServiceError."""
@@ -115,10 +128,10 @@ def back_up_database(container: Container, target: Path) -> int:
 
 
 async def _open_storage(container: Container, stack: AsyncExitStack) -> None:
-    """Upgrade the schema and start notifications between processes."""
-    await asyncio.to_thread(container.upgrade_schema)
+    """Upgrade the schema and start notifications between processes. Waits for PostgreSQL."""
+    await when_storage_available(container, lambda: asyncio.to_thread(container.upgrade_schema))
     database = container.database()
-    await database.start()
+    await when_storage_available(container, database.start)
     stack.push_async_callback(database.stop)
     wakeups = container.wakeups()
     await wakeups.start()

@@ -44,6 +44,7 @@ class Settings(BaseModel):
         " PostgreSQL database",
         examples=["postgresql://dragoman@db.internal/dragoman"],
     )
+    database_wait_s: float = Field(default=60.0, ge=0, le=3_600, description="0 to 3600 seconds", examples=["300"])
     host: str = Field(
         default="127.0.0.1",
         pattern=r"^[A-Za-z0-9.:_-]+$",

@@ -14,6 +14,7 @@ from application.system.ended import cancelled
 from application.system.periodic import every
 from domain.ids import RunId, WorkflowRunId, is_workflow_run
 from infrastructure.container import Container
+from infrastructure.lifecycle import when_storage_available
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ async def executing(container: Container) -> AsyncIterator[None]:
     """
     queue, active_runs = container.run_queue(), container.active_runs()
     workflow_drivers = container.workflow_drivers()
-    await _recover(container)
+    await when_storage_available(container, lambda: _recover(container))
     tasks = [
         asyncio.create_task(_consume(container), name="run-queue"),
         asyncio.create_task(active_runs.keep(), name="leases"),
