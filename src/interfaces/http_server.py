@@ -46,7 +46,7 @@ class HttpServer(uvicorn.Server):
         self, app: Litestar, *, limits: InboundLimits | None = None, on_stop: Callable[[], None] = lambda: None
     ) -> None:
         self._on_stop = on_stop
-        inbound = Inbound(cast(ASGIApp, app), limits or InboundLimits())
+        self._inbound = inbound = Inbound(cast(ASGIApp, app), limits or InboundLimits())
         super().__init__(
             uvicorn.Config(
                 cast(Any, inbound),
@@ -62,6 +62,11 @@ class HttpServer(uvicorn.Server):
                 timeout_keep_alive=IDLE_S,
             )
         )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Requests that do not end in time are answered by the inbound side."""
+        self._inbound.is_stopping = True
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ import msgspec
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from interfaces.request_notes import notes_of
 from interfaces.request_reading import MAX_HEAD_BYTES, MAX_HEADER_LINES, Phase, RequestReading
 
 logger = logging.getLogger(__name__)
@@ -56,13 +58,15 @@ class Inbound:
         self._by_address: Counter[str] = Counter()
         self._refused = 0
         self._timer: asyncio.TimerHandle | None = None
+        self.is_stopping = False
 
     def protocol(self, *, app_state: dict[str, Any], **given: Any) -> asyncio.Protocol:
         """The protocol of a new connection; arguments are those of uvicorn's protocol."""
         return _Connection(self, lambda state: HttpToolsProtocol(app_state={**app_state, **state}, **given))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, and close the connection if much of the request remains unread."""
+        """Serve a request, and close the connection if much of the request remains unread. A request
+        that is cancelled while the process stops gets a 503, unless its response has started."""
         connection = cast("_Connection | None", scope.get("state", {}).get(_SCOPE_KEY))
         if connection is None:
             await self._app(scope, receive, send)
@@ -72,6 +76,9 @@ class Inbound:
             send = connection.closing_send(number, scope, send)
         try:
             await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self.is_stopping or not await _answered_stopping(notes_of(scope).waits_for, send):
+                raise
         finally:
             connection.answered += 1
 
@@ -288,9 +295,34 @@ def _leaves_much(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     return int(length or b"0") > _DRAINED_BYTES
 
 
-def _answer(status: int, code: str, detail: str) -> bytes:
-    title = {408: "Request Timeout", 431: "Request Header Fields Too Large", 503: "Service Unavailable"}[status]
+async def _answered_stopping(run_id: str | None, send: Send) -> bool:
+    """Answer that the process stops; False if the response has started. A client that waited for a
+    run learns its id, so that it does not start the run twice."""
+    detail = "The service is stopping. Try again."
+    if run_id is not None:
+        detail = "The service is stopping. The run continues; wait for it by its id."
+    body = _problem(503, "service_stopping", detail, **({} if run_id is None else {"run_id": run_id}))
+    headers = [
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"retry-after", b"1"),
+        (b"connection", b"close"),
+    ]
+    try:
+        await send(cast(Message, {"type": "http.response.start", "status": 503, "headers": headers}))
+    except RuntimeError:  # uvicorn accepts one start
+        return False
+    await send(cast(Message, {"type": "http.response.body", "body": body, "more_body": False}))
+    return True
+
+
+def _problem(status: int, code: str, detail: str, **extra: str) -> bytes:
+    title = HTTPStatus(status).phrase
     problem = {"type": f"urn:dragoman:problem:{code}", "title": title, "status": status, "detail": detail, "code": code}
-    body = msgspec.json.encode(problem)
-    head = f"HTTP/1.1 {status} {title}\r\ncontent-type: application/problem+json\r\ncontent-length: {len(body)}\r\n"
+    return msgspec.json.encode({**extra, **problem})
+
+
+def _answer(status: int, code: str, detail: str) -> bytes:
+    body = _problem(status, code, detail)
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/problem+json\r\ncontent-length: {len(body)}\r\n"
     return head.encode() + b"connection: close\r\n\r\n" + body

@@ -8,6 +8,7 @@ from litestar.types import Scope
 
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
+from domain.ids import RunId
 
 _KEY = "dragoman_request_notes"
 _ID = re.compile(r"[a-z]+_[0-9A-Za-z]{26}")
@@ -18,6 +19,7 @@ _LOGGED_PARAMETERS = {"run_id": "run_id", "thread_id": "thread_id", "workflow_ru
 class RequestNotes:
     """- `refusal` is the code of an expected failure, `refused_by` its kind.
     - `lasts_on_purpose` marks waits and streams, which are never slow.
+    - `waits_for` is the run whose end the client waits for.
     - `is_logged`: another line already reports the failure, with the request's ids.
     """
 
@@ -27,6 +29,7 @@ class RequestNotes:
     refusal: str | None = None
     refused_by: ErrorKind | None = None
     lasts_on_purpose: bool = False
+    waits_for: RunId | None = None
     is_logged: bool = False
 
     def refused(self, error: ServiceError) -> None:

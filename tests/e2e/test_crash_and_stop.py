@@ -2,6 +2,7 @@
 
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,27 @@ def test_a_stop_lets_the_call_in_hand_finish_and_ends_open_streams(tmp_path: Pat
         assert ended["run"]["status"] == "completed"
         assert results_by_tool(ended["messages"])["mcp__watched__held_note"]["result"] == "held_note says kept"
         assert log.read_text().count("called held_note") == 1
+
+
+@pytest.mark.requirement("E7")
+def test_a_client_that_waits_when_the_service_stops_learns_which_run_to_wait_for(tmp_path: Path) -> None:
+    home, gate = tmp_path / "home", tmp_path / "gate"
+    with serving(home) as service, ThreadPoolExecutor() as threads:
+        log = service.watched_server("watched", trusted=True)
+        script = service.script(
+            "held", a_turn("", ("mcp__watched__held_look", {"text": "x", "gate": str(gate)})), a_turn("Over.")
+        )
+        service.agent("holder", script, mcp_servers=["watched"])
+        asking = threads.submit(service.client.post, "/runs/wait", json={"agent": "holder", "input": "Go."})
+        until(lambda: log.exists() and "called held_look" in log.read_text(), what="the call")
+        service.process.terminate()
+        response = asking.result()
+        gate.touch()
+        assert service.process.wait(timeout=STOP_BOUND_S) == 0
+        assert (response.status_code, response.headers["content-type"]) == (503, "application/problem+json")
+        problem = response.json()
+        assert problem["code"] == "service_stopping"
+        assert "Exception in ASGI application" not in service.log.read_text()
+    with serving(home) as again:
+        assert again.wait(problem["run_id"])["run"]["status"] == "completed"
+        assert len(again.call("GET", "/runs")["data"]) == 1

@@ -37,6 +37,7 @@ from interfaces.http.runs.views import (
     run_view,
 )
 from interfaces.http.sse import EventStream, LastEventId, described_stream, parsed_sequence, sequence_after
+from interfaces.request_notes import notes_of
 
 MAX_WAIT_S = 3600.0
 
@@ -81,6 +82,7 @@ async def wait_for_run(
 ) -> RunWithMessagesView:
     """Responds when the run has ended or requires action, or with its current state after
     `timeout_s`."""
+    notes_of(request.scope).waits_for = RunId(run_id)
     return await run_waits.of_existing(request.principal, RunId(run_id), request.receive, timeout_s=timeout_s)
 
 

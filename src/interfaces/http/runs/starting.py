@@ -16,6 +16,7 @@ from interfaces.http.runs.following import RunStreams, RunWaits, run_headers
 from interfaces.http.runs.schemas import RunBody, digest_of
 from interfaces.http.runs.views import RunView, RunWithMessagesView, run_view
 from interfaces.http.sse import EventStream, LastEventId, described_stream, sequence_after
+from interfaces.request_notes import notes_of
 
 IdempotencyHeader = Annotated[
     str | None,
@@ -66,6 +67,7 @@ async def start_run_and_wait(
     stop the run."""
     run_id = run_waits.new_id() if idempotency_key is None else None
     command = await _command(request, data, thread_id, idempotency_key, run_id=run_id)
+    notes_of(request.scope).waits_for = run_id
     started, view = await run_waits.of_new(command, request.receive)
     return Response(view, headers=run_headers(started))
 
