@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
+import psycopg
 import pytest
 from sqlalchemy import Connection, text
 
@@ -178,3 +179,23 @@ async def test_a_run_is_claimed_though_the_commit_of_the_claim_is_cut(
         claimed = await claim(stores, started.run.id)
     assert claimed.run.epoch == 1
     assert (await stored(stores, RUN)).attempt == 1
+
+
+@pytest.mark.requirement("E6")
+async def test_a_read_of_a_locked_table_is_answered_in_bounded_time(its_databases: PostgresDatabases) -> None:
+    with its_databases.fresh() as url, psycopg.connect(its_databases.owner_url(url)) as other:
+        database = PostgresDatabase(url, connections=2, lock_wait_s=0.2)
+        await database.start()
+        try:
+            other.execute("LOCK TABLE thread IN ACCESS EXCLUSIVE MODE")
+            reads = [database.read(lambda connection: has_thread(connection, 1), scope=SYSTEM) for _ in range(6)]
+            answers = await asyncio.wait_for(asyncio.gather(*reads, return_exceptions=True), 60)
+            assert [answer.code for answer in answers if isinstance(answer, StorageAway)] == ["storage_unavailable"] * 6
+            with retrying_for(LONG_S):
+                waiting = asyncio.create_task(database.read(lambda connection: has_thread(connection, 1), scope=SYSTEM))
+            await asyncio.wait((waiting,), timeout=0.5)
+            assert not waiting.done(), "what a run has in hand waits longer"
+            other.rollback()
+            assert await waiting is False
+        finally:
+            await database.stop()

@@ -261,6 +261,33 @@ async def test_a_database_that_cannot_be_written_to_is_not_ready(sqlite: SqliteD
     assert await readiness.problems() == ()
 
 
+@pytest.mark.requirement("E6")
+@pytest.mark.parametrize(("failure_s", "expected"), [(3_600.0, ["database"]), (0.0, [])])
+async def test_a_database_is_not_ready_while_its_disk_is_full_even_if_a_small_write_succeeds(
+    sqlite_files: SqliteFiles, failure_s: float, expected: list[str]
+) -> None:
+    def fill(connection: Connection) -> None:
+        connection.execute(text("PRAGMA max_page_count = 1")).close()  # at most as many pages as there are
+        connection.execute(text("CREATE TABLE filler AS SELECT zeroblob(5000000)"))
+
+    database = SqliteDatabase(sqlite_files.fresh(), failure_s=failure_s)
+    await database.start()
+    with pytest.raises(ServiceError) as full:
+        await database.write(fill, scope=SYSTEM)
+    assert full.value.code == "storage_unavailable"
+    assert [found.part for found in await DatabaseReadiness(database=database).problems()] == expected
+    await database.stop()
+
+
+@pytest.mark.requirement("E6")
+async def test_a_database_is_not_ready_with_too_little_space_on_its_disk(sqlite_files: SqliteFiles) -> None:
+    database = SqliteDatabase(sqlite_files.fresh(), min_free_bytes=2**62)
+    await database.start()
+    found = await DatabaseReadiness(database=database).problems()
+    assert [obstacle.detail for obstacle in found] == ["The disk of the database is full."]
+    await database.stop()
+
+
 async def test_the_files_of_a_database_are_its_owner_s_alone(tmp_path: Path) -> None:
     path = tmp_path / "dragoman.db"
     upgrade(sqlite_url(path))

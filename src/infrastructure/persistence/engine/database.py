@@ -79,15 +79,21 @@ class Database(Protocol):
         """Run a unit that only reads, beside the writers."""
         ...
 
+    def obstacle(self) -> str | None:
+        """Why writes of requests fail at present, as far as that is known without one: a sentence."""
+        ...
+
 
 class StorageAway(ServiceError):
     """The database does not answer, and may do so again soon. The transaction `in_doubt` may have been committed."""
 
-    def __init__(self, *, in_doubt: str | None = None) -> None:
+    def __init__(
+        self, detail: str = "The database cannot be reached at the moment.", *, in_doubt: str | None = None
+    ) -> None:
         super().__init__(
             "storage_unavailable",
             ErrorKind.UNAVAILABLE,
-            "The database cannot be reached at the moment.",
+            detail,
             extra={"retry_after_s": RETRY_AFTER_S},
         )
         self.in_doubt = in_doubt

@@ -21,8 +21,11 @@ class DatabaseReadiness:
         self._database = database
 
     async def problems(self) -> tuple[Obstacle, ...]:
-        """`database` if it does not answer in time or accept writes; `migrations` if its schema
+        """`database` if it does not answer in time or accept writes, or its disk is full; `migrations` if its schema
         differs, `queue` if that of the run queue does; empty when ready."""
+        known = self._database.obstacle()
+        if known is not None:
+            return (Obstacle(part="database", detail=known),)
         try:
             async with asyncio.timeout(PATIENCE_S):
                 found = await self._database.read(_schema_problems, scope=SYSTEM)

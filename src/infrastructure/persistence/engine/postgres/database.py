@@ -8,16 +8,17 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 from psycopg import sql
 from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
+from application.system.deadline import Deadline
 from domain.errors import ServiceError
 from domain.ids import OrganizationId
-from infrastructure.persistence.engine.database import SYSTEM, Job, Scope, StorageAway, Unit, stopped, translated
+from infrastructure.persistence.engine.database import SYSTEM, Job, Scope, StorageAway, Unit, stopped, unusable
 from infrastructure.persistence.engine.postgres.group import GroupedWrites
 from infrastructure.persistence.engine.postgres.roles import (
     ORGANIZATION_SETTING,
@@ -41,26 +42,48 @@ _RETRYABLE = frozenset({"40001", "40P01"})
 _SESSION_ENDED = frozenset({"57P01", "57P02", "57P05", "25P03"})
 """admin_shutdown, crash_shutdown, idle_session_timeout, idle_in_transaction_session_timeout: the server ends the session with these
 words, which may be read a moment before the end of its socket is."""
+_LOCKED = "55P03"
+"""lock_not_available: a read waited for a lock longer than `_LOCK_WAIT_S`."""
+_LOCK_WAIT_S = 5.0
+"""How long a read waits for a locked table. A request that waits longer is of no use to its client."""
+_READ_WAIT_S = 10.0
+"""How long a read of a request waits in all: threads may be waiting for locks."""
+_BUSY = "The database did not answer in time."
 _ROLE_REFUSED = frozenset({"22023", "42501"})
 """invalid_parameter_value and insufficient_privilege: of a role that is not there, and of one that may not be taken."""
 
-_WRITING = "BEGIN"
-# One snapshot for all statements of a unit, as SQLite gives it.
-_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-# The transaction's number is known before its commit, so that a commit without an answer can be looked up.
-_NUMBER = {_WRITING: "CAST(pg_current_xact_id() AS text)", _READING: "NULL"}
+
+class _Opening(NamedTuple):
+    """How a transaction begins. `number` is its number, known before its commit, so that a commit without an answer can be
+    looked up."""
+
+    begin: str
+    number: str
+    more: sql.Composable = sql.SQL("")
+
+
+_WRITING = _Opening("BEGIN", "CAST(pg_current_xact_id() AS text)")
+
+
+def _reading(lock_wait_s: float = _LOCK_WAIT_S) -> _Opening:
+    """One snapshot for all statements of a unit, as SQLite gives it."""
+    more = sql.SQL(", set_config('lock_timeout', {}, true)").format(str(round(lock_wait_s * 1000)))
+    return _Opening("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "NULL", more)
+
+
 _STATUS = text("SELECT pg_xact_status(CAST(CAST(:transaction AS text) AS xid8))")
 # Role and organization last as long as the transaction. All in one message to the server, so that they cost no waiting.
 _OPENING = sql.SQL(
-    "{begin}; SELECT set_config('role', {role}, true), set_config({setting}, {organization}, true), {number}"
+    "{begin}; SELECT set_config('role', {role}, true), set_config({setting}, {organization}, true), {number}{more}"
 )
 
 
 class PostgresDatabase:
     """The `Database` interface over PostgreSQL. `connections` bounds the pool and its threads; groups of units in stages use one
-    connection more."""
+    connection more. A read waits `lock_wait_s` for a locked table."""
 
-    def __init__(self, url: str, *, connections: int = 8) -> None:
+    def __init__(self, url: str, *, connections: int = 8, lock_wait_s: float = _LOCK_WAIT_S) -> None:
+        self._reading = _reading(lock_wait_s)
         self._url = driver_url(url)
         self._library_url = library_url(url)
         self._connections = connections
@@ -140,7 +163,7 @@ class PostgresDatabase:
 
         while True:
             try:
-                status = await self._submitted(_READING, SYSTEM, Job(ask))
+                status = await self._submitted(self._reading, SYSTEM, Job(ask))
             except StorageAway:
                 status = "in progress"
             except ServiceError:
@@ -153,13 +176,23 @@ class PostgresDatabase:
             await waiting.rest(away)
 
     async def read(self, unit: Unit[T], *, scope: Scope) -> T:
-        """Run a unit on a snapshot of what is committed."""
-        waiting = _Waiting(retry_s())
+        """Run a unit on a snapshot of what is committed. Waits for locks a bounded time."""
+        patience_s = retry_s()
+        waiting = _Waiting(patience_s)
         while True:
             try:
-                return await self._submitted(_READING, scope, Job(unit))
+                with Deadline(None if patience_s else asyncio.get_running_loop().time() + _READ_WAIT_S) as deadline:
+                    return await self._submitted(self._reading, scope, Job(unit))
+            except TimeoutError:
+                if not deadline.expired():
+                    raise
+                raise StorageAway(_BUSY) from None
             except StorageAway as away:
                 await waiting.rest(away)
+
+    def obstacle(self) -> str | None:
+        """Nothing is known without asking the server."""
+        return None
 
     def _write_alone(self, scope: Scope, job: Job[Any]) -> None:
         if self._engine is None or self._threads is None:
@@ -168,7 +201,7 @@ class PostgresDatabase:
             return
         self._threads.submit(functools.partial(_work, self._engine, _WRITING, scope, job))
 
-    async def _submitted(self, begin: str, scope: Scope, job: Job[T]) -> T:
+    async def _submitted(self, begin: _Opening, scope: Scope, job: Job[T]) -> T:
         if self._engine is None or self._threads is None:
             raise stopped()
         self._threads.submit(functools.partial(_work, self._engine, begin, scope, job))
@@ -196,7 +229,7 @@ class _Waiting:
         self._pause_s = min(self._pause_s * 2, _LAST_PAUSE_S)
 
 
-def _work(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
+def _work(engine: Engine, begin: _Opening, scope: Scope, job: Job[T]) -> None:
     if not job.withdrawn:
         try:
             _run(engine, begin, scope, job)
@@ -205,7 +238,7 @@ def _work(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
     job.post()
 
 
-def _run(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
+def _run(engine: Engine, begin: _Opening, scope: Scope, job: Job[T]) -> None:
     """Run and commit. A unit that certainly had no effect is run again: the victim of a deadlock, or a connection that was cut before the
     commit. Raises StorageAway."""
     for attempt in range(1, _ATTEMPTS + 1):
@@ -224,6 +257,9 @@ def _run(engine: Engine, begin: str, scope: Scope, job: Job[T]) -> None:
                 if cut and not connection.invalidated:
                     # SQLAlchemy does not know of it yet; a rollback would fail.
                     connection.invalidate(error)
+                if _sqlstate(error) == _LOCKED:
+                    logger.warning("a read waited too long for a locked table")
+                    raise StorageAway(_BUSY) from error
                 if in_doubt is None and attempt < _ATTEMPTS and (cut or _sqlstate(error) in _RETRYABLE):
                     continue
                 if cut:
@@ -250,17 +286,18 @@ def _connected(engine: Engine) -> Iterator[Connection]:
                 connection.detach()
 
 
-def _open(connection: Connection, begin: str, scope: Scope) -> str | None:
+def _open(connection: Connection, begin: _Opening, scope: Scope) -> str | None:
     """Begin a transaction that works for `scope`; its number if it writes."""
     raw = connection.connection.driver_connection
     if not isinstance(raw, psycopg.Connection):
         raise TypeError(f"{raw!r} is not a connection to PostgreSQL")
     opening = _OPENING.format(
-        begin=sql.SQL(begin),
-        number=sql.SQL(_NUMBER[begin]),
+        begin=sql.SQL(begin.begin),
+        number=sql.SQL(begin.number),
         role=SYSTEM_ROLE if scope is SYSTEM else REQUEST_ROLE,
         setting=ORGANIZATION_SETTING,
         organization="" if scope is SYSTEM else scope,
+        more=begin.more,
     )
     try:
         # Several statements at once cannot be prepared.
@@ -285,12 +322,12 @@ def _sqlstate(error: DBAPIError) -> str | None:
 def _probe(engine: Engine) -> None:
     for scope in (SYSTEM, OrganizationId("")):
         with engine.connect() as connection, connection.begin():
-            _open(connection, _READING, scope)
+            _open(connection, _reading(), scope)
 
 
 def _refused(error: DBAPIError) -> Exception:
     if _sqlstate(error) not in _ROLE_REFUSED:
-        return translated(error)
+        return unusable(error)
     return roles_refused(
         f"The database user may not act as {REQUEST_ROLE} and {SYSTEM_ROLE}. Migrate the database, then let an"
         f" administrator `GRANT {REQUEST_ROLE}, {SYSTEM_ROLE}` to that user."

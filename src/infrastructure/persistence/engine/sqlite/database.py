@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import queue
 import sqlite3
 from collections.abc import Callable
@@ -9,7 +10,9 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
+from domain.errors import ServiceError
 from infrastructure.persistence.engine.database import Job, Scope, Unit, stopped
 from infrastructure.persistence.engine.sqlite.threads import Connections, Jobs, ServingThread, end, raw_of, wrapped
 
@@ -20,12 +23,26 @@ _CHECKPOINT_PAGES: Final = 4_000
 """Pages in the WAL after which SQLite checkpoints it: most pages change many times meanwhile, and are written once."""
 
 
+_MIN_FREE_BYTES: Final = 4 * 1024 * 1024
+"""Free space of the disk below which the process is not ready: a commit of a large unit needs as much."""
+_OF_THE_DISK: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
+_FAILURE_S: Final = 5.0
+"""How long a failed write counts: longer than a health check's interval, so that one is told of it."""
+
+
 class SqliteDatabase:
     """`synchronous` FULL survives a power cut, NORMAL a killed process. `readers` is the number of reading threads, `max_batch`
     the most units that share a transaction."""
 
     def __init__(
-        self, path: Path, *, synchronous: Synchronous = "normal", readers: int = 2, max_batch: int = 256
+        self,
+        path: Path,
+        *,
+        synchronous: Synchronous = "normal",
+        readers: int = 2,
+        max_batch: int = 256,
+        min_free_bytes: int = _MIN_FREE_BYTES,
+        failure_s: float = _FAILURE_S,
     ) -> None:
         self._path = path
         self._synchronous = synchronous
@@ -35,6 +52,9 @@ class SqliteDatabase:
         self._readers: list[ServingThread] = []
         self._stopping: asyncio.Task[None] | None = None
         self._commits = 0
+        self._min_free_bytes = min_free_bytes
+        self._failure_s = failure_s
+        self._failed_at: float | None = None
 
     @property
     def commits(self) -> int:
@@ -82,7 +102,23 @@ class SqliteDatabase:
             raise stopped()
         job = Job(unit, after_commit)
         self._writer.put(job)
-        return await job.wait()
+        try:
+            return await job.wait()
+        except ServiceError as error:
+            if _is_of_the_disk(error.__cause__):
+                self._failed_at = asyncio.get_running_loop().time()
+            raise
+
+    def obstacle(self) -> str | None:
+        """A disk that is almost full, or a write that failed a moment ago. A small write may succeed on a disk that
+        is too full for others."""
+        with contextlib.suppress(OSError):
+            disk = os.statvfs(self._path.parent)
+            if disk.f_bavail * disk.f_frsize < self._min_free_bytes or (disk.f_files and not disk.f_favail):
+                return "The disk of the database is full."
+        if self._failed_at is not None and asyncio.get_running_loop().time() - self._failed_at < self._failure_s:
+            return "A write to the database failed a moment ago."
+        return None
 
     async def read(self, unit: Unit[T], *, scope: Scope) -> T:
         """Run a unit on a snapshot of what is committed."""
@@ -116,6 +152,13 @@ async def _end(writer: ServingThread, readers: list[ServingThread]) -> None:
     # The writer goes last: only a connection that may write can checkpoint the WAL into the file.
     await end(*readers)
     await end(writer)
+
+
+def _is_of_the_disk(cause: BaseException | None) -> bool:
+    """Whether a driver's error says that the disk is full or fails."""
+    found = cause.orig if isinstance(cause, DBAPIError) else cause
+    code = getattr(found, "sqlite_errorcode", None)  # not all errors of the driver have one
+    return isinstance(code, int) and code & 0xFF in _OF_THE_DISK
 
 
 def _execute_alone(job: Job[Any], connection: Connection, raw: sqlite3.Connection) -> None:
