@@ -5,7 +5,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from infrastructure.container import Container
 from infrastructure.persistence.engine.sqlite.backup import back_up
 from infrastructure.persistence.engine.waiting_start import once_available
 from infrastructure.runtime.logs import configure_logging
+from infrastructure.runtime.loop_watchdog import watching_loop
 
 logger = logging.getLogger(__name__)
 
@@ -95,6 +96,11 @@ async def open_worker(container: Container) -> AsyncIterator[None]:
         warming = asyncio.create_task(_warm(container), name="warm-up")
         stack.push_async_callback(cancelled, warming)
         yield
+
+
+def watching(container: Container) -> AbstractContextManager[None]:
+    """Log and count what holds the event loop of this process."""
+    return watching_loop(held=container.instruments().loop_hold.observe)
 
 
 async def when_storage_available(container: Container, step: Callable[[], Awaitable[T]]) -> T:

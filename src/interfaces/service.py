@@ -15,7 +15,7 @@ from litestar import Litestar
 
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.container import Container
-from infrastructure.lifecycle import configure_logs, open_service
+from infrastructure.lifecycle import configure_logs, open_service, watching
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.asgi import create_app
 from interfaces.http_server import HttpServer, listening
@@ -87,7 +87,7 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
             url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             container.public_address().listening_on(url)
             # A reader of the announcement may send a signal at once: the handler must be installed.
-            with server.stopped_by_signals(), container.home().announced(url):
+            with server.stopped_by_signals(), container.home().announced(url), watching(container):
                 _announce(container, url, first_start=first_start)
                 _settle_memory()
                 await server.serve(sockets=[listener])

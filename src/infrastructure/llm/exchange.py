@@ -218,8 +218,9 @@ def _too_large() -> ModelError:
 async def _read(answer: Answer, limit: int, *, within_s: float) -> bytes:
     """The body, truncated at `limit` bytes and after `within_s` seconds: it may come byte by byte."""
     data = bytearray()
+    deadline = asyncio.timeout(within_s)
     try:
-        async with asyncio.timeout(within_s) as deadline:
+        async with deadline:
             while len(data) < limit and (chunk := await answer.read()):
                 data += chunk
     except TimeoutError:

@@ -120,6 +120,12 @@ class Instruments:
             ["state"],
             registry=registry,
         )
+        self.loop_hold = Histogram(
+            "dragoman_event_loop_hold_seconds",
+            "Times in which the event loop answered nothing for at least 100 ms.",
+            registry=registry,
+            buckets=(0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+        )
         self.backlog = BacklogGauges(registry)
         self._models: dict[str, str] = {}
 

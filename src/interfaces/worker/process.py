@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 import uvloop
 
 from infrastructure.container import Container
-from infrastructure.lifecycle import configure_logs, open_worker
+from infrastructure.lifecycle import configure_logs, open_worker, watching
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.http.app import create_monitoring_app
 from interfaces.http_server import HttpServer, listening
@@ -39,7 +39,7 @@ async def _work(settings: Settings) -> int:
         logger.warning(warning)
     async with working(container), _monitored(container):
         # Whoever reads that it is ready may send a signal at once: it must find its handler.
-        with _told_to_stop() as told:
+        with _told_to_stop() as told, watching(container):
             sys.stdout.write(f"Dragoman worker is ready: up to {settings.worker_concurrency} runs at a time\n")
             sys.stdout.flush()
             await told.wait()

@@ -54,6 +54,9 @@ class EachAlone:
     async def stop(self) -> None:
         await self._database.stop()
 
+    def obstacle(self) -> str | None:
+        return self._database.obstacle()
+
     async def read(self, unit: Unit[T], *, scope: Scope) -> T:
         return await self._database.read(unit, scope=scope)
 

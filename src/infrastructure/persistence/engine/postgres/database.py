@@ -180,8 +180,9 @@ class PostgresDatabase:
         patience_s = retry_s()
         waiting = _Waiting(patience_s)
         while True:
+            deadline = Deadline(None if patience_s else asyncio.get_running_loop().time() + _READ_WAIT_S)
             try:
-                with Deadline(None if patience_s else asyncio.get_running_loop().time() + _READ_WAIT_S) as deadline:
+                with deadline:
                     return await self._submitted(self._reading, scope, Job(unit))
             except TimeoutError:
                 if not deadline.expired():
