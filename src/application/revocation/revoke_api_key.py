@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from application.audit.entries import audit_entry
 from application.identity.ports import IdentityStore
 from application.identity.token_cache import TokenCache
-from application.revocation.stop_work_of_key import StoppedWork, StopWorkOfKey
+from application.revocation.stop_work_of_key import StopWorkOfKey
+from application.revocation.stopped_work import StoppedWork
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import conflict, not_found

@@ -1,9 +1,8 @@
 """StopWorkOfKey: ends what an API key started and what would go on without it."""
 
-from dataclasses import dataclass
-
 from application.gateway.ports import GatewaySessionStore
 from application.gateway.sessions.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
+from application.revocation.stopped_work import StoppedWork
 from application.runs.cancel_runs import CancelRuns, CancelRunsCommand
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
@@ -12,15 +11,6 @@ from application.workflows.stop_workflow_run import StopWorkflowRun, StopWorkflo
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.ids import ApiKeyId, GatewaySessionId, WorkflowRunId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoppedWork:
-    """Runs and workflow runs are cancelled, or end once their workers have stopped."""
-
-    runs: int
-    workflow_runs: int
-    gateway_sessions: int
 
 
 class StopWorkOfKey:

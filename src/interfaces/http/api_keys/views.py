@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from application.identity.create_api_key import CreatedApiKey
-from application.revocation.stop_work_of_key import StoppedWork
+from application.revocation.stopped_work import StoppedWork
 from domain.identity.api_key import ApiKey
 from domain.threads.message_json import timestamp
 from interfaces.http.rate_views import RateLimitView, rate_limit_view

@@ -8,7 +8,8 @@ from pytest_mock import MockerFixture, MockType
 from application.identity.ports import IdentityStore
 from application.identity.token_cache import TokenCache
 from application.revocation.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
-from application.revocation.stop_work_of_key import StoppedWork, StopWorkOfKey
+from application.revocation.stop_work_of_key import StopWorkOfKey
+from application.revocation.stopped_work import StoppedWork
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal

@@ -6,7 +6,8 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.gateway.sessions.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
-from application.revocation.stop_work_of_key import StoppedWork, StopWorkOfKey
+from application.revocation.stop_work_of_key import StopWorkOfKey
+from application.revocation.stopped_work import StoppedWork
 from application.runs.cancel_runs import CancelledRuns, CancelRuns, CancelRunsCommand
 from application.system.pages import MAX_PAGE_SIZE
 from application.workflows.stop_workflow_run import StopWorkflowRun, StopWorkflowRunCommand
