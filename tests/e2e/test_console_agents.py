@@ -140,6 +140,7 @@ def test_an_agent_is_disabled_enabled_and_deleted(person: Person, service: Servi
     page.get_by_role("link", name="passing").click()
     page.get_by_role("button", name="Disable").click()
     page.get_by_role("button", name="Enable").click()
+    page.get_by_role("button", name="Disable").wait_for()  # until then it is the page before
     page.get_by_role("button", name="Cancel all runs").click()
     expect(page.get_by_text("0 cancelled, 0 stopping.")).to_be_visible()
     page.get_by_role("button", name="Delete").click()
