@@ -24,13 +24,19 @@ _SCHEDULER = Path("/proc/self/task")
 
 @contextmanager
 def watching_loop(
-    *, held: Callable[[float], None] = lambda _: None, held_s: float = HELD_S, log_every_s: float = _LOG_EVERY_S
+    *,
+    held: Callable[[float], None] = lambda _: None,
+    held_s: float = HELD_S,
+    log_every_s: float = _LOG_EVERY_S,
+    ask_every_s: float = _ASK_EVERY_S,
 ) -> Iterator[None]:
     """Watch the running event loop in this context. `held` gets the seconds of each hold, on the loop.
 
     Time in which the kernel did not schedule the loop's thread does not count.
     """
-    watchdog = _Watchdog(asyncio.get_running_loop(), held=held, held_s=held_s, log_every_s=log_every_s)
+    watchdog = _Watchdog(
+        asyncio.get_running_loop(), held=held, held_s=held_s, log_every_s=log_every_s, ask_every_s=ask_every_s
+    )
     watchdog.start()
     try:
         yield
@@ -39,10 +45,16 @@ def watching_loop(
 
 
 class _Watchdog(threading.Thread):
-    """Asks the loop for a sign of life every 50 ms."""
+    """Asks the loop for a sign of life again and again."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, *, held: Callable[[float], None], held_s: float, log_every_s: float
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        held: Callable[[float], None],
+        held_s: float,
+        log_every_s: float,
+        ask_every_s: float,
     ) -> None:
         super().__init__(name="loop-watchdog", daemon=True)
         self._loop = loop
@@ -51,6 +63,7 @@ class _Watchdog(threading.Thread):
         self._held = held
         self._held_s = held_s
         self._log_every_s = log_every_s
+        self._ask_every_s = ask_every_s
         self._logged: dict[str, float] = {}
         self._suppressed = 0
         self._answered = threading.Event()
@@ -64,9 +77,11 @@ class _Watchdog(threading.Thread):
 
     def run(self) -> None:
         """Ask until stopped; `start` calls this."""
-        while not self._stopped.wait(_ASK_EVERY_S):
+        while not self._stopped.wait(self._ask_every_s):
             began, unscheduled = time.monotonic(), self._unscheduled_s()
             self._answered.clear()
+            if self._stopped.is_set():  # `stop` may have set the event that was just cleared
+                return
             try:
                 self._loop.call_soon_threadsafe(self._answered.set)
             except RuntimeError:  # the loop has ended

@@ -67,3 +67,9 @@ async def test_a_loop_that_waits_is_not_held(caplog: pytest.LogCaptureFixture) -
         await asyncio.sleep(0.5)
 
     assert (seen, caplog.records) == ([], [])
+
+
+async def test_it_ends_with_its_context_at_any_moment() -> None:
+    for _ in range(300):
+        with watching_loop(ask_every_s=0):
+            await asyncio.sleep(0)
