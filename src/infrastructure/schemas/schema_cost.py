@@ -26,6 +26,8 @@ _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 _MAX_NESTING = 64
 _MAX_SUBSCHEMAS = 5_000
+_MAX_VALUES = 30_000
+"""Of a schema as JSON, options and examples too; compiling one takes up to 2 µs."""
 _MAX_CHAIN = 128
 _MAX_STEPS = 100_000
 _MAX_PATTERNS = 100_000
@@ -82,8 +84,10 @@ def cost_of(schema: JsonObject) -> SchemaCost:
     """The cost of a schema without external references.
 
     Raises UnusableSchema for references that lead elsewhere, nowhere or in a circle, for too deep
-    nesting, and for numbers and patterns that are too large.
+    nesting, for too many values, and for numbers and patterns that are too large.
     """
+    if _values_in(schema) > _MAX_VALUES:
+        raise UnusableSchema(f"it has more than {_MAX_VALUES} values")
     walk = _Walk(schema)
     if walk.states > _MAX_PATTERNS:
         raise UnusableSchema("its regular expressions are too large together")
@@ -282,8 +286,9 @@ def _states(schema: JsonObject) -> int:
 
 
 def _values_in(value: JsonValue) -> int:
+    """The number of values, counted up to _MAX_VALUES."""
     count, pending = 0, [value]
-    while pending:
+    while pending and count <= _MAX_VALUES:
         one = pending.pop()
         count += 1
         pending += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()

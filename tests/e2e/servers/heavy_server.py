@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 KINDS = ("numbers", "objects", "texts", "blocks", "options")
-OPTIONS = {"properties": {"rows": {"items": {"enum": [{"a": number} for number in range(40_000)]}}}}
+OPTIONS = {"properties": {"rows": {"items": {"enum": [{"a": number} for number in range(14_000)]}}}}
 
 
 def result_of(kind: str) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def result_of(kind: str) -> dict[str, Any]:
         case "blocks":
             return {"content": [{"type": "text", "text": "x"}] * 60_000}
         case _:
-            return {"content": [], "structuredContent": {"rows": [{"a": 39_999}] * 2_000}}
+            return {"content": [], "structuredContent": {"rows": [{"a": 13_999}] * 2_000}}
 
 
 def main(kind: str) -> None:

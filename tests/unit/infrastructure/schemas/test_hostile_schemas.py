@@ -11,7 +11,7 @@ from tests.processor_time import processor_time
 
 BOUND_S = 0.25
 """Time on the processor for one check, which happens on the event loop."""
-OBJECTS: JsonValue = [{"a": number} for number in range(50_000)]
+OBJECTS: JsonValue = [{"a": number} for number in range(14_000)]
 NAMES: JsonValue = [f"name{number}" for number in range(20_000)]
 HUGE = 10**4_000
 LETTERS = "".join(random.Random(1).choices("ab", k=100_000))
@@ -22,8 +22,8 @@ def of_items(**keywords: JsonValue) -> JsonObject:
 
 
 CHECKS: dict[str, tuple[JsonObject, list[JsonValue]]] = {
-    "objects of an enum": (of_items(enum=OBJECTS), [{"a": 49_999}] * 2_000),
-    "arrays of an enum": (of_items(enum=[[number] for number in range(50_000)]), [[49_999]] * 2_000),
+    "objects of an enum": (of_items(enum=OBJECTS), [{"a": 13_999}] * 2_000),
+    "arrays of an enum": (of_items(enum=[[number] for number in range(14_000)]), [[13_999]] * 2_000),
     "a large constant": (of_items(const=OBJECTS), [OBJECTS, OBJECTS]),
     "required names": (of_items(required=NAMES), [dict.fromkeys(map(str, range(90_000)), 1)]),
     "dependent names": (of_items(dependentRequired={"a": NAMES}), [{"a": 1}] * 20_000),
@@ -62,6 +62,10 @@ UNUSABLE: dict[str, tuple[JsonObject, str]] = {
         "regular expressions are too large",
     ),
     "a number of thousands of digits": ({"properties": {"x": {"multipleOf": HUGE}}}, "256 bits"),
+    "tens of thousands of options": (
+        {"properties": {"x": {"enum": [{"a": number} for number in range(40_000)]}}},
+        "more than 30000 values",
+    ),
     "such a number as an option": ({"properties": {"x": {"enum": [1, HUGE]}}}, "256 bits"),
 }
 
@@ -78,7 +82,7 @@ def test_a_schema_that_would_take_long_to_compile_is_refused(schema: JsonObject,
 @pytest.mark.requirement("A9", "B9")
 @pytest.mark.parametrize(
     "schema",
-    [of_items(enum=[f"x{number}" for number in range(50_000)]), of_items(anyOf=[{"type": "string"}] * 400)],
+    [of_items(enum=[f"x{number}" for number in range(29_000)]), of_items(anyOf=[{"type": "string"}] * 400)],
     ids=["options of an enum", "branches"],
 )
 def test_errors_that_would_fill_the_memory_are_not_listed(schema: JsonObject) -> None:
@@ -94,7 +98,7 @@ def test_errors_that_would_fill_the_memory_are_not_listed(schema: JsonObject) ->
             of_items(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"),
             ["01234567-0123-0123-0123-012345678901"] * 9_000,
         ),
-        (of_items(enum=[f"x{number}" for number in range(50_000)]), ["x49999"] * 90_000),
+        (of_items(enum=[f"x{number}" for number in range(29_000)]), ["x28999"] * 90_000),
         (of_items(enum=[{"a": 1}, {"a": 2}]), [{"a": 2}] * 20_000),
         (of_items(multipleOf=0.01), [0.07] * 2_000),
         (of_items(maximum=2**256 - 1), [2**255] * 10_000),
