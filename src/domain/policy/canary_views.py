@@ -11,6 +11,10 @@ _E_MAIL = r"(?:=[0-9a-fA-F]{2})+"
 _HTML = r"&(?:\#[0-9]{1,7};?|\#[xX][0-9a-fA-F]{1,6};?|[a-zA-Z][a-zA-Z0-9]{1,31};)"
 _CODE = r"""(?:\\u[0-9a-fA-F]{4})+|\\u\{[0-9a-fA-F]{1,6}\}|\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2}|\\["\\/bfnrt]"""
 _CSS = r"\\[0-9a-fA-F]{1,6}[ \t\n]?"
+_URL_ESCAPES = re.compile(f"({_URL})")
+_CODE_ESCAPES = re.compile(f"({_CODE})")
+_ALL_ESCAPES = re.compile(f"({_URL}|{_CODE}|{_HTML}|{_E_MAIL})")
+_ESCAPES_WITH_CSS = re.compile(f"({_URL}|{_CSS}|{_HTML}|{_E_MAIL})")
 _SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _TAIL_CHARS = 48
 """The longest end of a text that more text could turn into another character."""
@@ -57,9 +61,9 @@ class _Meanings(dict[str, str]):
 class _Escapes:
     """Kinds of escapes that are decoded together. `signs`: each escape begins with one of them."""
 
-    def __init__(self, signs: str, kinds: tuple[str, ...], decode: Callable[[str], Units]) -> None:
+    def __init__(self, signs: str, pattern: re.Pattern[str], decode: Callable[[str], Units]) -> None:
         self.signs = signs
-        self._pattern = re.compile(f"({'|'.join(kinds)})")
+        self._pattern = pattern
         self._decode = decode
 
     def decoded(self, text: str) -> str:
@@ -175,7 +179,7 @@ def _in_one(text: str, width: int) -> Units:
     return ((char, width if place == 0 else 0) for place, char in enumerate(text))
 
 
-_OF_URLS = _Escapes("%", (_URL,), _bytes)
-_OF_CODE = _Escapes("\\", (_CODE,), _code)
-_ALL = _Escapes("%\\&=", (_URL, _CODE, _HTML, _E_MAIL), _any)
-_ALL_WITH_CSS = _Escapes("%\\&=", (_URL, _CSS, _HTML, _E_MAIL), _any_with_css)
+_OF_URLS = _Escapes("%", _URL_ESCAPES, _bytes)
+_OF_CODE = _Escapes("\\", _CODE_ESCAPES, _code)
+_ALL = _Escapes("%\\&=", _ALL_ESCAPES, _any)
+_ALL_WITH_CSS = _Escapes("%\\&=", _ESCAPES_WITH_CSS, _any_with_css)

@@ -214,7 +214,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.requirement("C4", "S6")
+@pytest.mark.requirement("C4")
 @pytest.mark.parametrize("written", [SPOKEN, SPOKEN.lower(), SPOKEN.upper()])
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_a_token_is_found_in_each_encoding_and_none_of_it_is_let_through(encoding: str, written: str) -> None:
@@ -229,7 +229,7 @@ def test_a_token_is_found_in_each_encoding_and_none_of_it_is_let_through(encodin
     assert len("".join(shown).rstrip()) <= clean.text.index("[canary:t]") + 2
 
 
-@pytest.mark.requirement("S6")
+@pytest.mark.requirement("C4")
 def test_what_separates_the_characters_of_a_token_is_held_back_whatever_its_length() -> None:
     stream = CanaryStream(CanaryScanner({"t": "nightingale"}))
     assert stream.feed("nightin").text == ""
@@ -237,7 +237,7 @@ def test_what_separates_the_characters_of_a_token_is_held_back_whatever_its_leng
     assert stream.finish() == "nightin" + "\n" * 20_000
 
 
-@pytest.mark.requirement("S6")
+@pytest.mark.requirement("C4")
 def test_a_token_in_text_that_waits_for_its_scan_is_not_let_through_at_the_end() -> None:
     stream = CanaryStream(CanaryScanner({"t": "nightingale"}))
     assert stream.feed("nightin" + "\n" * 20_000).text == ""
