@@ -20,7 +20,7 @@ _TAIL_CHARS = 48
 """The longest end of a text that more text could turn into another character."""
 _TAIL = re.compile(
     r"(?:(?:%[0-9a-fA-F]{0,2})+|(?:=[0-9a-fA-F]{0,2})+|&(?:\#[xX]?[0-9a-fA-F]{0,7}|[a-zA-Z0-9]{0,32})"
-    r"|\\u\{[0-9a-fA-F]{0,6}|(?:\\u[0-9a-fA-F]{0,4})+|\\x[0-9a-fA-F]{0,2}|\\[0-9a-fA-F]{0,6})\Z"
+    r"|\\u\{[0-9a-fA-F]{0,6}|(?:\\u[0-9a-fA-F]{0,4})+\\?|\\x[0-9a-fA-F]{0,2}|\\[0-9a-fA-F]{0,6})\Z"
 )
 _BYTE, _UNICODE = 3, 6
 """Characters of one escape."""

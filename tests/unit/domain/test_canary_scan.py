@@ -209,7 +209,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "JSON in JSON": lambda text: json.dumps("".join(f"\\u{ord(c):04x}" for c in text)),
     "percent of base64": lambda text: "".join(f"%{b:02x}" for b in base64.b64encode(text.encode())),
     "entities of percent": lambda text: "".join(f"&#37;{byte:02x}" for byte in text.encode()),
-    "a letter a line": lambda text: ("\n" * 3_000).join(text),
+    "a letter a line": ("\n" * 3_000).join,
     "base64 with 3,000 line breaks": lambda text: ("\n" * 3_000).join(base64.b64encode(text.encode()).decode()),
 }
 
