@@ -12,9 +12,14 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def canonical_json(value: JsonValue) -> str:
+    """The value as canonical JSON: sorted keys, no spaces, characters as they are."""
+    return _CANONICAL.encode(value)
+
+
 def canonical_digest(value: JsonValue) -> str:
-    """`sha256:` and hex over a value as canonical JSON (sorted keys, no spaces, UTF-8)."""
-    return f"sha256:{hashlib.sha256(_CANONICAL.encode(value).encode('utf-8', 'surrogatepass')).hexdigest()}"
+    """`sha256:` and hex over a value as canonical JSON in UTF-8."""
+    return f"sha256:{hashlib.sha256(canonical_json(value).encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def size_within(value: JsonValue, limit: int, *, per_element: int = 2) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from application.agents.calling_agent import caller_rules
 from application.agents.ports import AgentStore
 from application.approvals.decision_rules import checked_arguments, decided_outcome
 from application.approvals.ports import ApprovalStore
@@ -18,6 +19,7 @@ from domain.errors import Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.ids import ApprovalId, ToolCallId
 from domain.json_value import JsonObject
+from domain.runs.called_by import CalledBy
 from domain.runs.run import Run, RunStatus
 
 
@@ -100,7 +102,13 @@ class CheckDecisions:
         if agent is None:
             raise conflict("agent_deleted", "The run's agent was deleted; arguments cannot be changed any more.")
         scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
-        toolset = await self._catalog.toolset(agent.config, scope, run_allowlist=run.tool_allowlist, wired=run.wired)
+        toolset = await self._catalog.toolset(
+            agent.config,
+            scope,
+            run_allowlist=run.tool_allowlist,
+            wired=run.wired,
+            caller=await caller_rules(self._agents, run.organization_id, CalledBy.of(run.metadata), agent.config),
+        )
         return {
             approval.tool_call_id: checked_arguments(
                 arguments, approval.tool, toolset, guard, self._check, path=_path(index)

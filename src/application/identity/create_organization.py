@@ -16,6 +16,7 @@ from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
 from domain.identity.role import Role
 from domain.ids import OrganizationId
+from domain.mcp.kinds import NEW_ORGANIZATION_KINDS
 from domain.runs.limits import LimitSettings
 
 FIRST_ADMIN_KEY = "first admin"
@@ -41,6 +42,7 @@ class CreateOrganization:
     """Rules:
     - Requires a platform key.
     - Names need not be unique: a refusal would reveal other organizations.
+    - Its MCP servers are remote, or packages of registries, unless `mcp_kinds` says otherwise.
     - The first key has the role admin and no platform rights.
     - Audited as `organization.created` and `key.created` in the trails of both organizations.
 
@@ -60,7 +62,12 @@ class CreateOrganization:
         principal.require(Role.ADMIN)
         principal.require_platform()
         now = self._clock.now()
-        plain = Organization(id=OrganizationId(self._ids.new("org")), name=command.name, created_at=now)
+        plain = Organization(
+            id=OrganizationId(self._ids.new("org")),
+            name=command.name,
+            created_at=now,
+            mcp_kinds=NEW_ORGANIZATION_KINDS,
+        )
         organization = with_changes(plain, {**command.settings, "limits": command.limits})
         refuse_unusable(organization, self._policies)
         admin_key = new_admin_key(organization.id, FIRST_ADMIN_KEY, ids=self._ids, at=now)

@@ -34,6 +34,7 @@ class UpdateOrganizationCommand:
 class UpdateOrganization:
     """Rules:
     - Admins change their own organization; another one requires a platform key.
+    - `mcp_kinds` requires a platform key.
     - Changes apply at once: after MCP is disabled the next call is refused, also in running runs.
     - A request that changes nothing creates no version and no audit entry.
     - Audited as `organization.updated` with the changed values.
@@ -69,6 +70,8 @@ class UpdateOrganization:
         changed = with_changes(organization, {**command.changes, "limits": limits})
         if changed == organization:
             return organization
+        if changed.mcp_kinds != organization.mcp_kinds:
+            principal.require_platform()
         refuse_unusable(changed, self._policies)
         changed = replace(changed, version=organization.version + 1)
         details = _details(organization, changed)

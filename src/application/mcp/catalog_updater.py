@@ -2,15 +2,17 @@
 people, runs and servers. Below: connections and the stored catalogs."""
 
 import logging
+from collections.abc import Callable
 
+from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction, AuditEvent
 from domain.identity.api_key import Principal
 from domain.ids import AuditEventId
 from domain.json_value import JsonObject
-from domain.mcp.catalog import McpCatalog
-from domain.mcp.pinning import PinnedTool, newly_quarantined, pinned
+from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.pinning import FirstUse, PinnedTool, approves_all, newly_quarantined, pinned
 from domain.mcp.server import McpServer
 from domain.tools.names import model_facing_name
 
@@ -22,15 +24,26 @@ AUDITED_TOOLS = 100
 
 class CatalogUpdater:
     """Rules:
-    - The first catalog of a server is approved by its registration.
+    - The first catalog of a server is approved by its registration. Of a server that is not
+      trusted, definitions that hide text wait for approval, and all of them where the organization
+      reviews them (`first_use`).
     - Tools that a later listing adds or changes enter quarantine, for every caller.
     - A listing never replaces a newer one.
     - Each tool that enters quarantine is audited `mcp_server.tool_quarantined`, by the key that
       listed it or `system`.
     """
 
-    def __init__(self, *, catalogs: McpCatalogStore, connections: McpConnections, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self,
+        *,
+        catalogs: McpCatalogStore,
+        connections: McpConnections,
+        organizations: OrganizationStore,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
         self._catalogs = catalogs
+        self._organizations = organizations
         self._connections = connections
         self._clock = clock
         self._ids = ids
@@ -51,7 +64,7 @@ class CatalogUpdater:
             previous = await self._catalogs.load(server.organization_id, server.id)
             if previous is not None and _age(previous) > _age(listed):
                 return previous
-            catalog = pinned(listed, previous)
+            catalog = pinned(listed, previous, holds=approves_all if previous else await self._holds(server))
             news = newly_quarantined(catalog, previous)
             if await self._catalogs.save(server.organization_id, catalog, self._audit(server, news, principal)):
                 for tool in news[:AUDITED_TOOLS]:
@@ -60,6 +73,13 @@ class CatalogUpdater:
                         extra={"server_id": server.id, "server": server.config.slug, "tool": tool.definition.name},
                     )
                 return catalog
+
+    async def _holds(self, server: McpServer) -> Callable[[McpToolDefinition], bool]:
+        """The definitions of a first catalog that wait for approval."""
+        if server.config.trusted:
+            return approves_all
+        organization = await self._organizations.get(server.organization_id)
+        return (FirstUse.REVIEW if organization is None else organization.first_use).holds
 
     def _audit(
         self, server: McpServer, news: tuple[PinnedTool, ...], principal: Principal | None
@@ -74,6 +94,7 @@ class CatalogUpdater:
                     "name": tool.definition.name,
                     "change": "new" if tool.approved is None else "changed",
                     "digest": tool.definition.digest,
+                    "hidden_text": tool.definition.hides_text,
                 },
             )
             for tool in news[:AUDITED_TOOLS]

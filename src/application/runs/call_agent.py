@@ -33,6 +33,7 @@ _PAGE = 500
 class CallAgent:
     """Rules:
     - The run belongs to the caller, on its own thread, under its agent's policies, limits and budgets.
+      The calling agent's allowlist and policies apply to it, too (`caller_rules`).
     - A call repeated with its key gets the same run.
     - An abandoned or timed-out call cancels the run that it started, unless the run is suspended.
     - A call of a suspended run returns after a while; another call of the session fetches the answer.
@@ -91,7 +92,10 @@ class CallAgent:
                 raise idempotency_key_reused()
             return earlier  # its key has expired
         called_by = CalledBy(
-            gateway_session_id=caller.gateway_session_id, tool_call_id=call.tool_call_id, depth=caller.depth + 1
+            gateway_session_id=caller.gateway_session_id,
+            tool_call_id=call.tool_call_id,
+            depth=caller.depth + 1,
+            agent_id=caller.agent_id,
         )
         started = await self._start_run.execute(
             StartRunCommand(

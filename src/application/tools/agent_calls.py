@@ -5,7 +5,7 @@ from typing import Protocol
 
 from application.mcp.ports import ContentBlock, ContentKind, McpReply, ProgressCallback
 from domain.identity.api_key import Principal
-from domain.ids import GatewaySessionId, ToolCallId
+from domain.ids import AgentId, GatewaySessionId, ToolCallId
 from domain.json_value import JsonObject
 from domain.tools.result import ToolResult
 from domain.tools.tool import AgentBinding
@@ -20,6 +20,7 @@ class AgentCaller:
     """The caller of an agent.
 
     - `principal` starts the run, which belongs to the session.
+    - `agent_id` is the session's agent. Its allowlist and policies apply to the run, too.
     - `depth` is the number of nested agent calls; 0 for the session's own client.
     - `retry_key` identifies repeated requests of one call within a session.
     - Without `waits`, the call returns the state of the run once it is stored.
@@ -27,6 +28,7 @@ class AgentCaller:
 
     principal: Principal
     gateway_session_id: GatewaySessionId
+    agent_id: AgentId
     depth: int = 0
     retry_key: str | None = None
     waits: bool = True

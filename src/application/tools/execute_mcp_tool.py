@@ -175,7 +175,7 @@ class ExecuteMcpTool:
             return failure_text.unregistered_tool(tool.name)
         if stored.state is DefinitionState.QUARANTINED:
             return failure_text.quarantined_tool(tool.name)
-        if stored.definition.digest != binding.definition.digest:
+        if not stored.definition.is_same_as(binding.definition):
             return failure_text.changed_tool(tool.name)
         return None
 

@@ -27,6 +27,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
 from domain.policy.allowlist import Allowlist
+from domain.policy.caller import CalledLayers, CallerRules, Restrictions
 from domain.policy.layers import PolicyLayers
 from domain.policy.rules import NO_POLICIES, Verdict
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
@@ -110,9 +111,11 @@ class ToolsetBuilder:
         run_allowlist: Allowlist = None,
         agents: tuple[Tool, ...] = (),
         wired: WiredNodes | None = None,
+        caller: CallerRules | None = None,
     ) -> Toolset:
-        """The tools of `config` and `agents` that all allowlists and policies permit. With `wired`,
-        the tools of these nodes replace them. Contacts servers that were never listed."""
+        """The tools of `config` and `agents` that all allowlists and policies permit, those of the
+        `caller` too. With `wired`, the tools of these nodes replace them. Contacts servers that
+        were never listed."""
 
         async def catalog_of(server: McpServer) -> McpCatalog:
             try:
@@ -123,13 +126,15 @@ class ToolsetBuilder:
 
         organization_id = scope.organization_id
         if wired is None:
-            return await self._toolset(config, organization_id, run_allowlist, catalog_of, agents=agents)
+            return await self._toolset(config, organization_id, run_allowlist, catalog_of, agents=agents, caller=caller)
         brought = Wired(missing=wired.node_ids)
         if self._wired_tools is not None:
             brought = await self._wired_tools.of(organization_id, wired)
         only = replace(config, tools=(), mcp_servers=tuple(server.slug for server in brought.servers))
         given = _Given(nodes=wired, brought=brought)
-        return await self._toolset(only, organization_id, run_allowlist, catalog_of, agents=(), given=given)
+        return await self._toolset(
+            only, organization_id, run_allowlist, catalog_of, agents=(), given=given, caller=caller
+        )
 
     async def listed_toolset(
         self,
@@ -155,6 +160,7 @@ class ToolsetBuilder:
         restricted: bool = True,
         agents: tuple[Tool, ...],
         given: "_Given | None" = None,
+        caller: CallerRules | None = None,
     ) -> Toolset:
         slugs = sorted(config.mcp_servers)
         if len(slugs) <= 1:  # most agents have one server, and each gateway call comes here: tasks would cost more
@@ -170,19 +176,20 @@ class ToolsetBuilder:
         allowlist = None if organization is None else organization.tool_allowlist
         narrowed = (allowlist, config.tool_allowlist, run_allowlist, rules, config.tool_policies)
         called = tuple((tool.name, tool.description, tool.agent) for tool in agents)
-        key: tuple[object, ...] = (organization_id, config.tools, called, narrowed, *slugs)
+        key: tuple[object, ...] = (organization_id, config.tools, called, narrowed, caller, *slugs)
         toolsets = self._toolsets
         if given is not None:
             key, toolsets = (*key, given.nodes, given.brought.missing), self._wired_toolsets
         kept = toolsets.get(key)
         if kept is None or not all(map(_is_same, kept.servers, found)):
-            layers = PolicyLayers(
-                organization=rules,
-                agent=config.tool_policies,
-                organization_allowlist=allowlist,
-                agent_allowlist=config.tool_allowlist,
-                run_allowlist=run_allowlist,
-            )
+            restrictions: Restrictions = {
+                "organization": rules,
+                "agent": config.tool_policies,
+                "organization_allowlist": allowlist,
+                "agent_allowlist": config.tool_allowlist,
+                "run_allowlist": run_allowlist,
+            }
+            layers = PolicyLayers(**restrictions) if caller is None else CalledLayers(caller, restrictions)
             brought = None if given is None else given.brought
             kept = _CachedToolset(servers=found, toolset=self._assembled(config, layers, agents, found, brought))
             toolsets.put(key, kept)

@@ -98,7 +98,7 @@ class SealedServer:
                 "slug": self.slug,
                 "tools": tools,
                 "inline": None if self.inline is None else inline_server_json(self.inline),
-                "definitions": [[definition.as_json(), definition.display] for definition in self.definitions],
+                "definitions": [definition.as_json() for definition in self.definitions],
                 "instructions": self.instructions,
             },
         )
@@ -113,11 +113,17 @@ class SealedServer:
             tools=tuple(str(name) for name in tools) if isinstance(tools, list) else None,
             inline=inline_server_of(inline) if isinstance(inline, dict) else None,
             definitions=tuple(
-                replace(McpToolDefinition.from_json(definition), display=display)
-                for definition, display in cast("list[list[JsonObject]]", kept["definitions"])
+                _definition_of(stored) for stored in cast("list[JsonObject | list[JsonObject]]", kept["definitions"])
             ),
             instructions=cast("str | None", kept["instructions"]),
         )
+
+
+def _definition_of(stored: JsonObject | list[JsonObject]) -> McpToolDefinition:
+    if isinstance(stored, dict):
+        return McpToolDefinition.from_json(stored)
+    first_parts, display = stored  # of a workflow run that an earlier release started
+    return replace(McpToolDefinition.from_json(first_parts), display=display)
 
 
 def _sealed(box: Box, value: JsonObject) -> bytes:

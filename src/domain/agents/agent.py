@@ -25,6 +25,8 @@ class AgentSettings:
       allowlist; an empty list allows nothing.
     - `tool_policies` can only tighten the organization's policies.
     - `agents` names the agents that gateway clients may start from this agent's toolset.
+    - `independent_agents` names those of `agents` that this agent's allowlist and policies do not
+      apply to.
     - `description` describes this agent to those clients.
     - `daily_budget_usd` bounds the total cost of its runs on one UTC day.
     """
@@ -43,6 +45,7 @@ class AgentSettings:
     enabled: bool = True
     description: str = ""
     agents: tuple[str, ...] = ()
+    independent_agents: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, config: "AgentConfig") -> "AgentSettings":
@@ -84,6 +87,11 @@ class AgentConfig(AgentSettings):
         for path, entries in (("tools", self.tools), ("mcp_servers", self.mcp_servers), ("agents", self.agents)):
             if len(set(entries)) != len(entries):
                 wrong.append(Violation(path=path, message="names an entry twice"))
+        wrong += [
+            Violation(path=f"independent_agents.{index}", message="is not in agents")
+            for index, name in enumerate(self.independent_agents)
+            if name not in self.agents
+        ]
         wrong += [
             Violation(path=f"tool_policies.{pattern}.overridable", message="is for rules of organizations only")
             for pattern, rule in self.tool_policies.rules

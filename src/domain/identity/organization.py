@@ -6,6 +6,8 @@ from decimal import Decimal
 
 from domain.errors import Violation, invalid
 from domain.ids import OrganizationId
+from domain.mcp.kinds import KINDS
+from domain.mcp.pinning import FirstUse
 from domain.policy.rules import NO_POLICIES, ToolPolicies
 from domain.runs.limits import LimitSettings
 
@@ -24,6 +26,9 @@ class Organization:
     - Any run may request one of `models`, besides the models of its agent.
     - `daily_budget_usd` bounds the cost of its runs per UTC day; `retention_days` is how long its
       data is stored. None sets no bound.
+    - `first_use` says what happens to the first tool definitions of servers that are not trusted.
+    - `mcp_kinds` are the kinds of MCP servers that it may register and start (`domain/mcp/kinds.py`).
+      None permits all. Only platform keys change them.
     """
 
     id: OrganizationId
@@ -37,6 +42,8 @@ class Organization:
     limits: LimitSettings = LimitSettings()
     daily_budget_usd: Decimal | None = None
     retention_days: int | None = None
+    first_use: FirstUse = FirstUse.APPROVE
+    mcp_kinds: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         wrong = []
@@ -56,5 +63,10 @@ class Organization:
             wrong.append(Violation(path="daily_budget_usd", message="must not be negative"))
         if self.retention_days is not None and not 0 < self.retention_days <= MAX_RETENTION_DAYS:
             wrong.append(Violation(path="retention_days", message=f"must be 1 to {MAX_RETENTION_DAYS}"))
+        wrong += [
+            Violation(path=f"mcp_kinds.{index}", message=f"must be one of {', '.join(KINDS)}")
+            for index, kind in enumerate(self.mcp_kinds or ())
+            if kind not in KINDS
+        ]
         if wrong:
             raise invalid("organization_invalid", "The organization is not valid.", *wrong)

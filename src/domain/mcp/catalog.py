@@ -6,8 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from domain.hidden_text import hides_text
 from domain.ids import McpServerId
-from domain.json_value import JsonObject, canonical_digest
+from domain.json_value import JsonObject, canonical_digest, canonical_json
+
+PIN_VERSION = 2
+"""Version of what is pinned. Version 1 was without `display`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +20,10 @@ class McpToolDefinition:
     server.
 
     `display` is what clients may show with the tool, in wire format: `title`, `icons`, `_meta`, and
-    the parts of `annotations` that no policy reads. It is not pinned.
+    the parts of `annotations` that no policy reads.
+
+    `pin_version` is 1 for a definition that an earlier release stored: its `display` was pinned by
+    no one.
     """
 
     name: str
@@ -27,9 +34,14 @@ class McpToolDefinition:
     idempotent_hint: bool = False
     destructive_hint: bool | None = None
     display: JsonObject = field(default_factory=dict)
+    pin_version: int = PIN_VERSION
 
     def as_json(self) -> JsonObject:
         """Everything that is pinned when the definition is approved."""
+        pinned = self._first_parts()
+        return pinned if self.pin_version < PIN_VERSION else {**pinned, "display": self.display}
+
+    def _first_parts(self) -> JsonObject:
         return {
             "name": self.name,
             "description": self.description,
@@ -45,6 +57,7 @@ class McpToolDefinition:
     @classmethod
     def from_json(cls, stored: JsonObject) -> "McpToolDefinition":
         """The inverse of `as_json`."""
+        display = stored.get("display")
         hints, output_schema, input_schema = stored["annotations"], stored["output_schema"], stored["input_schema"]
         if not isinstance(hints, dict) or not isinstance(input_schema, dict):
             raise ValueError("not a tool definition")
@@ -57,6 +70,8 @@ class McpToolDefinition:
             read_only_hint=hints["read_only_hint"] is True,
             idempotent_hint=hints["idempotent_hint"] is True,
             destructive_hint=None if destructive is None else destructive is True,
+            display=display if isinstance(display, dict) else {},
+            pin_version=PIN_VERSION if isinstance(display, dict) else 1,
         )
 
     @cached_property
@@ -64,6 +79,22 @@ class McpToolDefinition:
         """`sha256:` and hex over `as_json` as canonical JSON (sorted keys, no spaces, UTF-8). The
         server's order of keys does not matter; `1`, `1.0` and `true` differ."""
         return canonical_digest(self.as_json())
+
+    def is_same_as(self, other: "McpToolDefinition") -> bool:
+        """Whether the pinned parts are equal. With a definition of an earlier release, these are the
+        parts that it pinned."""
+        if self.pin_version == other.pin_version:
+            return self.digest == other.digest
+        return self._first_digest == other._first_digest
+
+    @cached_property
+    def hides_text(self) -> bool:
+        """Whether any part has characters that people do not see (`domain/hidden_text.py`)."""
+        return hides_text(canonical_json({**self._first_parts(), "display": self.display}))
+
+    @cached_property
+    def _first_digest(self) -> str:
+        return canonical_digest(self._first_parts())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ class PythonPackage:
 def npm_package(package: str, version: str | None) -> NpmPackage:
     """Parse `@scope/name`, `name@1.2.3` or the absolute path of a `.tgz`. Raises
     WrongPackageError."""
-    if _is_path(package):
+    if is_file(package):
         _check_file(package, version, _NPM_FILES)
         return NpmPackage(name=None, specifier=package)
     # A leading @ belongs to the scope.
@@ -70,7 +70,7 @@ def python_package(package: str, version: str | None) -> PythonPackage:
     for other in others:
         if not _REQUIREMENT.fullmatch(other):
             raise WrongPackageError("package", "must hold requirements with spaces only between them, such as mcp<2")
-    if _is_path(first):
+    if is_file(first):
         _check_file(first, version, _PYTHON_FILES)
         return PythonPackage(name=None, requirements=(first, *others))
     requirement = _REQUIREMENT.fullmatch(first)
@@ -87,7 +87,8 @@ def python_package(package: str, version: str | None) -> PythonPackage:
     return PythonPackage(name=requirement["name"], requirements=(first, *others))
 
 
-def _is_path(package: str) -> bool:
+def is_file(package: str) -> bool:
+    """Whether `package` is a path instead of the name of a registry's package."""
     return package.startswith(("/", ".", "~"))
 
 

@@ -1,14 +1,16 @@
 """Pinning: tools are used as they were approved; new or changed definitions are quarantined.
 
-Registering a server approves its first catalog. Listing approves nothing after that.
+Registering a server approves its first catalog, except for definitions that are held for review.
+Listing approves nothing after that.
 """
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from domain.hidden_text import escaped, revealed
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 
 DIFF_LIMIT = 16_000
@@ -33,7 +35,7 @@ class PinnedTool:
 
     @property
     def state(self) -> DefinitionState:
-        same = self.approved is not None and self.approved.digest == self.definition.digest
+        same = self.approved is not None and self.approved.is_same_as(self.definition)
         return DefinitionState.APPROVED if same else DefinitionState.QUARANTINED
 
     @property
@@ -58,15 +60,37 @@ def pinned_tools(catalog: McpCatalog) -> tuple[PinnedTool, ...]:
     )
 
 
-def pinned(listed: McpCatalog, previous: McpCatalog | None) -> McpCatalog:
+class FirstUse(StrEnum):
+    """What happens to the first definitions of servers that are not trusted. The values are public."""
+
+    APPROVE = "approve"
+    """They are approved, except for those that hide text."""
+    REVIEW = "review"
+    """They wait for approval."""
+
+    def holds(self, definition: McpToolDefinition) -> bool:
+        return self is FirstUse.REVIEW or definition.hides_text
+
+
+def approves_all(_: McpToolDefinition) -> bool:
+    """Nothing is held: for trusted servers."""
+    return False
+
+
+def pinned(
+    listed: McpCatalog,
+    previous: McpCatalog | None,
+    *,
+    holds: Callable[[McpToolDefinition], bool] = FirstUse.APPROVE.holds,
+) -> McpCatalog:
     """The listed catalog, compared with the approved definitions. Without a `previous` catalog all
-    tools are approved.
+    tools are approved, except those that `holds` says to hold for review.
 
     A tool that is no longer listed becomes dormant. It is usable again when it returns with its
     approved definition.
     """
     if previous is None:
-        return listed
+        return replace(listed, quarantined={tool.name: None for tool in listed.tools if holds(tool)})
     approved = {tool.name: tool for tool in previous.dormant}
     for tool in pinned_tools(previous):
         if tool.approved is not None:
@@ -74,7 +98,7 @@ def pinned(listed: McpCatalog, previous: McpCatalog | None) -> McpCatalog:
     quarantined = {
         tool.name: approved.get(tool.name)
         for tool in listed.tools
-        if tool.name not in approved or approved[tool.name].digest != tool.digest
+        if tool.name not in approved or not approved[tool.name].is_same_as(tool)
     }
     gone = approved.keys() - {tool.name for tool in listed.tools}
     dormant = tuple(approved[name] for name in sorted(gone))
@@ -89,7 +113,7 @@ def newly_quarantined(catalog: McpCatalog, previous: McpCatalog | None) -> tuple
         if tool.name not in catalog.quarantined:
             continue
         before = previous.find(tool.name) if previous is not None and tool.name in previous.quarantined else None
-        if before is None or before.digest != tool.digest:
+        if before is None or not before.is_same_as(tool):
             found.append(PinnedTool(definition=tool, approved=catalog.quarantined[tool.name]))
     return tuple(found)
 
@@ -134,19 +158,18 @@ def definition_diff(approved: McpToolDefinition | None, current: McpToolDefiniti
 
 def _lines(tool: McpToolDefinition) -> list[str]:
     shown = {**tool.as_json(), "description": [*tool.description.split("\n")]}
+    if tool.display:
+        shown["display"] = tool.display
+    else:
+        shown.pop("display", None)
     text = json.dumps(shown, indent=2, sort_keys=True, ensure_ascii=False)
     return [_visible(line) for line in text.split("\n")]
 
 
 def _visible(line: str) -> str:
-    if line.isprintable():
-        return line
-    return "".join(character if character.isprintable() else _escaped(character) for character in line)
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+    if not line.isprintable():
+        line = "".join(character if character.isprintable() else escaped(character) for character in line)
+    return revealed(line)
 
 
 def _common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:

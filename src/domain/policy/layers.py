@@ -18,12 +18,14 @@ _T = TypeVar("_T")
 
 
 class PolicyLayer(StrEnum):
-    """The policy layers, in order of evaluation. A run has only an allowlist."""
+    """The policy layers, in order of evaluation. A run has only an allowlist. `caller` is the agent
+    that called this one as a tool (`domain/policy/caller.py`)."""
 
     BUILT_IN = "built-in"
     ORGANIZATION = "organization"
     AGENT = "agent"
     RUN = "run"
+    CALLER = "caller"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,16 +107,17 @@ class PolicyLayers:
         organization_allowlist: Allowlist = None,
         agent_allowlist: Allowlist = None,
         run_allowlist: Allowlist = None,
+        agent_layer: PolicyLayer = PolicyLayer.AGENT,
     ) -> None:
         self._rules: tuple[tuple[PolicyLayer, RuleSelection], ...] = (
             (PolicyLayer.ORGANIZATION, RuleSelection(organization)),
-            (PolicyLayer.AGENT, RuleSelection(agent)),
+            (agent_layer, RuleSelection(agent)),
         )
         self._allowlists = tuple(
             (layer, allowlist)
             for layer, allowlist in (
                 (PolicyLayer.ORGANIZATION, organization_allowlist),
-                (PolicyLayer.AGENT, agent_allowlist),
+                (agent_layer, agent_allowlist),
                 (PolicyLayer.RUN, run_allowlist),
             )
             if allowlist is not None
@@ -191,8 +194,8 @@ def _resolved(matching: tuple[tuple[PolicyLayer, Selected], ...], hidden_by: Pol
         sources["arguments_schema"] = schemas.sources
     return ToolPolicy(
         hidden_by=hidden_by,
-        decision=effective("decision", lambda rule: rule.decision, _stricter) or Verdict.ALLOW,
-        on_block=effective("on_block", lambda rule: rule.on_block, _halting) or OnBlock.INFORM,
+        decision=effective("decision", lambda rule: rule.decision, stricter) or Verdict.ALLOW,
+        on_block=effective("on_block", lambda rule: rule.on_block, halting) or OnBlock.INFORM,
         allowed_params=effective(
             "allowed_params",
             lambda rule: None if rule.allowed_params is None else frozenset(rule.allowed_params),
@@ -214,7 +217,7 @@ def _resolved(matching: tuple[tuple[PolicyLayer, Selected], ...], hidden_by: Pol
         max_calls=effective("max_calls", lambda rule: rule.max_calls, min),
         max_result_bytes=effective("max_result_bytes", lambda rule: rule.max_result_bytes, min),
         idempotent=effective("idempotent", lambda rule: rule.idempotent, min),
-        on_unknown_outcome=effective("on_unknown_outcome", lambda rule: rule.on_unknown_outcome, _asking)
+        on_unknown_outcome=effective("on_unknown_outcome", lambda rule: rule.on_unknown_outcome, asking)
         or OnUnknownOutcome.INFORM,
         timeout_s=effective("timeout_s", lambda rule: rule.timeout_s, min),
         approval=ApprovalTerms(
@@ -248,15 +251,15 @@ def _effective(
     return combined
 
 
-def _stricter(one: Verdict, other: Verdict) -> Verdict:
+def stricter(one: Verdict, other: Verdict) -> Verdict:
     return max(one, other, key=lambda verdict: verdict.strictness)
 
 
-def _halting(one: OnBlock, other: OnBlock) -> OnBlock:
+def halting(one: OnBlock, other: OnBlock) -> OnBlock:
     return OnBlock.HALT if OnBlock.HALT in (one, other) else OnBlock.INFORM
 
 
-def _asking(one: OnUnknownOutcome, other: OnUnknownOutcome) -> OnUnknownOutcome:
+def asking(one: OnUnknownOutcome, other: OnUnknownOutcome) -> OnUnknownOutcome:
     # The stricter value: a model that is only informed may repeat the call by itself.
     asks = OnUnknownOutcome.REQUIRE_APPROVAL
     return asks if asks in (one, other) else OnUnknownOutcome.INFORM

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from domain.ids import GatewaySessionId, ToolCallId
+from domain.ids import AgentId, GatewaySessionId, ToolCallId
 from domain.json_value import JsonObject
 
 MAX_DEPTH = 3
@@ -12,11 +12,13 @@ _KEY = "called_by"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalledBy:
-    """A call from a gateway session. `depth` counts the agents in the chain up to this run, starting at 1."""
+    """A call from a gateway session. `depth` counts the agents in the chain up to this run, starting at 1.
+    `agent_id` is the session's agent: the caller. Runs of earlier releases have none."""
 
     gateway_session_id: GatewaySessionId
     tool_call_id: ToolCallId
     depth: int
+    agent_id: AgentId | None = None
 
     def metadata(self) -> JsonObject:
         called: JsonObject = {
@@ -24,6 +26,8 @@ class CalledBy:
             "tool_call_id": self.tool_call_id,
             "depth": self.depth,
         }
+        if self.agent_id is not None:
+            called["agent_id"] = self.agent_id
         return {_KEY: called}
 
     @classmethod
@@ -35,4 +39,10 @@ class CalledBy:
         session, call, depth = (called.get(name) for name in ("gateway_session_id", "tool_call_id", "depth"))
         if not isinstance(session, str) or not isinstance(call, str) or not isinstance(depth, int) or depth < 1:
             return None
-        return cls(gateway_session_id=GatewaySessionId(session), tool_call_id=ToolCallId(call), depth=depth)
+        agent = called.get("agent_id")
+        return cls(
+            gateway_session_id=GatewaySessionId(session),
+            tool_call_id=ToolCallId(call),
+            depth=depth,
+            agent_id=AgentId(agent) if isinstance(agent, str) else None,
+        )

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from application.gateway.subscriptions.subscribers import Subscribers
+from application.identity.ports import OrganizationStore
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore, ServerStatus
 from application.secrets.ports import SecretStore
@@ -82,6 +83,7 @@ def connections(
     clock: Clock,
     ids: IdSource,
     catalogs: McpCatalogStore,
+    organizations: OrganizationStore,
     secrets: SecretStore,
     known_secrets: KnownSecrets,
     egress: EgressPolicy,
@@ -140,7 +142,9 @@ def connections(
         clock=clock,
         contents=BoundedContents(owned),
     )
-    catalog_updater = CatalogUpdater(catalogs=catalogs, connections=supervised, clock=clock, ids=ids)
+    catalog_updater = CatalogUpdater(
+        catalogs=catalogs, connections=supervised, organizations=organizations, clock=clock, ids=ids
+    )
     return supervised
 
 

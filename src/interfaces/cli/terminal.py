@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+from domain.hidden_text import revealed
 from domain.json_value import JsonValue
 
 # Control characters of models and servers could control the user's terminal; tab and newline stay.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _GAP = "  "
 
 
@@ -114,8 +115,8 @@ class ProgressBar:
 
 
 def printable(text: str) -> str:
-    """Text with control characters replaced."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+    """Text with control characters replaced, and hidden characters escaped."""
+    return revealed(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n")))
 
 
 def one_line(text: str, limit: int | None = None) -> str:

@@ -13,6 +13,7 @@ _FIELDS = {
     "models": "models",
     "daily_budget_usd": "daily_budget_usd",
     "retention_days": "retention_days",
+    "first_use": "first_use",
     "tool_allowlist": "allowlist_entries",
 }
 
@@ -24,6 +25,7 @@ def organization_values(view: OrganizationView) -> dict[str, str]:
         "models": joined(view["models"]),
         "daily_budget_usd": text(view["daily_budget_usd"]),
         "retention_days": text(view["retention_days"]),
+        "first_use": view["first_use"],
     }
     if view["mcp_enabled"]:
         values["mcp_enabled"] = "on"
@@ -42,6 +44,7 @@ def organization_body(form: FormValues) -> JsonObject:
         "limits": form.limits(),
         "daily_budget_usd": form.number("daily_budget_usd"),
         "retention_days": form.whole("retention_days"),
+        "first_use": form["first_use"],
     }
     if form.wrong:
         raise invalid("form_invalid", "The form has invalid fields.", *form.wrong)

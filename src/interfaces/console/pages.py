@@ -10,6 +10,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from litestar import Response
 
+from domain.hidden_text import revealed, revealed_json
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.sessions import PATH
 
@@ -60,6 +61,7 @@ class Pages:
             "usd": usd,
             "seconds": seconds,
             "pretty": pretty,
+            "revealed": shown_text,
             "twice": twice,
         }
 
@@ -96,8 +98,13 @@ def seconds(value: float | None) -> str:
 
 
 def pretty(value: object) -> str:
-    """JSON, indented."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    """JSON, indented, with hidden characters as escapes."""
+    return revealed_json(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def shown_text(value: object) -> str:
+    """Text of a model, a server or a user, with hidden characters as escapes."""
+    return revealed(str(value))
 
 
 def twice(value: str) -> tuple[str, str]:

@@ -1,12 +1,14 @@
 """The page of a run: what has happened at once, what waits for people, and their word on it."""
 
 import html
+import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from domain.identity.role import Role
-from domain.ids import RunId
+from domain.ids import ApprovalId, RunId
 from domain.runs.limits import IncompleteReason
 from domain.runs.provider_error import ProviderError
 from domain.runs.run import RunError, RunStatus
@@ -125,6 +127,23 @@ async def test_who_decided_stands_on_the_page_for_the_call(service: Service) -> 
     state = (await browse(service, "GET", f"/console/runs/{run_id}/state", headers=browser)).text
     assert 'data-state="denied" data-by="key_' in state
     assert 'data-reason="Not &lt;b&gt;today&lt;/b&gt;."' in state
+
+
+@pytest.mark.requirement("C3", "B13")
+async def test_hidden_characters_of_a_pending_call_are_shown_as_escapes(service: Service) -> None:
+    run_id, approval_id = await waiting_run(service)
+    stored = service.state.approvals[ApprovalId(approval_id)]
+    hidden = {"file": "invoice\u202efdp.exe", "note": "ok\U000e0041"}
+    service.state.approvals[stored.id] = replace(stored, arguments={**hidden})
+    browser = await signed_in(service)
+    for path in ("/console/approvals", f"/console/runs/{run_id}/state"):
+        page = (await browse(service, "GET", path, headers=browser)).text
+        assert "\u202e" not in page
+        assert "\U000e0041" not in page
+        assert "invoice\\u202efdp.exe" in page
+        asked = re.search(r'name="asked"[^>]*>([^<]*)<', page)
+        assert asked is not None
+        assert json.loads(html.unescape(asked[1])) == hidden  # what is approved unchanged is what was asked
 
 
 @pytest.mark.requirement("G1")

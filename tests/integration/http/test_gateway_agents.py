@@ -112,6 +112,11 @@ async def test_an_agent_lists_only_agents_that_there_are(service: Service) -> No
     problem = problem_of(response, 422, "agent_invalid")
     assert paths_of(problem) == ["agents.1"]
     assert "did you mean 'researcher'?" in response.text
+    front = {"name": "front", "model": MODEL, "agents": ["researcher"]}
+    response = await service.call("POST", "/v1/agents", json={**front, "independent_agents": ["front"]})
+    assert paths_of(problem_of(response, 422, "agent_invalid")) == ["independent_agents.0"]
+    saved_front = await saved(service, "front", agents=["researcher"], independent_agents=["researcher"])
+    assert saved_front["independent_agents"] == ["researcher"]
 
 
 @pytest.mark.requirement("F5")
@@ -121,7 +126,13 @@ async def test_a_call_of_an_agent_is_a_run_of_whoever_opened_the_session(service
     [run] = await runs_of(service)
     assert (run.status, run.requested_by) == (RunStatus.COMPLETED, "key_admin")
     [(recorded, _)] = await service.stores.gateway_ledger.calls_of(ORG, GatewaySessionId(caller.session_id))
-    called_by = {"gateway_session_id": caller.session_id, "tool_call_id": recorded.id, "depth": 1}
+    front = (await service.call("GET", "/v1/agents/front")).json()["id"]
+    called_by = {
+        "gateway_session_id": caller.session_id,
+        "tool_call_id": recorded.id,
+        "depth": 1,
+        "agent_id": front,  # whose allowlist and policies hold for the run
+    }
     assert run.metadata == {"called_by": called_by}
     assert (text_of(result), result["isError"]) == ("Done.", False)
     told = result["structuredContent"]

@@ -45,6 +45,21 @@ async def test_a_changed_tool_is_shown_with_its_difference_and_approved(service:
     assert [(tool["name"], tool["state"]) for tool in shown] == [("echo", "approved"), ("zip", "approved")]
 
 
+async def test_a_first_definition_that_hides_text_waits_and_is_shown_with_escapes(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    tools = await listed(service, echo="Says it again.\U000e0049\U000e0047", zip="Packs.")
+    assert (tools["echo"]["state"], tools["zip"]["state"]) == ("quarantined", "approved")
+    assert "Says it again.\\U000e0049\\U000e0047" in str(tools["echo"]["diff"])
+
+
+async def test_an_organization_that_reviews_first_definitions_has_them_wait(service: Service) -> None:
+    answer = await service.call("PATCH", "/v1/organization", json={"first_use": "review"})
+    assert (answer.status_code, answer.json()["first_use"]) == (200, "review")
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    assert (await listed(service, echo="Says it again."))["echo"]["state"] == "quarantined"
+    problem_of(await service.call("PATCH", "/v1/organization", json={"first_use": "trust"}), 422, "body_invalid")
+
+
 async def test_a_server_s_tools_come_whole_or_in_pages(service: Service) -> None:
     await service.call("POST", "/v1/mcp-servers", json=FILES)
     path = "/v1/mcp-servers/files/tools"

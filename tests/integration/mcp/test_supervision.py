@@ -338,7 +338,11 @@ async def test_a_hanging_a_crashing_and_an_unreachable_server_hold_up_the_first_
         warm = CatalogReader(
             catalogs=stored,
             catalog_updater=CatalogUpdater(
-                catalogs=stored, connections=harness.connections, clock=clock, ids=SequentialIds()
+                catalogs=stored,
+                connections=harness.connections,
+                organizations=InMemoryOrganizationStore(state),
+                clock=clock,
+                ids=SequentialIds(),
             ),
             clock=clock,
             deadline_s=deadline_s,

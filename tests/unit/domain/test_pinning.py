@@ -9,6 +9,8 @@ from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.pinning import (
     DIFF_LIMIT,
     DefinitionState,
+    FirstUse,
+    approves_all,
     newly_quarantined,
     pinned,
     pinned_tool,
@@ -49,8 +51,12 @@ def test_what_stays_as_it_was_stays_approved() -> None:
         {"read_only_hint": True},
         {"idempotent_hint": True},
         {"destructive_hint": False},
+        {"display": {"title": "Echo for administrators"}},
+        {"display": {"annotations": {"openWorldHint": False}}},
+        {"display": {"icons": [{"src": "https://example.org/a.png"}]}},
+        {"display": {"_meta": {"example.org/prompt": "Send a copy."}}},
     ],
-    ids=lambda change: next(iter(change)),
+    ids=str,
 )
 def test_a_change_of_any_part_puts_the_tool_in_quarantine_and_no_other(change: dict[str, object]) -> None:
     changed = replace(ECHO, **change)  # type: ignore[arg-type]  # fields by name
@@ -140,6 +146,54 @@ def test_a_catalog_is_made_in_the_place_of_the_one_it_was_held_against() -> None
     assert pinned(a_catalog(), replace(a_catalog(), revision=7)).revision == 7
 
 
+def test_a_definition_that_an_earlier_release_pinned_stays_approved_and_is_pinned_whole_from_then_on() -> None:
+    title: dict[str, JsonValue] = {"title": "Echo"}
+    old = replace(ECHO, pin_version=1)
+    stored = pinned(a_catalog(tools=(old,)), None)
+    listed = replace(ECHO, display=title)
+    again = pinned(a_catalog(tools=(listed,)), stored)
+    assert states_after(stored, listed) == {"echo": "approved"}
+    assert newly_quarantined(again, stored) == ()
+    assert states_after(again, replace(ECHO, display={"title": "Echo for administrators"})) == {"echo": "quarantined"}
+    assert states_after(stored, CHANGED) == {"echo": "quarantined"}
+
+
+def test_a_quarantined_definition_of_an_earlier_release_is_no_news() -> None:
+    old, old_changed = replace(ECHO, pin_version=1), replace(CHANGED, pin_version=1)
+    stored = pinned(a_catalog(tools=(old_changed,)), pinned(a_catalog(tools=(old,)), None))
+    now = pinned(a_catalog(tools=(replace(CHANGED, display={"title": "Echo"}),)), stored)
+    assert list(now.quarantined) == ["echo"]
+    assert newly_quarantined(now, stored) == ()
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        {"description": "Says it again.\U000e0041"},
+        {"input_schema": {"type": "object", "properties": {"a\u200b": {}}}},
+        {"output_schema": {"type": "object", "description": "\u202e"}},
+        {"display": {"title": "Echo\u2066"}},
+        {"display": {"_meta": {"k": "\u2060"}}},
+    ],
+    ids=str,
+)
+def test_a_first_definition_that_hides_text_waits_for_approval_and_its_siblings_do_not(
+    hidden: dict[str, object],
+) -> None:
+    hiding = replace(ECHO, **hidden)  # type: ignore[arg-type]  # fields by name
+    stored = pinned(a_catalog(tools=(hiding, a_definition("zip"))), None)
+    assert [tool.definition.name for tool in newly_quarantined(stored, None)] == ["echo"]
+    assert [tool.name for tool in stored.usable] == ["zip"]
+    trusted = pinned(a_catalog(tools=(hiding,)), None, holds=approves_all)
+    assert trusted.usable == (hiding,)
+
+
+def test_where_first_definitions_are_reviewed_all_of_them_wait() -> None:
+    stored = pinned(a_catalog(tools=(ECHO, a_definition("zip"))), None, holds=FirstUse.REVIEW.holds)
+    assert [tool.definition.name for tool in newly_quarantined(stored, None)] == ["echo", "zip"]
+    assert with_approved(stored, "zip").usable == (a_definition("zip"),)
+
+
 # --- the difference ---------------------------------------------------------------------------------------------------
 
 
@@ -193,6 +247,13 @@ def test_what_cannot_be_seen_is_shown(hidden: str) -> None:
     shown = diff_of(ECHO, replace(ECHO, description=f"Says it again.{hidden}"))
     assert hidden not in shown
     assert f"{ord(hidden):x}" in shown
+
+
+@pytest.mark.parametrize("part", ["title", "icons", "annotations", "_meta"])
+def test_a_change_of_what_clients_are_shown_can_be_read(part: str) -> None:
+    before = replace(ECHO, display={part: "one"})
+    assert f'-    "{part}": "one"' in diff_of(before, replace(ECHO, display={part: "two"}))
+    assert f'+    "{part}": "two"' in diff_of(before, replace(ECHO, display={part: "two"}))
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r", " ", "\n\n"])

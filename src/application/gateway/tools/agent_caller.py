@@ -19,7 +19,14 @@ def agent_caller(
     told = meta.get(DEPTH_META, "")
     depth = int(told) if told.isascii() and told.isdigit() and len(told) < 3 else 0
     opener = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.RUNNER)
-    return AgentCaller(principal=opener, gateway_session_id=session.id, depth=depth, retry_key=retry_key, waits=waits)
+    return AgentCaller(
+        principal=opener,
+        gateway_session_id=session.id,
+        agent_id=session.agent_id,
+        depth=depth,
+        retry_key=retry_key,
+        waits=waits,
+    )
 
 
 def begun_run(call: GatewayCall, replies: Sequence[McpReply]) -> tuple[ToolCallId, RunId] | None:

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
+from application.agents.calling_agent import caller_rules
 from application.agents.ports import AgentStore
 from application.gateway.tools.param_headers import HeaderParam, header_params
 from application.identity.ports import OrganizationStore
@@ -21,12 +22,14 @@ from domain.gateway.session import GatewaySession, ToolNames
 from domain.identity.organization import Organization
 from domain.ids import GatewaySessionId, RunId
 from domain.policy.allowlist import Allowlist
+from domain.runs.called_by import CalledBy
 from domain.runs.limits import Limits
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from domain.tools.wired import WiredNodes
 
 _CAPACITY = 1_000
+_Narrowing: TypeAlias = tuple[Allowlist, WiredNodes | None, CalledBy | None]
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -128,7 +131,7 @@ class GatewayToolsets:
         self._organizations = organizations
         self._catalog = catalog
         self._agents_as_tools = agents_as_tools
-        self._narrowings: LruCache[GatewaySessionId, tuple[Allowlist, WiredNodes | None]] = LruCache(_CAPACITY)
+        self._narrowings: LruCache[GatewaySessionId, _Narrowing] = LruCache(_CAPACITY)
         self._kept: LruCache[GatewaySessionId, GatewayToolset] = LruCache(_CAPACITY)
         self._rows = rows
         self._settled: LruCache[GatewaySessionId, tuple[int, GatewayToolset]] = LruCache(_CAPACITY)
@@ -160,12 +163,13 @@ class GatewayToolsets:
         agents = (
             () if session.ends_with_another else await self._agents_as_tools.of(session.organization_id, agent.config)
         )
-        allowlist, wired = await self._narrowing(session)
+        allowlist, wired, called_by = await self._narrowing(session)
+        caller = await caller_rules(self._agents, session.organization_id, called_by, agent.config)
         if wired is not None:
             # The session has none of the agent's own tools.
             agent = replace(agent, config=replace(agent.config, tools=(), mcp_servers=()))
         toolset = await self._catalog.toolset(
-            agent.config, scope_of(session), run_allowlist=allowlist, agents=agents, wired=wired
+            agent.config, scope_of(session), run_allowlist=allowlist, agents=agents, wired=wired, caller=caller
         )
         organization = await self._organizations.get(session.organization_id)
         kept = self._kept.get(session.id)
@@ -180,14 +184,14 @@ class GatewayToolsets:
             self._kept.put(session.id, kept)
         return kept
 
-    async def _narrowing(self, session: GatewaySession) -> tuple[Allowlist, WiredNodes | None]:
-        """The allowlist and tool nodes of the session's run, which never change."""
+    async def _narrowing(self, session: GatewaySession) -> _Narrowing:
+        """The allowlist, tool nodes and caller of the session's run, which never change."""
         if session.run_id is None:
-            return None, session.wired
+            return None, session.wired, None
         narrowing = self._narrowings.get(session.id)
         if narrowing is None:
             run = await self._runs.get(session.organization_id, session.run_id)
-            narrowing = ((), None) if run is None else (run.tool_allowlist, run.wired)
+            narrowing = ((), None, None) if run is None else (run.tool_allowlist, run.wired, CalledBy.of(run.metadata))
             self._narrowings.put(session.id, narrowing)
         return narrowing
 

@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass
 
+from application.agents.calling_agent import caller_rules
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope
@@ -10,6 +11,7 @@ from application.runs.execution.compose_request import servers_overview, system_
 from application.runs.execution.run_session import RunSession
 from application.tools.toolset import Toolset
 from application.tools.toolset_builder import ToolsetBuilder
+from domain.runs.called_by import CalledBy
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +32,7 @@ class AgentDisabled(Exception):
 class PreparePrompt:
     """Rules:
     - The overview of servers is created once, at the run's start, and used for all its attempts.
-    - A change of the agent or its organization affects the run at its next turn.
+    - A change of the agent, its caller or its organization affects the run at its next turn.
     - A disabled agent has no prompt.
     """
 
@@ -51,7 +53,7 @@ class PreparePrompt:
         scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
         with session.stop.interruptible(max(session.time_left_s, 0)):
             toolset = await self._catalog.toolset(
-                session.agent.config, scope, run_allowlist=run.tool_allowlist, wired=run.wired
+                session.agent.config, scope, run_allowlist=run.tool_allowlist, wired=run.wired, caller=session.caller
             )
         session.toolset = toolset
         for problem in toolset.problems:
@@ -63,7 +65,7 @@ class PreparePrompt:
         return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + toolset.definition_bytes)
 
     async def _renewed(self, session: RunSession, *, first: bool) -> bool:
-        """Read organization and agent again. Returns whether anything changed."""
+        """Read organization, agent and caller again. Returns whether anything changed."""
         before = session.organization
         organization = await self._organizations.get(session.run.organization_id)
         is_new = first or before is None or organization is None or organization.version != before.version
@@ -74,4 +76,9 @@ class PreparePrompt:
             if newest is not None and newest.version != session.agent.version:
                 session.adopt(newest)
                 is_new = True
+        run = session.run
+        called_by = CalledBy.of(run.metadata)
+        caller = await caller_rules(self._agents, run.organization_id, called_by, session.agent.config)
+        is_new = is_new or caller != session.caller
+        session.caller = caller
         return is_new

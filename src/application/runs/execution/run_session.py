@@ -17,6 +17,7 @@ from application.tracing.ports import ToolCallRecord, Tracer
 from domain.agents.agent import Agent
 from domain.identity.organization import Organization
 from domain.ids import MessageId, RunId
+from domain.policy.caller import CallerRules
 from domain.runs.events import NewEvent
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import Limits
@@ -32,6 +33,8 @@ class RunSession:
     - `model`: the present model; a change of the agent may replace it. `toolset`: of the current turn.
     - `limits`: those of the agent, narrowed by the run and the organization. `organization`: as
       read at the start of the turn.
+    - `caller`: the rules of the agent that called the run's agent as a tool, as read at the start
+      of the turn.
     - `calls_made`: calls by tool, counted once a policy needs them.
     - `promoted`: the thread's next run after this one has ended.
     - `kept_reserve_usd`: reserved part of a daily budget after the current model call; None without a budget.
@@ -78,6 +81,7 @@ class RunSession:
         self.window = ContextWindow()
         self.toolset: Toolset | None = None
         self.organization: Organization | None = None
+        self.caller: CallerRules | None = None
         self.limits = self._limits()
         self.calls_made: Counter[str] | None = None
 

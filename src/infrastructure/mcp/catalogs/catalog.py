@@ -9,7 +9,7 @@ from typing import Any
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
 from application.mcp.ports import McpFailure, McpFailureKind
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue, size_within
 from domain.mcp.catalog import McpToolDefinition, SkippedTool
 from domain.tools.names import is_legal_mcp_name
 from infrastructure.mcp.catalogs.display import read_display
@@ -18,6 +18,11 @@ from infrastructure.schemas.json_schemas import JsonSchemaValidator
 
 MAX_TOOLS = 10_000
 _MAX_PAGES = 1_000
+MAX_DESCRIPTION = 16 * 1024
+MAX_SCHEMA = 128 * 1024
+MAX_LISTING = 8 * 1024 * 1024
+"""Bounds of what may reach a prompt, in characters: of a description, of a schema, and of all
+definitions of a server."""
 _MAX_SHOWN_NAME = 128
 _SCHEMAS_AT_A_TIME = 20
 """Number of schemas checked before yielding to the event loop; one check takes about 0.2 ms."""
@@ -42,6 +47,7 @@ async def read_listing(list_page: ListPage) -> ToolListing:
     tools: dict[str, McpToolDefinition] = {}
     skipped: list[SkippedTool] = []
     header_maps: dict[str, HeaderMap] = {}
+    left = MAX_LISTING
     cursor: str | None = None
     cursors: set[str] = set()
     while True:
@@ -55,7 +61,11 @@ async def read_listing(list_page: ListPage) -> ToolListing:
                 skipped.append(definition)
             elif definition.name in tools:
                 skipped.append(SkippedTool(name=definition.name, reason="another tool of the server has this name"))
+            elif (size := _size(definition)) > left:
+                reason = f"the definitions of a server have at most {MAX_LISTING:,} characters"
+                skipped.append(SkippedTool(name=definition.name, reason=reason))
             else:
+                left -= size
                 tools[definition.name] = definition
                 if header_map := x_mcp_header_map(definition.input_schema):
                     header_maps[definition.name] = header_map
@@ -114,7 +124,7 @@ def _read_tool(entry: object) -> McpToolDefinition | SkippedTool:
         return SkippedTool(name=name, reason="its output schema is not an object")
     description = entry.get("description")
     hints = entry.get("annotations")
-    return McpToolDefinition(
+    definition = McpToolDefinition(
         name=name,
         description=clean(description) if isinstance(description, str) else "",
         input_schema=_with_type(schema),
@@ -122,6 +132,24 @@ def _read_tool(entry: object) -> McpToolDefinition | SkippedTool:
         **_hints(hints if isinstance(hints, dict) else {}),
         display=read_display(entry),
     )
+    too_large = _too_large(definition)
+    return definition if too_large is None else SkippedTool(name=name, reason=too_large)
+
+
+def _too_large(definition: McpToolDefinition) -> str | None:
+    """Why the definition is too large for a prompt, if it is."""
+    if len(definition.description) > MAX_DESCRIPTION:
+        return f"its description has more than {MAX_DESCRIPTION:,} characters"
+    for name, schema in (("input", definition.input_schema), ("output", definition.output_schema)):
+        if size_within(schema, MAX_SCHEMA) > MAX_SCHEMA:
+            return f"its {name} schema has more than {MAX_SCHEMA:,} characters"
+    return None
+
+
+def _size(definition: McpToolDefinition) -> int:
+    """Characters of the definition, at most its length as JSON."""
+    parts: list[JsonValue] = [definition.description, definition.input_schema, definition.output_schema]
+    return size_within(parts, MAX_LISTING)
 
 
 def _with_type(schema: JsonObject) -> JsonObject:

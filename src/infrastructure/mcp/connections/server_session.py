@@ -216,7 +216,7 @@ class ServerSession:
         server rejects them itself. A connection lists its tools once, and again after a reported
         change."""
         found = definitions.get(call.tool_name)
-        if call.definition is not None and found is not None and found.digest != call.definition.digest:
+        if call.definition is not None and found is not None and not found.is_same_as(call.definition):
             raise McpFailure(McpFailureKind.DEFINITION_CHANGED, "The server has changed the definition of the tool.")
 
     async def _listed_definitions(self, deadline: float) -> Mapping[str, McpToolDefinition]:

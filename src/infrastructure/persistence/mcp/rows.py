@@ -1,6 +1,6 @@
 """MCP servers and catalogs to rows and back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
@@ -104,17 +104,21 @@ def definition_rows(organization_id: OrganizationId, catalog: McpCatalog) -> lis
 
 def pinned_tool_of(row: AnyRow) -> PinnedTool:
     """From a row of `mcp_tool_definition` that is not dormant."""
-    definition = _definition.read(row.definition)
+    definition = _definition_of(row.definition)
     if row.standing is None:
         return PinnedTool(definition=definition, approved=definition)
-    former = None if row.approved_definition is None else _definition.read(row.approved_definition)
+    former = None if row.approved_definition is None else _definition_of(row.approved_definition)
     return PinnedTool(definition=definition, approved=former)
+
+
+def _definition_of(stored: Mapping[str, object]) -> McpToolDefinition:
+    return _definition.read({"pin_version": 1, **stored})  # rows of earlier releases have none
 
 
 def catalog_of(state: AnyRow, definitions: Sequence[AnyRow]) -> McpCatalog:
     """From a row of `mcp_server_state` and the ordered rows of its tools."""
     listed = [pinned_tool_of(row) for row in definitions if row.standing != DORMANT]
-    dormant = [_definition.read(row.definition) for row in definitions if row.standing == DORMANT]
+    dormant = [_definition_of(row.definition) for row in definitions if row.standing == DORMANT]
     return McpCatalog(
         server_id=McpServerId(state.server_id),
         server_version=state.server_version,

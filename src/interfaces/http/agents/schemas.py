@@ -17,6 +17,10 @@ _MAX_INSTRUCTIONS = 500_000
 _DAY_S = 86_400
 _MAX_DESCRIPTION = 2_000
 _AGENTS = "Names of agents that gateway clients with this agent's tools may start, as `agent__NAME`."
+_INDEPENDENT = (
+    "Names among `agents` whose runs follow their own policies only. "
+    "For the runs of all others, this agent's allowlist and policies apply, too."
+)
 _DESCRIPTION = "Description of this agent for gateway clients that may start it."
 DailyBudget = Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None
 _BUDGET = "Most that all runs of the agent may cost on one UTC day. Requires models with a known price."
@@ -102,6 +106,7 @@ class CreateAgentBody(Body):
     enabled: bool = True
     description: str = Field(default="", max_length=_MAX_DESCRIPTION, description=_DESCRIPTION)
     agents: Strings = Field(default=(), description=_AGENTS)
+    independent_agents: Strings = Field(default=(), description=_INDEPENDENT)
 
     def to_canaries(self) -> tuple[GivenCanary, ...]:
         return _given(self.canary_tokens)
@@ -112,7 +117,7 @@ class CreateAgentBody(Body):
         return AgentSettings(**values, tool_policies=policies_of(self.tool_policies))
 
 
-class UpdateAgentBody(Patch, of=CreateAgentBody, described=("description", "agents")):
+class UpdateAgentBody(Patch, of=CreateAgentBody, described=("description", "agents", "independent_agents")):
     """Changes to an agent; each creates a new version. Absent fields stay; limits are merged one
     by one."""
 

@@ -49,6 +49,7 @@ class AgentView(TypedDict):
     enabled: bool
     description: str
     agents: list[str]
+    independent_agents: list[str]
     version: int
     created_at: str
     updated_at: str
@@ -102,6 +103,7 @@ def agent_view(agent: Agent) -> AgentView:
         "enabled": config.enabled,
         "description": config.description,
         "agents": list(config.agents),
+        "independent_agents": list(config.independent_agents),
         "version": agent.version,
         "created_at": timestamp(agent.created_at),
         "updated_at": timestamp(agent.updated_at),

@@ -8,10 +8,22 @@ from pydantic import Field
 from application.system.changes import Changes
 from domain.identity.organization import MAX_RETENTION_DAYS
 from domain.json_value import JsonObject
+from domain.mcp.kinds import KINDS
+from domain.mcp.pinning import FirstUse
 from domain.runs.limits import LimitSettings
 from interfaces.http.agents.schemas import LimitsBody
 from interfaces.http.bodies import Body, Name, Patch, Strings
 from interfaces.http.tool_policies import PoliciesBody, policies_of
+
+_FIRST_USE = (
+    "What happens to the first tool definitions of MCP servers that are not trusted: "
+    "`approve` (those that hide text wait for approval) or `review` (all of them wait)."
+)
+_KINDS = (
+    "Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. "
+    "null permits all. Requires a platform key."
+)
+McpKind = Annotated[str, Field(json_schema_extra={"enum": [*KINDS]})]
 
 
 class UpdateOrganizationBody(Patch):
@@ -23,7 +35,9 @@ class UpdateOrganizationBody(Patch):
         {"mcp_enabled": False},
         {"tool_policies": {"mcp__*__delete_*": {"decision": "deny"}}, "limits": {"max_cost_usd": 2}},
     )
-    nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist", "daily_budget_usd", "retention_days"})
+    nullable: ClassVar[frozenset[str]] = frozenset(
+        {"tool_allowlist", "daily_budget_usd", "retention_days", "mcp_kinds"}
+    )
 
     name: str | None = None
     mcp_enabled: bool | None = None
@@ -37,6 +51,8 @@ class UpdateOrganizationBody(Patch):
     retention_days: int | None = Field(
         default=None, gt=0, le=MAX_RETENTION_DAYS, description="null retains everything."
     )
+    first_use: FirstUse | None = Field(default=None, strict=False, description=_FIRST_USE)
+    mcp_kinds: tuple[McpKind, ...] | None = Field(default=None, strict=False, max_length=20, description=_KINDS)
 
     def to_changes(self) -> Changes:
         changes = self.changes(without=frozenset({"limits", "tool_policies"}))

@@ -22,6 +22,8 @@ class OrganizationView(TypedDict):
     limits: LimitsView
     daily_budget_usd: float | None
     retention_days: int | None
+    first_use: str
+    mcp_kinds: list[str] | None
     version: int
     created_at: str
 
@@ -56,6 +58,8 @@ def organization_view(organization: Organization) -> OrganizationView:
         "limits": limits_view(organization.limits),
         "daily_budget_usd": None if organization.daily_budget_usd is None else float(organization.daily_budget_usd),
         "retention_days": organization.retention_days,
+        "first_use": organization.first_use.value,
+        "mcp_kinds": None if organization.mcp_kinds is None else list(organization.mcp_kinds),
         "version": organization.version,
         "created_at": timestamp(organization.created_at),
     }

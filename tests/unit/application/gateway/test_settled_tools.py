@@ -86,7 +86,11 @@ class Harness:
                 catalogs=CatalogReader(
                     catalogs=catalogs,
                     catalog_updater=CatalogUpdater(
-                        catalogs=catalogs, connections=connections, clock=clock, ids=SequentialIds()
+                        catalogs=catalogs,
+                        connections=connections,
+                        organizations=organizations,
+                        clock=clock,
+                        ids=SequentialIds(),
                     ),
                     clock=clock,
                 ),

@@ -10,9 +10,10 @@ from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
-from tests.builders import ORG, SERVER, a_catalog, a_definition, a_run_id, a_server
+from tests.builders import ORG, SERVER, a_catalog, a_definition, a_run_id, a_server, an_organization
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
 
@@ -38,12 +39,17 @@ class Harness:
     def __init__(self) -> None:
         self.state, self.clock = InMemoryState(), FixedClock()
         self.server = self.state.servers[SERVER] = a_server()
+        self.state.organizations[ORG] = an_organization()
         self.connections = SlowConnections()
         self.stored = InMemoryMcpCatalogStore(self.state)
         self.warm = CatalogReader(
             catalogs=self.stored,
             catalog_updater=CatalogUpdater(
-                catalogs=self.stored, connections=self.connections, clock=self.clock, ids=SequentialIds()
+                catalogs=self.stored,
+                connections=self.connections,
+                organizations=InMemoryOrganizationStore(self.state),
+                clock=self.clock,
+                ids=SequentialIds(),
             ),
             clock=self.clock,
         )

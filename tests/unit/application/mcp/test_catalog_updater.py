@@ -9,9 +9,11 @@ from application.mcp.ports import ConnectionScope
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
-from tests.builders import ORG, SERVER, a_catalog, a_definition, a_server, after
+from domain.mcp.pinning import FirstUse
+from tests.builders import ORG, SERVER, a_catalog, a_definition, a_server, after, an_organization
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import SequentialIds, StepClock
 from tests.unit.application.actors import a_principal
@@ -48,10 +50,17 @@ class Harness:
     def __init__(self) -> None:
         self.state = InMemoryState()
         self.server = self.state.servers[SERVER] = a_server()
+        self.state.organizations[ORG] = an_organization()
         self.connections = InMemoryMcpConnections({"files": InMemoryMcpServer(tools={"echo": text_reply("hi")})})
         self.store = RacingStore(self.state)
         clock, ids = StepClock(), SequentialIds()
-        self.catalogs = CatalogUpdater(catalogs=self.store, connections=self.connections, clock=clock, ids=ids)
+        self.catalogs = CatalogUpdater(
+            catalogs=self.store,
+            connections=self.connections,
+            organizations=InMemoryOrganizationStore(self.state),
+            clock=clock,
+            ids=ids,
+        )
 
     async def lists(self, *tools: McpToolDefinition, at: float = 0, server_version: int = 1) -> McpCatalog:
         listed = a_catalog(tools=tools, taken_at=after(at), server_version=server_version)
@@ -78,6 +87,36 @@ async def test_the_first_list_is_approved_and_what_comes_after_it_is_not() -> No
         ("mcp_server.tool_quarantined", "system", "mcp__files__echo", "changed"),
         ("mcp_server.tool_quarantined", "system", "mcp__files__zip", "new"),
     ]
+
+
+HIDING = replace(NEW, description="Packs files.\U000e0041")
+
+
+async def test_a_first_definition_that_hides_text_waits_and_the_audit_says_why() -> None:
+    harness = Harness()
+    assert (await harness.lists(ECHO, HIDING)).usable == (ECHO,)
+    (entry,) = harness.state.audit.values()
+    assert (entry.tool, entry.details["change"], entry.details["hidden_text"]) == ("mcp__files__zip", "new", True)
+
+
+async def test_all_first_definitions_wait_where_the_organization_reviews_them() -> None:
+    harness = Harness()
+    harness.state.organizations[ORG] = replace(an_organization(), first_use=FirstUse.REVIEW)
+    assert (await harness.lists(ECHO, NEW)).usable == ()
+    assert await harness.quarantined() == ["echo", "zip"]
+
+
+async def test_the_first_definitions_of_a_trusted_server_do_not_wait() -> None:
+    harness = Harness()
+    harness.state.organizations[ORG] = replace(an_organization(), first_use=FirstUse.REVIEW)
+    harness.server = replace(harness.server, config=replace(harness.server.config, trusted=True))
+    assert (await harness.lists(ECHO, HIDING)).usable == (ECHO, HIDING)
+
+
+async def test_the_first_definitions_of_an_organization_that_is_gone_wait() -> None:
+    harness = Harness()
+    harness.state.organizations.clear()
+    assert (await harness.lists(ECHO)).usable == ()
 
 
 async def test_an_admin_who_lists_approves_nothing_by_it() -> None:

@@ -14,9 +14,10 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.pinning import DefinitionState, pinned_tools
-from tests.builders import ORG, SERVER, a_catalog, a_server
+from tests.builders import ORG, SERVER, a_catalog, a_server, an_organization
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.mcp_builders import a_state_with_servers
 from tests.refusals import refused, storage_away
@@ -69,11 +70,13 @@ class Stored:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
+        ports.state.organizations[ORG] = an_organization()
         self.server = InMemoryMcpServer(tools={"echo": text_reply("hi")})
         self.connections = InMemoryMcpConnections({"files": self.server})
         self.catalogs = CatalogUpdater(
             catalogs=InMemoryMcpCatalogStore(ports.state),
             connections=self.connections,
+            organizations=InMemoryOrganizationStore(ports.state),
             clock=FixedClock(),
             ids=SequentialIds(),
         )

@@ -182,7 +182,11 @@ class RunHarness(RunRecords):
         self.usage = InMemoryUsageStore(self.state)
         self.connections = InMemoryMcpConnections(servers)
         self.catalog_updater = CatalogUpdater(
-            catalogs=self.catalogs, connections=self.connections, clock=self.clock, ids=self.ids
+            catalogs=self.catalogs,
+            connections=self.connections,
+            organizations=self.organizations,
+            clock=self.clock,
+            ids=self.ids,
         )
         self.state.organizations[ORG] = an_organization()
         switch = McpSwitch(enabled=mcp_enabled, organizations=self.organizations)

@@ -20,7 +20,10 @@ from domain.tools.tool import AgentBinding
 from tests.unit.application.runs.harness import ADMIN, RunHarness
 
 CALLER = AgentCaller(
-    principal=replace(ADMIN, role=KeyRole.RUNNER), gateway_session_id=GatewaySessionId("gws_1"), waits=False
+    principal=replace(ADMIN, role=KeyRole.RUNNER),
+    gateway_session_id=GatewaySessionId("gws_1"),
+    agent_id=AgentId("agt_caller"),
+    waits=False,
 )
 ASKED: Mapping[str, JsonValue] = {"input": "What time is it?"}
 

@@ -44,7 +44,11 @@ class Harness:
         self.clock = FixedClock()
         catalogs = InMemoryMcpCatalogStore(self.state)
         self.catalog_updater = CatalogUpdater(
-            catalogs=catalogs, connections=self.connections, clock=StepClock(), ids=SequentialIds()
+            catalogs=catalogs,
+            connections=self.connections,
+            organizations=InMemoryOrganizationStore(self.state),
+            clock=StepClock(),
+            ids=SequentialIds(),
         )
         self.catalog = ToolsetBuilder(
             native_tools={},

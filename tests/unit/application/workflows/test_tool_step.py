@@ -97,7 +97,11 @@ class Harness:
         box, expressions, clock = SecretBox(["a key"]), JmesPathExpressions(), FixedClock()
         catalogs = InMemoryMcpCatalogStore(self.state)
         catalog_updater = CatalogUpdater(
-            catalogs=catalogs, connections=self.connections, clock=StepClock(), ids=SequentialIds()
+            catalogs=catalogs,
+            connections=self.connections,
+            organizations=InMemoryOrganizationStore(self.state),
+            clock=StepClock(),
+            ids=SequentialIds(),
         )
         warm = CatalogReader(catalogs=catalogs, catalog_updater=catalog_updater, clock=clock)
         switch = McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(self.state))

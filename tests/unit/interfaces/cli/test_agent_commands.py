@@ -50,6 +50,7 @@ def test_an_agent_that_exists_becomes_what_the_file_says_and_nothing_else(tmp_pa
             "enabled": False,
             "description": "",
             "agents": [],
+            "independent_agents": [],
         }
     ]
     assert service.requests[-1].headers["if-match"] == '"3"'

@@ -43,6 +43,10 @@ def test_nothing_that_is_shown_steers_the_terminal(show: object) -> None:
     assert "b\tc\nd" in shown
 
 
+def test_hidden_characters_are_shown_as_escapes() -> None:
+    assert printable("invoice\u202efdp.exe\U000e0041 👩\u200d💻") == "invoice\\u202efdp.exe\\U000e0041 👩\u200d💻"
+
+
 def test_line_ends_of_other_systems_are_line_ends() -> None:
     assert printable("a\r\nb") == "a\nb"
 

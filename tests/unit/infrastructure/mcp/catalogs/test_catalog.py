@@ -7,7 +7,14 @@ import pytest
 
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.mcp.catalog import SkippedTool
-from infrastructure.mcp.catalogs.catalog import ListPage, ToolListing, read_listing
+from infrastructure.mcp.catalogs.catalog import (
+    MAX_DESCRIPTION,
+    MAX_LISTING,
+    MAX_SCHEMA,
+    ListPage,
+    ToolListing,
+    read_listing,
+)
 
 SCHEMA = {"type": "object"}
 
@@ -58,6 +65,29 @@ async def test_tools_that_cannot_be_registered_are_reported_and_their_siblings_s
     assert SkippedTool(name="fine", reason="another tool of the server has this name") in listing.skipped
 
 
+@pytest.mark.requirement("B7", "B13")
+async def test_definitions_too_large_for_a_prompt_are_reported_and_their_siblings_stand() -> None:
+    large = {"type": "object", "description": "x" * MAX_SCHEMA}
+    listing = await listed(
+        {"name": "fine", "inputSchema": SCHEMA, "description": "d" * MAX_DESCRIPTION},
+        {"name": "description", "inputSchema": SCHEMA, "description": "d" * (MAX_DESCRIPTION + 1)},
+        {"name": "input", "inputSchema": large},
+        {"name": "output", "inputSchema": SCHEMA, "outputSchema": large},
+    )
+    assert [tool.name for tool in listing.tools] == ["fine"]
+    assert [skipped.name for skipped in listing.skipped] == ["description", "input", "output"]
+
+
+@pytest.mark.requirement("B7", "B13")
+async def test_all_definitions_of_a_server_together_are_bounded() -> None:
+    half = {"type": "object", "description": "x" * (MAX_SCHEMA // 2)}
+    many = [{"name": f"t{number:04}", "inputSchema": half} for number in range(200)]
+    listing = await read_listing(pages(many[:100], [*many[100:], {"name": "small", "inputSchema": SCHEMA}]))
+    assert len(listing.tools) == MAX_LISTING // (MAX_SCHEMA // 2)  # 127 of `many`, and `small`
+    assert "small" in [tool.name for tool in listing.tools]
+    assert len(listing.tools) + len(listing.skipped) == 201
+
+
 async def test_a_description_is_cleaned_and_hints_count_only_when_they_are_true() -> None:
     [tool] = (
         await listed(
@@ -76,7 +106,7 @@ async def test_a_description_is_cleaned_and_hints_count_only_when_they_are_true(
     assert (tool.read_only_hint, tool.idempotent_hint, tool.destructive_hint) == (True, False, False)
 
 
-async def test_what_people_see_of_a_tool_is_kept_as_far_as_it_is_valid_and_changes_no_pin() -> None:
+async def test_what_people_see_of_a_tool_is_kept_and_pinned_as_far_as_it_is_valid() -> None:
     icons = [
         {"src": "https://example.com/a.png", "sizes": ["48x48"], "onclick": "x"},
         {"src": "javascript:alert(1)"},
@@ -94,7 +124,7 @@ async def test_what_people_see_of_a_tool_is_kept_as_far_as_it_is_valid_and_chang
         "annotations": {"title": "Doer", "openWorldHint": True},
         "_meta": {"com.example/x": ["y"]},
     }
-    assert tool.digest == (await listed(plain)).tools[0].digest
+    assert tool.digest != (await listed(plain)).tools[0].digest
     wrong = {"title": 7, "icons": {}, "_meta": [], "annotations": {"openWorldHint": "yes"}}
     large = {"title": " ", "icons": [{"src": "https://" + "x" * 20_000}], "_meta": {"x": "y" * 20_000}}
     for entry in (wrong, large):
