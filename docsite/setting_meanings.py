@@ -37,6 +37,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     "Models": {
         "openai_api_key": f"Makes the provider `openai` of the [default organization]({_GUIDES}/organizations.md#model-providers).",
         "openai_base_url": "A server that speaks OpenAI's API, in place of OpenAI's.",
+        "openai_echo_reasoning": "Where the environment's provider `openai` gets a model's reasoning back in chat completions: in the `tool_loop` after the last message of the user, `always` or `never`.",
         "openai_wire": "API of the environment's provider `openai`. `auto` is the Responses API at OpenAI itself, chat completions at another address.",
         "anthropic_api_key": "Makes the provider `anthropic` likewise.",
         "anthropic_base_url": "A server that speaks messages, in place of Anthropic's.",

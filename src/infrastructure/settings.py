@@ -115,9 +115,7 @@ class Settings(BaseModel):
         examples=["10.0.0.0/8,.internal"],
     )
     key_rate_limit: Annotated[str, AfterValidator(values.rate)] | None = Field(
-        default=None,
-        description="REQUESTS/SECONDS for each API key: up to 1000000/86400",
-        examples=["600/60"],
+        default=None, description="REQUESTS/SECONDS for each API key: up to 1000000/86400", examples=["600/60"]
     )
     mcp_max_calls: int = Field(
         default=256,
@@ -231,6 +229,9 @@ class Settings(BaseModel):
     )
     openai_wire: Annotated[Literal["auto", "responses", "chat"], BeforeValidator(values.lower)] = Field(
         default="auto", description="auto, responses or chat", examples=["responses"]
+    )
+    openai_echo_reasoning: Annotated[Literal["tool_loop", "always", "never"], BeforeValidator(values.lower)] = Field(
+        default="tool_loop", description="tool_loop, always or never", examples=["always"]
     )
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
     anthropic_base_url: values.HttpUrl | None = Field(

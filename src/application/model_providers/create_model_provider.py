@@ -10,7 +10,13 @@ from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.model_providers.deployment import Deployment
-from domain.model_providers.provider import OFFICIAL_BASE_URLS, ModelProvider, ProviderKind, ProviderWire
+from domain.model_providers.provider import (
+    OFFICIAL_BASE_URLS,
+    EchoReasoning,
+    ModelProvider,
+    ProviderKind,
+    ProviderWire,
+)
 from domain.secrets.secret import SecretValue
 
 
@@ -23,6 +29,7 @@ class CreateModelProviderCommand:
     kind: ProviderKind
     base_url: str | None = None
     wire: ProviderWire = ProviderWire.AUTO
+    echo_reasoning: EchoReasoning = EchoReasoning.TOOL_LOOP
     api_key: SecretValue | None = field(default=None, repr=False)
     deployments: tuple[Deployment, ...] = ()
 
@@ -50,6 +57,7 @@ class CreateModelProvider:
             kind=command.kind,
             base_url=OFFICIAL_BASE_URLS[command.kind] if command.base_url is None else command.base_url,
             wire=command.wire,
+            echo_reasoning=command.echo_reasoning,
             api_key=command.api_key,
             deployments=command.deployments,
             created_at=now,

@@ -44,6 +44,16 @@ class ProviderWire(StrEnum):
     CHAT = "chat"
 
 
+class EchoReasoning(StrEnum):
+    """Where chat completions get the model's reasoning back, if the provider shows it: in messages `always`; after the
+    last message of the user, which is the `tool_loop`; or `never`, which sends text and calls only. The values are part
+    of the public contract."""
+
+    TOOL_LOOP = "tool_loop"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
 OFFICIAL_BASE_URLS = {
     ProviderKind.OPENAI: "https://api.openai.com/v1",
     ProviderKind.ANTHROPIC: "https://api.anthropic.com",
@@ -88,6 +98,7 @@ class ModelProvider:
     kind: ProviderKind
     base_url: str
     wire: ProviderWire = ProviderWire.AUTO
+    echo_reasoning: EchoReasoning = EchoReasoning.TOOL_LOOP
     api_key: SecretValue | None = field(default=None, repr=False)
     deployments: tuple[Deployment, ...] = ()
     version: int = 1
@@ -106,6 +117,9 @@ class ModelProvider:
         wrong += key_violations("api_key", self.api_key)
         if self.wire is not ProviderWire.AUTO and self.kind is not ProviderKind.OPENAI:
             wrong.append(Violation(path="wire", message=f"must be {ProviderWire.AUTO} for kind {self.kind}"))
+        if self.echo_reasoning is not EchoReasoning.TOOL_LOOP and self.kind is not ProviderKind.OPENAI:
+            message = f"must be {EchoReasoning.TOOL_LOOP} for kind {self.kind}"
+            wrong.append(Violation(path="echo_reasoning", message=message))
         wrong += _deployment_violations(self.deployments, self.kind)
         if wrong:
             raise invalid("model_provider_invalid", "The model provider is not valid.", *wrong)

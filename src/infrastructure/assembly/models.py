@@ -2,7 +2,7 @@
 
 from application.models.ports import PriceTable
 from application.system.lazy import LazyClosable
-from domain.model_providers.provider import OFFICIAL_BASE_URLS, ProviderKind, ProviderWire
+from domain.model_providers.provider import OFFICIAL_BASE_URLS, EchoReasoning, ProviderKind, ProviderWire
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.proxies import Proxies
 from infrastructure.llm.lazy_prices import LazyPriceTable
@@ -27,6 +27,7 @@ def model_providers(settings: Settings) -> tuple[ProviderConfig, ...]:
             base_url=base_url or OFFICIAL_BASE_URLS[kind],
             api_key=None if key is None else key.get_secret_value(),
             wire=ProviderWire(settings.openai_wire) if kind is ProviderKind.OPENAI else ProviderWire.AUTO,
+            echo_reasoning=EchoReasoning(settings.openai_echo_reasoning),
         )
         for kind, base_url, key in given
     )

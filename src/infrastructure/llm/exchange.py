@@ -102,6 +102,14 @@ class ProviderHttp(Protocol):
     async def aclose(self) -> None: ...
 
 
+class OtherBodies(Protocol):
+    """Other forms of a request, for a provider that refuses it."""
+
+    def after(self, error: ModelError) -> bytes | None:
+        """The body that is sent after this refusal; None to raise it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelExchange:
     """Sends requests to one provider. `redactor` hides the provider's key."""
@@ -112,22 +120,18 @@ class ModelExchange:
     monotonic: Callable[[], float]
     redactor: Redactor
 
-    async def run(self, body: bytes, reader: ReplyReader) -> AsyncGenerator[ModelEvent, None]:
+    async def run(
+        self, body: bytes, reader: ReplyReader, others: OtherBodies | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
         """Stream the reply. Closing the iterator closes the connection; a fully read one is reused."""
-        reply_limits = self.reply_limits
+        answer = await self._sent(body)
         try:
-            if self.streaming:
-                answer = await self.provider.send(body, silence_s=reply_limits.stall_s)
-            else:
-                answer = await self.provider.send(body, total_s=reply_limits.reply_s)
-        except (aiohttp.ClientError, EgressBlockedError, TimeoutError) as exc:
-            raise error_of_transport(exc, streaming=False) from exc
-        try:
+            while answer.status != 200:
+                other = await self._other_body(answer, others)
+                answer.close()
+                answer = await self._sent(other)
             if not is_decoded(answer.headers.get("content-encoding", "identity")):
                 raise invalid_reply("compressed its answer in a way that was not asked for")
-            if answer.status != 200:
-                body = await _read(answer, MAX_ERROR_BYTES, within_s=reply_limits.error_s)
-                raise error_of_answer(answer.status, answer.headers, body)
             if self._is_event_stream(answer.headers.get("content-type", "")):
                 async for delta in self._streamed(answer, reader):
                     yield delta
@@ -135,13 +139,37 @@ class ModelExchange:
             else:
                 for delta in _deltas(reader, reader.read_whole(await self._read_reply(answer))):
                     yield delta
+            reply = reader.reply()
         except (aiohttp.ClientError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=self.streaming) from exc
+        except UnicodeDecodeError as exc:
+            raise invalid_reply("sent text that is not UTF-8") from exc
         except ModelError as error:
             raise without_secrets(error, self.redactor) from error.__cause__
         finally:
             answer.close()
-        yield reader.reply()  # the connection is released first: the caller may stop here
+        yield reply  # the connection is released first: the caller may stop here
+
+    async def _sent(self, body: bytes) -> Answer:
+        """The answer, after its head. Raises ModelError."""
+        limits = self.reply_limits
+        try:
+            if self.streaming:
+                return await self.provider.send(body, silence_s=limits.stall_s)
+            return await self.provider.send(body, total_s=limits.reply_s)
+        except (aiohttp.ClientError, EgressBlockedError, TimeoutError) as exc:
+            raise error_of_transport(exc, streaming=False) from exc
+
+    async def _other_body(self, answer: Answer, others: OtherBodies | None) -> bytes:
+        """What is sent instead of the refused request. Raises ModelError if nothing is."""
+        if not is_decoded(answer.headers.get("content-encoding", "identity")):
+            raise invalid_reply("compressed its answer in a way that was not asked for")
+        said = await _read(answer, MAX_ERROR_BYTES, within_s=self.reply_limits.error_s)
+        error = error_of_answer(answer.status, answer.headers, said)
+        other = None if others is None else others.after(error)
+        if other is None:
+            raise error
+        return other
 
     async def _streamed(self, answer: Answer, reader: ReplyReader) -> AsyncIterator[TextDelta | ReasoningDelta]:
         """The deltas of the stream, until the reader or the stream ends."""

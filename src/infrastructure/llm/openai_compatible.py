@@ -3,17 +3,31 @@
 import time
 from collections.abc import AsyncIterator, Callable
 
-from application.models.ports import ModelEvent, ModelRequest
+from application.models.ports import ModelError, ModelEvent, ModelRequest
+from application.system.lru import LruCache
+from domain.model_providers.provider import EchoReasoning
 from infrastructure.http.sessions import ENCODINGS
+from infrastructure.llm.chat_echo import MAX_CHANGES, ChatEcho, chat_echo
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
+from infrastructure.llm.items_origin import items_origin
 from infrastructure.llm.openai_reply import OpenAIReply
 from infrastructure.llm.openai_wire import OpenAIWire
 from infrastructure.llm.providers import ProviderConfig
 
+WIRE = "chat"
+"""In the origin of items."""
+_MAX_MODELS = 1_000
+
 
 class OpenAICompatibleModels:
-    """The models of one provider, by `POST {base_url}/chat/completions`. A whole reply is accepted
-    where the server does not stream. Raises ModelError only."""
+    """The models of one provider, by `POST {base_url}/chat/completions`.
+
+    - A whole reply is accepted where the server does not stream.
+    - Fields that only the provider knows go back to it (ADR 0047). A provider that misses some of them, or refuses
+      them, says so; the request is then sent with more or less of them, and so are later ones to the same model.
+
+    Raises ModelError only.
+    """
 
     def __init__(
         self,
@@ -45,6 +59,57 @@ class OpenAICompatibleModels:
             redactor=provider.redactor(),
         )
 
+        self._provider = provider
+        self._models: LruCache[str, _Model] = LruCache(_MAX_MODELS)
+
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        model_name = request.model.partition(":")[2]
-        return self._exchange.run(self._wire.body(model_name, request), OpenAIReply(request.model))
+        name = request.model.partition(":")[2]
+        model = self._models.get(name) or self._new_model(name)
+        body = self._wire.body(name, request, origin=model.origin, echo=model.echo)
+        return self._exchange.run(
+            body, OpenAIReply(request.model, origin=model.origin), _OtherBodies(self._wire, request, name, model)
+        )
+
+    def _new_model(self, name: str) -> "_Model":
+        provider = self._provider
+        # OpenAI itself has no fields that it needs back, and refuses unknown ones.
+        wanted = EchoReasoning.NEVER if provider.is_official else provider.echo_reasoning
+        origin = "" if wanted is EchoReasoning.NEVER else items_origin(provider, WIRE, name)
+        model = _Model(origin, chat_echo(wanted, name))
+        self._models.put(name, model)
+        return model
+
+
+class _Model:
+    """A model of the provider. `echo` is what goes back to it, as its refusals have taught."""
+
+    __slots__ = ("echo", "origin")
+
+    def __init__(self, origin: str, echo: ChatEcho) -> None:
+        self.origin = origin
+        self.echo = echo
+
+
+class _OtherBodies:
+    """The bodies of one request that are sent instead of a refused one."""
+
+    __slots__ = ("_before", "_changes", "_model", "_name", "_request", "_sent_as", "_wire")
+
+    def __init__(self, wire: OpenAIWire, request: ModelRequest, name: str, model: _Model) -> None:
+        self._wire = wire
+        self._request = request
+        self._name = name
+        self._model = model
+        self._before = self._sent_as = model.echo
+        self._changes = 0
+
+    def after(self, error: ModelError) -> bytes | None:
+        """What another request has learned meanwhile is tried first. What does not help is forgotten."""
+        model = self._model
+        echo = self._sent_as.after(error) if model.echo is self._sent_as else model.echo
+        if echo is None or self._changes == MAX_CHANGES:
+            model.echo = self._before
+            return None
+        self._changes += 1
+        self._sent_as = model.echo = echo
+        return self._wire.body(self._name, self._request, origin=model.origin, echo=echo)

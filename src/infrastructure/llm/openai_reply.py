@@ -1,14 +1,23 @@
 """Parses replies of the OpenAI chat completions API, from chunks or whole. Compatible servers omit
-fields, so every field is optional and checked at the end. Format:
-https://platform.openai.com/docs/api-reference/chat/streaming."""
+fields, so every field is optional and checked at the end. Fields that are not of the API are kept: some
+providers need them back. Format: https://platform.openai.com/docs/api-reference/chat/streaming."""
+
+from dataclasses import replace
+from typing import Any
 
 import msgspec
 
 from application.models.ports import ModelReply
+from domain.json_value import JsonObject
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
+from infrastructure.llm.chat_items import chat_items, shown_reasoning
 from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, invalid_reply
+from infrastructure.llm.repaired_json import decoded
 from infrastructure.llm.reply_parts import CallInProgress, finish_reason_of, finished_reply
+from infrastructure.llm.streamed_fields import StreamedFields
+
+_NOT_READ = msgspec.Raw()
 
 
 class _Function(msgspec.Struct):
@@ -16,10 +25,11 @@ class _Function(msgspec.Struct):
     arguments: str | None = None
 
 
-class _ToolCall(msgspec.Struct):
+class _ToolCall(msgspec.Struct, forbid_unknown_fields=True):
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
+    type: msgspec.Raw = _NOT_READ
 
 
 class _ContentPart(msgspec.Struct):
@@ -27,10 +37,14 @@ class _ContentPart(msgspec.Struct):
     text: str | None = None
 
 
-class _Message(msgspec.Struct):
+class _Message(msgspec.Struct, forbid_unknown_fields=True):
     content: str | list[_ContentPart] | None = None
     refusal: str | None = None
     tool_calls: list[_ToolCall] | None = None
+    role: msgspec.Raw = _NOT_READ
+    function_call: msgspec.Raw = _NOT_READ
+    annotations: msgspec.Raw = _NOT_READ
+    audio: msgspec.Raw = _NOT_READ
 
 
 class _Choice(msgspec.Struct):
@@ -42,12 +56,23 @@ class _Choice(msgspec.Struct):
 
 class _PromptDetails(msgspec.Struct):
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _CompletionDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
 
 
 class _Usage(msgspec.Struct):
+    """DeepSeek and Kimi have names of their own for cached tokens."""
+
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
     prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _CompletionDetails | None = None
+    prompt_cache_hit_tokens: int | None = None
+    cached_tokens: int | None = None
 
 
 class _Completion(msgspec.Struct):
@@ -56,18 +81,42 @@ class _Completion(msgspec.Struct):
     error: ErrorObject | str | None = None
 
 
+class _OpenChoice(msgspec.Struct):
+    """A choice whose message has fields that are not of the API."""
+
+    index: int = 0
+    delta: dict[str, Any] | None = None
+    message: dict[str, Any] | None = None
+    finish_reason: str | None = None
+
+
+class _OpenCompletion(msgspec.Struct):
+    choices: list[_OpenChoice] | None = None
+    usage: _Usage | None = None
+    error: ErrorObject | str | None = None
+
+
 _decode = msgspec.json.Decoder(_Completion).decode
+_decode_open = msgspec.json.Decoder(_OpenCompletion).decode
+_encode = msgspec.json.Encoder().encode
+_KNOWN = frozenset((*_Message.__struct_fields__, *_ToolCall.__struct_fields__))
+_READ_OF_MESSAGE = ("content", "refusal")
+_READ_OF_CALL = ("index", "id", "function")
 
 
 class OpenAIReply:
-    """Accumulates one reply. `model` is `PROVIDER:NAME`."""
+    """Accumulates one reply. `model` is `PROVIDER:NAME`. With an `origin`, a reply with fields that are
+    not of the API has items."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, *, origin: str = "") -> None:
         self._model = model
+        self._origin = origin
         self._texts: list[str] = []
         self._calls: list[CallInProgress] = []
         self._slots: dict[int, CallInProgress] = {}
-        self._usage = ModelUsage()
+        self._fields: StreamedFields | None = None
+        self._reasoning: list[str] = []
+        self._usage = ModelUsage(estimated=True)
         self._finish_reason: str | None = None
         self._is_refusal = False
         self._is_done = False
@@ -78,16 +127,20 @@ class OpenAIReply:
         return self._is_done
 
     def read_event(self, data: bytes) -> str | None:
+        """Add a chunk. What follows the last one is ignored."""
         if data == b"[DONE]":
             self._is_done = True
-            return ""
-        return self._read(data)
+        return "" if self._is_done else self._read(data)
 
     def read_whole(self, data: bytes) -> str:
         return self._read(data)
 
     def taken_reasoning(self) -> str:
-        return ""
+        if not self._reasoning:
+            return ""
+        taken = "".join(self._reasoning)
+        self._reasoning.clear()
+        return taken
 
     def reply(self) -> ModelReply:
         """The complete reply. Raises ModelError if the finish reason or the name of a call is
@@ -100,22 +153,38 @@ class OpenAIReply:
         if self._is_refusal and reason is not FinishReason.CONTENT_FILTER:
             reason = FinishReason.REFUSAL  # the API reports `stop` for refusals
         calls = [call.requested() for call in self._calls]
-        return finished_reply(self._model, self._texts, calls, self._usage, reason)
+        reply = finished_reply(self._model, self._texts, calls, self._usage, reason)
+        if self._fields is None or not self._origin or reason.forbids_calls:
+            return reply
+        return replace(reply, items=chat_items(self._origin, reply, self._fields.finished(), self._calls))
 
     def _read(self, data: bytes) -> str:
+        """A message with fields that are not of the API takes a slower way, and so do those after it."""
+        if self._fields is None:
+            try:
+                completion = _decode(data)
+            except (ValueError, RecursionError):  # decided by the other way
+                self._fields = StreamedFields()
+            else:
+                return self._read_completion(completion)
         try:
-            completion = _decode(data)
-        except (msgspec.MsgspecError, RecursionError) as exc:
+            return self._read_open(decoded(_decode_open, data))
+        except (ValueError, RecursionError) as exc:
             raise invalid_reply("sent something that is not a chat completion") from exc
-        if completion.error is not None:
-            raise error_in_stream(completion.error)
-        if completion.usage is not None:
-            self._usage = _model_usage(completion.usage)
+
+    def _read_completion(self, completion: _Completion) -> str:
+        self._read_rest(completion)
         added = ""
         for choice in completion.choices or ():
             if choice.index == 0:
                 added += self._read_choice(choice)
         return added
+
+    def _read_rest(self, completion: "_Completion | _OpenCompletion") -> None:
+        if completion.error is not None:
+            raise error_in_stream(completion.error)
+        if completion.usage is not None:
+            self._usage = _model_usage(completion.usage)
 
     def _read_choice(self, choice: _Choice) -> str:
         if choice.finish_reason:
@@ -132,7 +201,7 @@ class OpenAIReply:
             self._read_call(call, position)
         return text
 
-    def _read_call(self, call: _ToolCall, position: int) -> None:
+    def _read_call(self, call: _ToolCall, position: int) -> CallInProgress:
         """Chunks of a call share an index. Some servers send index 0 or none for every call; a new
         id separates them."""
         index = call.index if call.index is not None else position
@@ -148,6 +217,54 @@ class OpenAIReply:
                 slot.name = call.function.name
             if call.function.arguments:
                 slot.arguments.append(call.function.arguments)
+        return slot
+
+    def _read_open(self, completion: _OpenCompletion) -> str:
+        self._read_rest(completion)
+        added = ""
+        for choice in completion.choices or ():
+            if choice.index == 0:
+                added += self._read_open_choice(choice)
+        return added
+
+    def _read_open_choice(self, choice: _OpenChoice) -> str:
+        fields: JsonObject = choice.delta or choice.message or {}
+        calls = fields.pop("tool_calls", None)
+        known, own = _parted(fields, _READ_OF_MESSAGE)
+        message = msgspec.convert(known, _Message)
+        if own:
+            self._add_fields(own, is_whole=choice.delta is None)
+        text = self._read_choice(_Choice(finish_reason=choice.finish_reason, delta=message))
+        for position, call in enumerate(calls if isinstance(calls, list) else ()):
+            if not isinstance(call, dict):
+                raise msgspec.ValidationError("a tool call is not an object")
+            known, own = _parted(call, _READ_OF_CALL)
+            slot = self._read_call(msgspec.convert(_with_text_arguments(known), _ToolCall), position)
+            if own:
+                slot.own_fields().add(own)
+        return text
+
+    def _add_fields(self, own: JsonObject, *, is_whole: bool) -> None:
+        fields = self._fields
+        if fields is None:
+            return
+        (fields.add_whole if is_whole else fields.add)(own)
+        if reasoning := shown_reasoning(own):
+            self._reasoning.append(reasoning)
+
+
+def _parted(fields: JsonObject, read: tuple[str, ...]) -> tuple[JsonObject, JsonObject]:
+    """The fields that are read here, and those that are not of the API."""
+    own: JsonObject = {name: value for name, value in fields.items() if name not in _KNOWN}
+    return {name: fields[name] for name in read if name in fields}, own
+
+
+def _with_text_arguments(call: JsonObject) -> JsonObject:
+    """Some servers send arguments as an object instead of as its text."""
+    function = call.get("function")
+    if not isinstance(function, dict) or isinstance(function.get("arguments"), str | None):
+        return call
+    return {**call, "function": {**function, "arguments": _encode(function["arguments"]).decode()}}
 
 
 def _text_of(message: _Message) -> str:
@@ -158,11 +275,19 @@ def _text_of(message: _Message) -> str:
 
 
 def _model_usage(usage: _Usage) -> ModelUsage:
-    details = usage.prompt_tokens_details
+    """Some servers do not count the reasoning as output; only their total has it."""
+    prompt = usage.prompt_tokens_details or _PromptDetails()
+    details = usage.completion_tokens_details or _CompletionDetails()
     input_tokens = max(0, usage.prompt_tokens or 0)
-    cached_tokens = max(0, (details.cached_tokens if details is not None else None) or 0)
+    stated = max(0, usage.completion_tokens or 0)
+    output_tokens = max(stated, (usage.total_tokens or 0) - input_tokens)
+    cached_tokens = max(0, prompt.cached_tokens or usage.prompt_cache_hit_tokens or usage.cached_tokens or 0)
+    cached_tokens = min(cached_tokens, input_tokens)
     return ModelUsage(
         input_tokens=input_tokens,
-        output_tokens=max(0, usage.completion_tokens or 0),
-        cached_tokens=min(cached_tokens, input_tokens),
+        output_tokens=output_tokens,
+        cached_tokens=cached_tokens,
+        cache_write_tokens=min(max(0, prompt.cache_write_tokens or 0), input_tokens - cached_tokens),
+        reasoning_tokens=min(max(details.reasoning_tokens or 0, output_tokens - stated), output_tokens),
+        estimated=not input_tokens + output_tokens,
     )

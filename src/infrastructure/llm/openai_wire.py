@@ -1,12 +1,14 @@
 """Encodes requests for the OpenAI chat completions API. Format:
 https://platform.openai.com/docs/api-reference/chat/create."""
 
+from itertools import zip_longest
 from typing import assert_never
 
 import msgspec
 
 from application.models.ports import ModelRequest, ToolChoice
 from domain.json_value import JsonObject, JsonValue
+from domain.model_providers.provider import EchoReasoning
 from domain.threads.message import (
     Content,
     ImageContent,
@@ -18,10 +20,18 @@ from domain.threads.message import (
 )
 from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
+from infrastructure.llm.chat_echo import ChatEcho
+from infrastructure.llm.chat_items import REASONING, as_it_came, call_ids, without_reasoning
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import described_image, object_schema, wire_params
 
 _encode = msgspec.json.Encoder().encode
+
+_PLACEHOLDER = "(not available)"
+"""In place of the reasoning of another model. Providers that require reasoning refuse an empty text."""
+_NO_SIGNATURE: JsonObject = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+"""The documented value for calls that Gemini did not make: https://ai.google.dev/gemini-api/docs/thought-signatures"""
+NEUTRALLY = ChatEcho(reasoning=EchoReasoning.NEVER)
 
 
 class OpenAIWire:
@@ -42,10 +52,15 @@ class OpenAIWire:
         self._messages = MessageCache(self._encode_message, max_bytes=cache_bytes)
         self._tools = ToolListCache(_encode_tools)
 
-    def body(self, model_name: str, request: ModelRequest) -> bytes:
+    def body(self, model_name: str, request: ModelRequest, *, origin: str = "", echo: ChatEcho = NEUTRALLY) -> bytes:
         """Encode the body. The parts that stay equal between turns come first, so that prompt
-        caches hit."""
-        messages = self._messages.encoded(request.messages)
+        caches hit. Items of `origin` go back as `echo` says."""
+        messages = self._messages.encoded(
+            request.messages,
+            origin="" if echo.reasoning is EchoReasoning.NEVER else origin,
+            neutral=echo.neutral,
+            reasoning_in_loop=echo.reasoning is EchoReasoning.TOOL_LOOP,
+        )
         if request.system:
             messages.insert(0, _encode({"role": "system", "content": request.system}))
         parts = [b'{"model":', _encode(model_name)]
@@ -68,9 +83,12 @@ class OpenAIWire:
             case Role.USER:
                 entries = [{"role": "user", "content": self._user_content(message.content)}]
             case Role.ASSISTANT:
-                entries = _assistant_entries(message)
+                if items is not None:
+                    write = without_reasoning if form is Form.WITHOUT_REASONING else as_it_came
+                    return write(items, message.tool_uses)
+                entries = _assistant_entries(message, form)
             case Role.TOOL:
-                entries = self._tool_entries(message.tool_results)
+                entries = self._tool_entries(message.tool_results, [] if items is None else call_ids(items))
             case _:
                 assert_never(message.role)
         return b",".join([_encode(entry) for entry in entries])
@@ -92,36 +110,41 @@ class OpenAIWire:
         url = image.url if image.url is not None else f"data:{image.media_type};base64,{image.data}"
         return {"type": "image_url", "image_url": {"url": url}}
 
-    def _tool_entries(self, results: tuple[ToolResultContent, ...]) -> list[JsonObject]:
-        """One entry per result. Results contain only text, so a user message with all images
-        follows, each named after its tool."""
+    def _tool_entries(self, results: tuple[ToolResultContent, ...], ids: list[str | None]) -> list[JsonObject]:
+        """One entry per result, with the provider's `ids` of their calls if it has any. Results contain
+        only text, so a user message with all images follows, each named after its tool."""
         entries: list[JsonObject] = []
         pictures: list[JsonValue] = []
-        for result in results:
+        for result, call_id in zip_longest(results, ids[: len(results)]):
             text = result.result
             if result.images and self._image_input:
                 pictures.append({"type": "text", "text": f"Images returned by {result.tool_name} ({result.tool_id}):"})
                 pictures += [self._image(image) for image in result.images]
             else:
                 text = "\n".join([part for part in (text, *map(described_image, result.images)) if part])
-            entries.append({"role": "tool", "tool_call_id": result.tool_id, "content": text})
+            entries.append({"role": "tool", "tool_call_id": call_id or result.tool_id, "content": text})
         if pictures:
             entries.append({"role": "user", "content": pictures})
         return entries
 
 
-def _assistant_entries(message: Message) -> list[JsonObject]:
+def _assistant_entries(message: Message, form: Form) -> list[JsonObject]:
     text = message.text
     uses = message.tool_uses
     if not text and not uses:
         return []
     entry: JsonObject = {"role": "assistant", "content": text or None}
+    if form is Form.WITH_PLACEHOLDER:
+        entry[REASONING] = _PLACEHOLDER
     if uses:
-        entry["tool_calls"] = [_tool_call(use) for use in uses]
+        calls = [_tool_call(use) for use in uses]
+        if form is Form.WITH_SIGNATURE:
+            calls[0]["extra_content"] = _NO_SIGNATURE
+        entry["tool_calls"] = [*calls]
     return [entry]
 
 
-def _tool_call(use: ToolUse) -> JsonValue:
+def _tool_call(use: ToolUse) -> JsonObject:
     arguments = _encode(wire_params(use)).decode()
     return {"id": use.id, "type": "function", "function": {"name": use.name, "arguments": arguments}}
 

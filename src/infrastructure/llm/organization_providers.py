@@ -81,6 +81,7 @@ class OrganizationProviders:
             kind=provider.kind,
             base_url=provider.base_url,
             wire=provider.wire,
+            echo_reasoning=provider.echo_reasoning,
             api_key=api_key,
             guarded=True,
             deployments=tuple(deployments),

@@ -62,7 +62,7 @@ class ErrorObject(msgspec.Struct, frozen=True):
 
 
 class _ErrorBody(msgspec.Struct):
-    """Some servers put the message beside `error`, or name it `detail`."""
+    """Some servers put the message beside `error`, or name it `detail`. Gemini sends a list of one."""
 
     error: ErrorObject | str | None = None
     message: str | None = None
@@ -90,8 +90,11 @@ def without_secrets(error: ModelError, redactor: Redactor) -> ModelError:
 
 
 def _error_object(body: bytes) -> ErrorObject:
+    text = body.strip()
+    if text.startswith(b"[") and text.endswith(b"]"):
+        text = text[1:-1]
     try:
-        told = _decode_body(body)
+        told = _decode_body(text)
     except (msgspec.MsgspecError, RecursionError):
         return ErrorObject(message=body.decode("utf-8", "replace"))
     if isinstance(told.error, ErrorObject):

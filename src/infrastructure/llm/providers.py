@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from domain.model_providers.provider import (
     OFFICIAL_BASE_URLS,
     SCRIPTED,
+    EchoReasoning,
     ProviderKind,
     ProviderWire,
     base_url_fault,
@@ -32,7 +33,7 @@ class ProviderConfig:
     - `base_url`: as in the provider's own clients (`https://api.openai.com/v1`,
       `https://api.anthropic.com`).
     - `api_key`: None sends no key.
-    - `wire`: of kind `openai` only.
+    - `wire`, `echo_reasoning`: of kind `openai` only.
     - `image_input`: if False, images are described in text.
     - `guarded`: False exempts the operator's providers from the egress guard.
     - `deployments`: called instead of `base_url`, if there are any.
@@ -45,6 +46,7 @@ class ProviderConfig:
     base_url: str
     api_key: str | None = field(default=None, repr=False)
     wire: ProviderWire = ProviderWire.AUTO
+    echo_reasoning: EchoReasoning = EchoReasoning.TOOL_LOOP
     image_input: bool = True
     guarded: bool = False
     deployments: tuple[DeploymentConfig, ...] = ()

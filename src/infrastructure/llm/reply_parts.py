@@ -1,25 +1,35 @@
 """Shared parts of replies: tool arguments as JSON text, and finish reasons."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from application.models.ports import ModelReply, RequestedCall
-from domain.json_value import JsonObject
+from domain.json_value import JsonValue
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from infrastructure.llm.provider_errors import gave_up
+from infrastructure.llm.repaired_json import repaired
+from infrastructure.llm.streamed_fields import StreamedFields
 
-_decode = msgspec.json.Decoder().decode
+_decode: Callable[[bytes | str], JsonValue] = msgspec.json.Decoder().decode
 
 
 class CallInProgress:
-    """A tool call with incomplete argument text."""
+    """A tool call with incomplete argument text. `own` are fields that only the provider knows."""
 
-    __slots__ = ("arguments", "id", "name")
+    __slots__ = ("arguments", "id", "name", "own")
 
     def __init__(self, name: str = "", call_id: str | None = None) -> None:
         self.name = name
         self.id = call_id
         self.arguments: list[str] = []
+        self.own: StreamedFields | None = None
+
+    def own_fields(self) -> StreamedFields:
+        if self.own is None:
+            self.own = StreamedFields()
+        return self.own
 
     def requested(self) -> RequestedCall:
         """The complete call. Empty argument text means no arguments."""
@@ -34,11 +44,17 @@ def requested_call(name: str, arguments: str) -> RequestedCall:
     try:
         value = _decode(arguments)
     except (msgspec.DecodeError, RecursionError):
-        value = None
+        value = _repaired_value(arguments)
     if not isinstance(value, dict):
         return RequestedCall(name=name, arguments={}, malformed=arguments)
-    decoded: JsonObject = value
-    return RequestedCall(name=name, arguments=decoded)
+    return RequestedCall(name=name, arguments=value)
+
+
+def _repaired_value(arguments: str) -> JsonValue:
+    try:
+        return _decode(repaired(arguments.encode()))
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 _FINISH_REASONS = {

@@ -20,11 +20,15 @@ class Form(IntEnum):
     - `NEUTRAL`: from its content.
     - `AS_IT_CAME`: from the provider's items. A tool message then has the provider's call ids.
     - `WITHOUT_REASONING`: from the items, without reasoning that the provider does not want back.
+    - `WITH_PLACEHOLDER`: from its content, with a placeholder for reasoning that the provider requires.
+    - `WITH_SIGNATURE`: from its content, with a placeholder for a signature that the provider requires.
     """
 
     NEUTRAL = 0
     AS_IT_CAME = 1
     WITHOUT_REASONING = 2
+    WITH_PLACEHOLDER = 3
+    WITH_SIGNATURE = 4
 
 
 Encode = Callable[[Message, Form, ProviderItems | None], bytes]
@@ -40,25 +44,38 @@ class MessageCache:
         self._encode = encode
         self._entries: LruCache[MessageId | tuple[MessageId, int], bytes] = LruCache(max_bytes, weight=len)
 
-    def encoded(self, messages: Sequence[Message], *, origin: str = "", reasoning_from: int = 0) -> list[bytes]:
+    def encoded(
+        self,
+        messages: Sequence[Message],
+        *,
+        origin: str = "",
+        neutral: Form = Form.NEUTRAL,
+        reasoning_in_loop: bool = False,
+    ) -> list[bytes]:
         """The bytes of each message, in order, without those of empty encoding.
 
-        Items of `origin` are sent as they came, those of messages before index `reasoning_from` without reasoning.
+        - Items of `origin` are sent as they came.
+        - The model's other messages have the form `neutral`.
+        - `reasoning_in_loop`: before the last message of the user, neither has reasoning.
         """
         entries = self._entries
         encoded: list[bytes] = []
         items: ProviderItems | None = None
+        loop_start: int | None = None
         key: MessageId | tuple[MessageId, int]
         for index, message in enumerate(messages):
             if message.role is not Role.TOOL:
                 items = message.items
                 if items is not None and items.origin != origin:
                     items = None
-            if items is None:
+            if items is None and (neutral is Form.NEUTRAL or message.role is not Role.ASSISTANT):
                 form, key = Form.NEUTRAL, message.id
             else:
-                form = Form.AS_IT_CAME if index >= reasoning_from else Form.WITHOUT_REASONING
-                key = (message.id, form)
+                form = neutral if items is None else Form.AS_IT_CAME
+                if reasoning_in_loop:
+                    loop_start = _loop_start(messages) if loop_start is None else loop_start
+                    form = form if index >= loop_start else _BEFORE_LOOP[form]
+                key = (message.id, form) if form is not Form.NEUTRAL else message.id
             data = entries.get(key)
             if data is None:
                 data = self._encode(message, form, items)
@@ -66,6 +83,21 @@ class MessageCache:
             if data:
                 encoded.append(data)
         return encoded
+
+
+_BEFORE_LOOP = {
+    Form.AS_IT_CAME: Form.WITHOUT_REASONING,
+    Form.WITH_PLACEHOLDER: Form.NEUTRAL,
+    Form.WITH_SIGNATURE: Form.WITH_SIGNATURE,
+}
+
+
+def _loop_start(messages: Sequence[Message]) -> int:
+    """The index after the last message of the user."""
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].role is Role.USER:
+            return index + 1
+    return 0
 
 
 class ToolListCache:

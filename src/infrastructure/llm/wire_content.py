@@ -15,7 +15,12 @@ def described_image(image: ImageContent) -> str:
 def wire_params(use: ToolUse) -> JsonObject:
     """Arguments of an earlier call. Providers require a JSON object, so malformed text is wrapped
     in one."""
-    return use.params if use.malformed is None else {"malformed_arguments": use.malformed}
+    return use.params if use.malformed is None else malformed_params(use.malformed)
+
+
+def malformed_params(text: str) -> JsonObject:
+    """An object around arguments that are none."""
+    return {"malformed_arguments": text}
 
 
 def object_schema(parameters: JsonObject) -> JsonObject:

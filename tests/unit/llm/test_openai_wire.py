@@ -1,13 +1,18 @@
 """What is sent on the chat-completions wire."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from application.models.ports import ModelRequest, ToolChoice
+from domain.model_providers.provider import EchoReasoning
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolUse
-from infrastructure.llm.openai_wire import OpenAIWire
+from domain.threads.provider_items import ProviderItems
+from infrastructure.llm.chat_echo import ChatEcho
+from infrastructure.llm.openai_wire import NEUTRALLY, OpenAIWire
+from infrastructure.llm.wire_cache import Form
 from tests.builders import RUN, a_message, a_tool
 from tests.unit.llm.model_requests import (
     PIXEL,
@@ -18,20 +23,22 @@ from tests.unit.llm.model_requests import (
     a_user_message,
     an_assistant_message,
 )
+from tests.unit.llm.sdk_types import valid_chat_body
+
+LOOP, ALWAYS, NEVER = (ChatEcho(reasoning=reasoning) for reasoning in EchoReasoning)
 
 
 def a_wire(*, streaming: bool = True, image_input: bool = True) -> OpenAIWire:
     return OpenAIWire(streaming=streaming, image_input=image_input, token_limit_field="max_tokens")
 
 
-def sent(request: ModelRequest, wire: OpenAIWire | None = None) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads((wire or a_wire()).body("gpt-test", request))
-    return body
+def sent(request: ModelRequest, wire: OpenAIWire | None = None, *, echo: ChatEcho = NEUTRALLY) -> dict[str, Any]:
+    return valid_chat_body((wire or a_wire()).body("gpt-test", request, origin="here", echo=echo))
 
 
-def sent_messages(*messages: Message, image_input: bool = True) -> list[Any]:
+def sent_messages(*messages: Message, image_input: bool = True, echo: ChatEcho = NEUTRALLY) -> list[Any]:
     wire = a_wire(image_input=image_input)
-    messages_sent: list[Any] = sent(a_request(messages=messages, system=""), wire)["messages"]
+    messages_sent: list[Any] = sent(a_request(messages=messages, system=""), wire, echo=echo)["messages"]
     return messages_sent
 
 
@@ -135,3 +142,70 @@ def test_a_reply_that_said_nothing_is_left_out() -> None:
 def test_system_messages_of_the_thread_stay_where_they_are() -> None:
     note = a_message(2, "Mind the gap.", role=Role.SYSTEM)
     assert sent_messages(a_user_message(), note)[1] == {"role": "system", "content": "Mind the gap."}
+
+
+def a_reply_with_items(use: ToolUse, *, number: int = 2, call_id: str | None = "call_1") -> Message:
+    call = {
+        "type": "function",
+        "function": {"name": use.name, "arguments": '{ "text": "hi" }'},
+        "extra_content": {"x": 1},
+    }
+    if call_id is not None:
+        call["id"] = call_id
+    entry = {"role": "assistant", "content": None, "reasoning_content": "Hm.", "tool_calls": [call]}
+    items = ProviderItems(origin="here", data=json.dumps([entry]).encode())
+    return replace(an_assistant_message(use, text="", number=number), items=items)
+
+
+@pytest.mark.requirement("H1")
+def test_a_message_goes_back_as_it_came_and_results_have_the_ids_of_its_provider() -> None:
+    use = a_use()
+    reply = a_reply_with_items(use)
+    for echo in (LOOP, ALWAYS):
+        _, assistant, result = sent_messages(a_user_message(), reply, a_tool_message(a_result(use)), echo=echo)
+        assert [assistant] == json.loads(reply.items.data if reply.items else b"")
+        assert result["tool_call_id"] == "call_1"
+
+
+@pytest.mark.requirement("H1")
+def test_to_another_provider_and_where_reasoning_never_goes_back_the_message_is_sent_neutrally() -> None:
+    use = a_use()
+    reply, results = a_reply_with_items(use), a_tool_message(a_result(use))
+    elsewhere = replace(reply, items=ProviderItems(origin="elsewhere", data=b"[{}]"))
+    plain = sent_messages(a_user_message(), replace(reply, items=None), results)
+    assert sent_messages(a_user_message(), elsewhere, results, echo=ALWAYS) == plain
+    assert sent_messages(a_user_message(), reply, results, echo=NEVER) == plain
+
+
+@pytest.mark.requirement("H1", "H2")
+def test_before_the_last_message_of_the_user_a_message_goes_back_without_its_reasoning() -> None:
+    use = a_use()
+    thread = (
+        a_user_message(),
+        a_reply_with_items(use),
+        a_tool_message(a_result(use)),
+        a_user_message("And?", number=4),
+    )
+    _, assistant, result, _ = sent_messages(*thread, echo=LOOP)
+    assert "reasoning_content" not in assistant
+    assert assistant["tool_calls"][0]["extra_content"] == {"x": 1}
+    assert result["tool_call_id"] == "call_1"
+    assert sent_messages(*thread, echo=ALWAYS)[1]["reasoning_content"] == "Hm."
+
+
+def test_calls_without_an_id_of_their_provider_get_ours() -> None:
+    use = a_use()
+    thread = (a_user_message(), a_reply_with_items(use, call_id=None), a_tool_message(a_result(use)))
+    _, assistant, result = sent_messages(*thread, echo=LOOP)
+    assert assistant["tool_calls"][0]["id"] == result["tool_call_id"] == use.id
+
+
+@pytest.mark.requirement("H1", "H2")
+def test_messages_of_other_models_have_what_the_model_requires_of_its_own() -> None:
+    first, second = a_use(0), a_use(1)
+    thread = (a_user_message(), an_assistant_message(first, second), a_tool_message(a_result(first), a_result(second)))
+    thought = sent_messages(*thread, echo=replace(LOOP, neutral=Form.WITH_PLACEHOLDER))[1]
+    assert thought["reasoning_content"]
+    signed = sent_messages(*thread, echo=replace(LOOP, neutral=Form.WITH_SIGNATURE))[1]["tool_calls"]
+    assert signed[0]["extra_content"] == {"google": {"thought_signature": "skip_thought_signature_validator"}}
+    assert "extra_content" not in signed[1]

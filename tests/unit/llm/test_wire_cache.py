@@ -66,16 +66,30 @@ def test_only_messages_with_items_of_the_requests_origin_go_back_as_they_came() 
     assert encoder.forms == [neutral, as_it_came, as_it_came, neutral, neutral, neutral]
 
 
-def test_messages_before_an_index_go_back_without_their_reasoning() -> None:
+def test_reasoning_goes_back_in_the_tool_loop_after_the_last_message_of_the_user() -> None:
     encoder = CountingEncoder()
     cache = MessageCache(encoder.message)
     items = ProviderItems(origin="here", data=b"[]")
-    thread = tuple(
-        replace(a_user_message(str(number), number=number), role=Role.ASSISTANT, items=items) for number in range(2)
-    )
-    cache.encoded(thread, origin="here", reasoning_from=1)
-    cache.encoded(thread, origin="here", reasoning_from=1)
-    assert [form for form, _ in encoder.forms] == [Form.WITHOUT_REASONING, Form.AS_IT_CAME]
+    before, after = (replace(a_user_message("a", number=number), role=Role.ASSISTANT, items=items) for number in (0, 2))
+    thread = (before, a_user_message("q", number=1), after)
+    for _ in range(2):
+        cache.encoded(thread, origin="here", reasoning_in_loop=True)
+    assert [form for form, _ in encoder.forms] == [Form.WITHOUT_REASONING, Form.NEUTRAL, Form.AS_IT_CAME]
+
+
+def test_messages_of_another_origin_have_the_neutral_form_that_the_model_takes() -> None:
+    encoder = CountingEncoder()
+    cache = MessageCache(encoder.message)
+    before, after = (replace(a_user_message("a", number=number), role=Role.ASSISTANT) for number in (0, 2))
+    thread = (before, a_user_message("q", number=1), after)
+    cache.encoded(thread, neutral=Form.WITH_PLACEHOLDER, reasoning_in_loop=True)
+    cache.encoded(thread, neutral=Form.WITH_SIGNATURE, reasoning_in_loop=True)
+    cache.encoded(thread)
+    assert [form for form, _ in encoder.forms] == [
+        *(Form.NEUTRAL, Form.NEUTRAL, Form.WITH_PLACEHOLDER),
+        *(Form.WITH_SIGNATURE, Form.WITH_SIGNATURE),
+        Form.NEUTRAL,
+    ]
 
 
 def test_a_tool_list_is_encoded_once_and_another_one_is_never_taken_for_it() -> None:

@@ -15,6 +15,7 @@ model_provider = Table(
     Column("kind", PlainText, nullable=False),
     Column("base_url", PlainText, nullable=False),
     Column("wire", PlainText, nullable=False, server_default="auto"),
+    Column("echo_reasoning", PlainText, nullable=False, server_default="tool_loop"),
     Column("api_key", LargeBinary),
     Column("secret_name", PlainText),
     Column("deployments", JsonText),

@@ -36,6 +36,14 @@ def add_provider(
         str | None,
         typer.Option("--wire", metavar="WIRE", help="Of kind openai: auto, responses or chat. Default: auto."),
     ] = None,
+    echo_reasoning: Annotated[
+        str | None,
+        typer.Option(
+            "--echo-reasoning",
+            metavar="WHERE",
+            help="Of chat completions: tool_loop, always or never. Default: tool_loop.",
+        ),
+    ] = None,
     secret: Annotated[
         str | None, typer.Option("--secret", metavar="NAME", help="The named secret that holds its key.")
     ] = None,
@@ -52,6 +60,8 @@ def add_provider(
         body["base_url"] = base_url
     if wire is not None:
         body["wire"] = wire
+    if echo_reasoning is not None:
+        body["echo_reasoning"] = echo_reasoning
     if secret is not None:
         body["api_key"] = {"secret": secret}
     elif not no_key:

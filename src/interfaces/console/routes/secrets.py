@@ -16,7 +16,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonObject
-from domain.model_providers.provider import ProviderKind, ProviderWire
+from domain.model_providers.provider import EchoReasoning, ProviderKind, ProviderWire
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
 from interfaces.console.pages import Pages
@@ -48,6 +48,7 @@ class SecretPages:
             "providers": [model_provider_view(provider) for provider in providers],
             "kinds": list(ProviderKind),
             "wires": list(ProviderWire),
+            "echoes": list(EchoReasoning),
             "form": form or FormValues({}),
             "faults": faults,
             "said": said,
@@ -115,6 +116,7 @@ async def create_provider_page(
         "name": form["provider_name"].strip(),
         "kind": form["provider_kind"],
         "wire": form["provider_wire"] or ProviderWire.AUTO.value,
+        "echo_reasoning": form["provider_echo_reasoning"] or EchoReasoning.TOOL_LOOP.value,
         "base_url": form["provider_base_url"].strip() or None,
         "api_key": {"secret": secret} if secret else key or None,
     }
@@ -127,6 +129,7 @@ async def create_provider_page(
                 kind=body.kind,
                 base_url=body.base_url,
                 wire=body.wire,
+                echo_reasoning=body.echo_reasoning,
                 api_key=None if body.api_key is None else secret_value(body.api_key),
             )
         )

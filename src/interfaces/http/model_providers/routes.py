@@ -34,6 +34,7 @@ async def create_model_provider(
             kind=data.kind,
             base_url=data.base_url,
             wire=data.wire,
+            echo_reasoning=data.echo_reasoning,
             api_key=None if data.api_key is None else secret_value(data.api_key),
             deployments=tuple(deployment.to_domain() for deployment in data.deployments),
         )

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from domain.json_value import JsonObject
 from domain.model_providers.deployment import MAX_DEPLOYMENTS, MAX_WEIGHT, Deployment
-from domain.model_providers.provider import ProviderKind, ProviderWire
+from domain.model_providers.provider import EchoReasoning, ProviderKind, ProviderWire
 from interfaces.http.bodies import Body, Name, Patch
 from interfaces.http.secrets.references import WriteOnly, secret_value
 
@@ -15,6 +15,7 @@ BaseUrl = Annotated[str, Field(max_length=2_048)]
 
 
 Wire = Annotated[ProviderWire, Field(strict=False)]
+Echo = Annotated[EchoReasoning, Field(strict=False)]
 
 
 class DeploymentBody(Body):
@@ -57,6 +58,11 @@ class ModelProviderBody(Body):
     wire: Wire = Field(
         default=ProviderWire.AUTO,
         description="Of kind openai: `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere.",
+    )
+    echo_reasoning: Echo = Field(
+        default=EchoReasoning.TOOL_LOOP,
+        description="Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`:"
+        " after the last message of the user, and before it where the model requires it; `always`; `never`.",
     )
     api_key: WriteOnly | None = Field(default=None, repr=False)
     deployments: Deployments = ()

@@ -24,6 +24,7 @@ class ModelProviderView(TypedDict):
     kind: str
     base_url: str
     wire: str
+    echo_reasoning: str
     api_key: WriteOnlyView | None
     deployments: list[DeploymentView]
     version: int
@@ -44,6 +45,7 @@ def model_provider_view(provider: ModelProvider) -> ModelProviderView:
         "kind": provider.kind.value,
         "base_url": provider.base_url,
         "wire": provider.wire.value,
+        "echo_reasoning": provider.echo_reasoning.value,
         "api_key": None if provider.api_key is None else write_only_view(provider.api_key),
         "deployments": [_deployment_view(deployment) for deployment in provider.deployments],
         "version": provider.version,

@@ -1,0 +1,101 @@
+"""Fields of a message that only its provider knows: their pieces, put together."""
+
+from domain.json_value import JsonObject, JsonValue
+
+_WHOLE = frozenset({"type", "id", "format", "index", "role", "name"})
+"""Texts that each piece repeats. Other texts come in pieces."""
+_SAME_ENTRY = ("type", "id")
+"""Entries of a list with the same `index` are pieces of one entry, unless one of these differs."""
+
+
+class _Pieces(list[str]):
+    """A text in pieces."""
+
+
+class StreamedFields:
+    """Rules:
+    - Texts are joined, except those that name something.
+    - Objects are merged. Entries of lists are merged by their `index`; entries without one are appended.
+    - Other values are replaced. Null changes nothing.
+    """
+
+    def __init__(self) -> None:
+        self._fields: dict[str, object] = {}
+
+    def add(self, fields: JsonObject) -> None:
+        """Add pieces."""
+        _merge(self._fields, fields)
+
+    def add_whole(self, fields: JsonObject) -> None:
+        """Add fields that did not come in pieces."""
+        self._fields.update(fields)
+
+    def finished(self) -> JsonObject:
+        """The complete fields, without empty ones."""
+        return {name: value for name, part in self._fields.items() if (value := _finished(part)) not in _EMPTY}
+
+
+_EMPTY: tuple[JsonValue, ...] = (None, "", [], {})
+
+
+def _merge(into: dict[str, object], fields: JsonObject) -> None:
+    for name, value in fields.items():
+        known = into.get(name)
+        if value is None:
+            into.setdefault(name, None)
+        elif isinstance(value, str) and name not in _WHOLE:
+            if isinstance(known, _Pieces):
+                known.append(value)
+            else:
+                into[name] = _Pieces([value])
+        elif isinstance(value, dict):
+            _merge(_object_at(into, name), value)
+        elif isinstance(value, list):
+            entries = known if isinstance(known, list) else []
+            into[name] = entries
+            for entry in value:
+                _add_entry(entries, entry)
+        else:
+            into[name] = value
+
+
+def _object_at(into: dict[str, object], name: str) -> dict[str, object]:
+    known = into.get(name)
+    if isinstance(known, dict):
+        return known
+    into[name] = made = dict[str, object]()
+    return made
+
+
+def _add_entry(entries: list[object], entry: JsonValue) -> None:
+    if not isinstance(entry, dict):
+        entries.append(entry)
+        return
+    for known in reversed(entries):
+        if isinstance(known, dict) and _are_of_one(known, entry):
+            _merge(known, entry)
+            return
+    made: dict[str, object] = {}
+    _merge(made, entry)
+    entries.append(made)
+
+
+def _are_of_one(known: dict[str, object], entry: JsonObject) -> bool:
+    index = entry.get("index")
+    if index is None or known.get("index") != index:
+        return False
+    return all(known.get(name) is None or entry.get(name) is None or known[name] == entry[name] for name in _SAME_ENTRY)
+
+
+def _finished(value: object) -> JsonValue:
+    match value:
+        case _Pieces():
+            return "".join(value)
+        case list():
+            return [_finished(entry) for entry in value]
+        case dict():
+            return {name: _finished(entry) for name, entry in value.items()}
+        case str() | int() | float() | bool():
+            return value
+        case _:
+            return None
