@@ -1,21 +1,34 @@
 """LanguageModel over the Anthropic messages API and compatible servers."""
 
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 
-from application.models.ports import ModelEvent, ModelRequest
+from application.models.ports import ModelError, ModelEvent, ModelRequest
+from application.system.lru import LruCache
 from infrastructure.http.sessions import ENCODINGS
 from infrastructure.llm.anthropic_reply import AnthropicReply
 from infrastructure.llm.anthropic_wire import AnthropicWire
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
+from infrastructure.llm.items_origin import items_origin
 from infrastructure.llm.providers import ProviderConfig
 
 _API_VERSION = "2023-06-01"
 _DEFAULT_MAX_TOKENS = 8192
+WIRE = "messages"
+"""In the origin of items."""
+_MAX_MODELS = 1_000
+_REFUSED_THINKING = re.compile(r"(?:signature|blocks?).{0,40}thinking|thinking.{0,60}(?:signature|modified)", re.DOTALL)
 
 
 class AnthropicModels:
-    """The models of one provider, by `POST {base_url}/v1/messages`. Raises ModelError only."""
+    """The models of one provider, by `POST {base_url}/v1/messages`.
+
+    - Replies with thinking go back as they came, in their order (ADR 0047).
+    - Thinking that the provider does not take back is left out.
+
+    Raises ModelError only.
+    """
 
     def __init__(
         self,
@@ -40,6 +53,8 @@ class AnthropicModels:
         self._wire = AnthropicWire(
             streaming=streaming, image_input=provider.image_input, default_max_tokens=default_max_tokens
         )
+        self._provider = provider
+        self._origins: LruCache[str, str] = LruCache(_MAX_MODELS)
         self._exchange = ModelExchange(
             provider=http.to(f"{base_url}/v1/messages", headers),
             streaming=streaming,
@@ -49,5 +64,32 @@ class AnthropicModels:
         )
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        model_name = request.model.partition(":")[2]
-        return self._exchange.run(self._wire.body(model_name, request), AnthropicReply(request.model))
+        name = request.model.partition(":")[2]
+        origin = self._origins.get(name)
+        if origin is None:
+            origin = items_origin(self._provider, WIRE, name)
+            self._origins.put(name, origin)
+        return self._exchange.run(
+            self._wire.body(name, request, origin=origin),
+            AnthropicReply(request.model, origin=origin),
+            _Neutrally(self._wire, request, name),
+        )
+
+
+class _Neutrally:
+    """The body of a request whose thinking the provider did not take back, such as that of another account."""
+
+    __slots__ = ("_name", "_request", "_was_sent", "_wire")
+
+    def __init__(self, wire: AnthropicWire, request: ModelRequest, name: str) -> None:
+        self._wire = wire
+        self._request = request
+        self._name = name
+        self._was_sent = False
+
+    def after(self, error: ModelError) -> bytes | None:
+        said = error.provider_error
+        if self._was_sent or said is None or not _REFUSED_THINKING.search(said.message):
+            return None
+        self._was_sent = True
+        return self._wire.body(self._name, self._request)

@@ -1,18 +1,26 @@
-"""Parses replies of the Anthropic messages API, from events or whole. Unknown events and blocks are
-ignored, as the format requires. Format:
+"""Parses replies of the Anthropic messages API, from events or whole. Unknown events are ignored, as the format
+requires; unknown blocks are part of the items only. Format:
 https://docs.anthropic.com/en/docs/build-with-claude/streaming."""
+
+from dataclasses import replace
 
 import msgspec
 
 from application.models.ports import ModelReply, RequestedCall
+from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
+from domain.threads.provider_items import ProviderItems
+from infrastructure.llm.anthropic_items import OwnBlock, call_block, text_block
 from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, invalid_reply
+from infrastructure.llm.repaired_json import decoded, repaired
 from infrastructure.llm.reply_parts import CUT, CallInProgress, finish_reason_of, finished_reply
 
 
 class _Block(msgspec.Struct):
     type: str = ""
     text: str | None = None
+    thinking: str | None = None
+    id: str | None = None
     name: str | None = None
     input: msgspec.Raw = msgspec.Raw()
 
@@ -27,12 +35,14 @@ class _Usage(msgspec.Struct):
 class _Delta(msgspec.Struct):
     text: str | None = None
     partial_json: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
     stop_reason: str | None = None
 
 
 class _Message(msgspec.Struct):
     type: str = ""
-    content: list[_Block] = []
+    content: list[msgspec.Raw] = []
     stop_reason: str | None = None
     usage: _Usage | None = None
     error: ErrorObject | None = None
@@ -42,7 +52,7 @@ class _Event(msgspec.Struct):
     type: str
     index: int = 0
     message: _Message | None = None
-    content_block: _Block | None = None
+    content_block: msgspec.Raw = msgspec.Raw(b"{}")
     delta: _Delta | None = None
     usage: _Usage | None = None
     error: ErrorObject | None = None
@@ -50,15 +60,20 @@ class _Event(msgspec.Struct):
 
 _decode_event = msgspec.json.Decoder(_Event).decode
 _decode_message = msgspec.json.Decoder(_Message).decode
+_decode_block = msgspec.json.Decoder(_Block).decode
 
 
 class AnthropicReply:
-    """Accumulates one reply. `model` is `PROVIDER:NAME`."""
+    """Accumulates one reply. `model` is `PROVIDER:NAME`, `origin` that of its items."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, *, origin: str = "") -> None:
         self._model = model
+        self._origin = origin
         self._texts: list[str] = []
+        self._text_starts: dict[int, int] = {}
         self._calls: dict[int, CallInProgress] = {}
+        self._own: dict[int, OwnBlock] = {}
+        self._reasoning: list[str] = []
         self._usage = _Usage()
         self._stop_reason: str | None = None
         self._is_done = False
@@ -70,15 +85,17 @@ class AnthropicReply:
         return self._is_done
 
     def read_event(self, data: bytes) -> str | None:
-        """Add an event; returns its text, or None for a ping."""
+        """Add an event; returns its text, or None for a ping. What follows the last one is ignored."""
+        if self._is_done:
+            return ""
         try:
             event = _decode_event(data)
-        except (msgspec.MsgspecError, RecursionError) as exc:
-            raise invalid_reply("sent an event that is not one of its protocol") from exc
+        except (ValueError, RecursionError):
+            event = _repaired_event(data)
         match event.type:
             case "content_block_delta":
                 return self._add_delta(event)
-            case "content_block_start" if event.content_block is not None:
+            case "content_block_start":
                 return self._begin(event.index, event.content_block)
             case "message_start" if event.message is not None:
                 self._count(event.message.usage)
@@ -88,30 +105,33 @@ class AnthropicReply:
                     self._stop_reason = event.delta.stop_reason
             case "message_stop":
                 self._is_done = True
-            case "ping":
-                return None
             case "error":
                 raise error_in_stream(event.error or ErrorObject())
-            case _:
-                pass
+            case kind:
+                return None if kind == "ping" else ""
         return ""
 
     def read_whole(self, data: bytes) -> str:
         """Add a whole message; returns its text."""
         try:
-            message = _decode_message(data)
-        except (msgspec.MsgspecError, RecursionError) as exc:
+            message = decoded(_decode_message, data)
+        except (ValueError, RecursionError) as exc:
             raise invalid_reply("sent something that is not a message") from exc
         if message.error is not None:
             raise error_in_stream(message.error)
         self._count(message.usage)
         self._stop_reason = message.stop_reason
         self._is_done = True
-        self._ends_in_whole_call = bool(message.content) and message.content[-1].type == "tool_use"
-        return "".join([self._begin(index, block) for index, block in enumerate(message.content)])
+        text = "".join([self._begin(index, block) for index, block in enumerate(message.content)])
+        self._ends_in_whole_call = len(message.content) - 1 in self._calls
+        return text
 
     def taken_reasoning(self) -> str:
-        return ""
+        if not self._reasoning:
+            return ""
+        taken = "".join(self._reasoning)
+        self._reasoning.clear()
+        return taken
 
     def reply(self) -> ModelReply:
         """The complete reply. Raises ModelError if the stop reason, the end, or the name of a call
@@ -126,19 +146,47 @@ class AnthropicReply:
             # A whole message has closed objects: a cut is not visible in them.
             raw = "".join(self._calls[max(self._calls)].arguments)
             calls[-1] = RequestedCall(name=calls[-1].name, arguments={}, malformed=raw)
-        return finished_reply(self._model, self._texts, calls, _model_usage(self._usage), reason)
+        reply = finished_reply(self._model, self._texts, calls, _model_usage(self._usage), reason)
+        if not self._own or reason.forbids_calls:
+            return reply
+        return replace(reply, items=self._items(reply))
 
-    def _begin(self, index: int, block: _Block) -> str:
+    def _items(self, reply: ModelReply) -> ProviderItems | None:
+        """All blocks in their order. None if the reply was cut in its thinking, which the provider would not take
+        back."""
+        if reply.finish_reason is FinishReason.LENGTH and any(block.is_unsigned for block in self._own.values()):
+            return None
+        calls = dict(zip(sorted(self._calls), reply.calls, strict=True))
+        starts = list(self._text_starts.values())
+        texts = dict(zip(self._text_starts, [*starts[1:], len(self._texts)], strict=False))
+        blocks: list[bytes] = []
+        for index in sorted([*calls, *texts, *self._own]):
+            if index in calls:
+                blocks.append(call_block(self._calls[index].id, calls[index]))
+            elif index in self._own:
+                blocks.append(self._own[index].encoded())
+            elif block := text_block("".join(self._texts[self._text_starts[index] : texts[index]])):
+                blocks.append(block)
+        return ProviderItems(origin=self._origin, data=b"[" + b",".join(blocks) + b"]")
+
+    def _begin(self, index: int, raw: msgspec.Raw) -> str:
+        block = _block_of(raw)
         if block.type == "tool_use":
-            call = CallInProgress(block.name or "")
+            call = CallInProgress(block.name or "", block.id)
             # A streamed block begins with an empty input, replaced by the deltas.
             given = bytes(block.input)
             if b"".join(given.split()) != b"{}":
                 call.arguments.append(given.decode())
             self._calls[index] = call
-        elif block.type == "text" and block.text:
-            self._texts.append(block.text)
-            return block.text
+        elif block.type == "text":
+            self._text_starts[index] = len(self._texts)
+            if block.text:
+                self._texts.append(block.text)
+                return block.text
+        elif block.type:
+            self._own[index] = OwnBlock(block.type, repaired(bytes(raw)))
+            if block.thinking:
+                self._reasoning.append(block.thinking)
         return ""
 
     def _add_delta(self, event: _Event) -> str:
@@ -150,7 +198,18 @@ class AnthropicReply:
             return delta.text
         if delta.partial_json and (call := self._calls.get(event.index)) is not None:
             call.arguments.append(delta.partial_json)
+        elif (block := self._own.get(event.index)) is not None:
+            self._add_to(block, delta)
         return ""
+
+    def _add_to(self, block: OwnBlock, delta: _Delta) -> None:
+        if delta.thinking:
+            block.thinking.append(delta.thinking)
+            self._reasoning.append(delta.thinking)
+        if delta.signature:
+            block.signature.append(delta.signature)
+        if delta.partial_json:
+            block.input.append(delta.partial_json)
 
     def _count(self, usage: _Usage | None) -> None:
         """Update the counts: those of the last event are cumulative, and may omit earlier ones."""
@@ -162,13 +221,30 @@ class AnthropicReply:
                 setattr(self._usage, name, value)
 
 
+def _repaired_event(data: bytes) -> _Event:
+    try:
+        return decoded(_decode_event, data)
+    except (ValueError, RecursionError) as exc:
+        raise invalid_reply("sent an event that is not one of its protocol") from exc
+
+
+def _block_of(raw: msgspec.Raw) -> _Block:
+    try:
+        return _decode_block(raw)
+    except (ValueError, RecursionError) as exc:
+        raise invalid_reply("sent a block that is not one of its protocol") from exc
+
+
 def _model_usage(usage: _Usage) -> ModelUsage:
-    """Adds the cached input tokens, which this API counts separately."""
+    """Adds the cached input tokens, which this API counts separately. It does not count reasoning separately."""
     cached = max(0, usage.cache_read_input_tokens or 0)
     written = max(0, usage.cache_creation_input_tokens or 0)
+    input_tokens = max(0, usage.input_tokens or 0) + cached + written
+    output_tokens = max(0, usage.output_tokens or 0)
     return ModelUsage(
-        input_tokens=max(0, usage.input_tokens or 0) + cached + written,
-        output_tokens=max(0, usage.output_tokens or 0),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
         cached_tokens=cached,
         cache_write_tokens=written,
+        estimated=not input_tokens + output_tokens,
     )

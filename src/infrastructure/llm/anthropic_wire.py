@@ -12,6 +12,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
 from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
+from infrastructure.llm.anthropic_items import call_ids
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import described_image, object_schema, wire_params
 
@@ -40,7 +41,8 @@ class AnthropicWire:
         self._messages = MessageCache(self._encode_message, max_bytes=cache_bytes)
         self._tools = ToolListCache(_encode_tools)
 
-    def body(self, model_name: str, request: ModelRequest) -> bytes:
+    def body(self, model_name: str, request: ModelRequest, *, origin: str = "") -> bytes:
+        """Encode the body. Items of `origin` go back as they came."""
         max_tokens = request.max_output_tokens or self._default_max_tokens
         parts = [b'{"model":', _encode(model_name), b',"max_tokens":%d' % max_tokens]
         if request.tools:
@@ -50,7 +52,7 @@ class AnthropicWire:
         if request.system:
             system: JsonObject = {"type": "text", "text": request.system, "cache_control": _CACHE_CONTROL}
             parts += [b',"system":[', _encode(system), b"]"]
-        messages = self._encoded(request.messages)
+        messages = self._encoded(request.messages, origin)
         _set_breakpoints(messages)
         parts += [b',"messages":[', b",".join(messages), b"]"]
         if self._streaming:
@@ -58,24 +60,32 @@ class AnthropicWire:
         parts.append(b"}")
         return b"".join(parts)
 
-    def _encoded(self, messages: tuple[Message, ...]) -> list[bytes]:
+    def _encoded(self, messages: tuple[Message, ...], origin: str) -> list[bytes]:
         """Encode all messages. The API rejects trailing whitespace in a final assistant message (a
-        paused reply)."""
-        if not messages or messages[-1].role is not Role.ASSISTANT:
-            return self._messages.encoded(messages)
-        paused = self._encode_message(_without_end_space(messages[-1]), Form.NEUTRAL, None)
-        return [*self._messages.encoded(messages[:-1]), *([paused] if paused else [])]
+        paused reply) that is not as it came."""
+        last = messages[-1] if messages else None
+        if last is None or last.role is not Role.ASSISTANT or (last.items is not None and last.items.origin == origin):
+            return self._messages.encoded(messages, origin=origin)
+        paused = self._encode_message(_without_end_space(last), Form.NEUTRAL, None)
+        return [*self._messages.encoded(messages[:-1], origin=origin), *([paused] if paused else [])]
 
     def _encode_message(self, message: Message, form: Form, items: ProviderItems | None) -> bytes:
         """`{"role": …, "content": [blocks]}`; always a list, so that its end can be a breakpoint.
         Empty without blocks."""
+        ids: list[str | None] = []
+        if items is not None:
+            if message.role is Role.ASSISTANT:
+                return b'{"role":"assistant","content":%b}' % items.data
+            ids = call_ids(items)
         blocks = [block for part in message.content if (block := self._block(part)) is not None]
+        for block, call_id in zip(blocks, ids, strict=False):
+            block["tool_use_id"] = call_id or block["tool_use_id"]
         if not blocks:
             return b""
         role = "assistant" if message.role is Role.ASSISTANT else "user"
         return _encode({"role": role, "content": blocks})
 
-    def _block(self, part: TextContent | ImageContent | ToolUse | ToolResultContent) -> JsonValue:
+    def _block(self, part: TextContent | ImageContent | ToolUse | ToolResultContent) -> JsonObject | None:
         match part:
             case TextContent():
                 # The API rejects text without visible characters.
@@ -87,14 +97,14 @@ class AnthropicWire:
             case ToolResultContent():
                 return self._tool_result(part)
 
-    def _image(self, image: ImageContent) -> JsonValue:
+    def _image(self, image: ImageContent) -> JsonObject:
         if not self._image_input:
             return {"type": "text", "text": described_image(image)}
         if image.url is not None:
             return {"type": "image", "source": {"type": "url", "url": image.url}}
         return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
 
-    def _tool_result(self, result: ToolResultContent) -> JsonValue:
+    def _tool_result(self, result: ToolResultContent) -> JsonObject:
         content: list[JsonValue] = []
         if result.result.strip():
             content.append({"type": "text", "text": result.result})

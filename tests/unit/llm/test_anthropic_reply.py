@@ -53,8 +53,16 @@ def ended(reason: str) -> bytes:
     return an_event("message_delta", delta={"stop_reason": reason}, usage={"output_tokens": 42})
 
 
+def own_start(index: int, **block: object) -> bytes:
+    return an_event("content_block_start", index=index, content_block=block)
+
+
+def delta(index: int, kind: str, **fields: str) -> bytes:
+    return an_event("content_block_delta", index=index, delta={"type": kind, **fields})
+
+
 def read(*events: bytes) -> ModelReply:
-    reply = AnthropicReply("anthropic:x")
+    reply = AnthropicReply("anthropic:x", origin="here")
     for event in events:
         reply.read_event(event)
     return reply.reply()
@@ -178,3 +186,146 @@ def test_however_a_reply_is_cut_it_is_the_same(pieces: list[str], cuts: list[int
     )
     assert reply.text == "".join(pieces)
     assert reply.calls == (RequestedCall(name="one", arguments={"text": "some argument", "n": 5}),)
+
+
+THOUGHT = (
+    own_start(0, type="thinking", thinking="", signature=""),
+    delta(0, "thinking_delta", thinking="I look "),
+    delta(0, "thinking_delta", thinking="at it."),
+    delta(0, "signature_delta", signature="c2ln"),
+)
+
+
+@pytest.mark.requirement("H1", "H2")
+def test_thinking_is_shown_and_all_blocks_go_into_the_items_in_their_order() -> None:
+    reader = AnthropicReply("anthropic:x", origin="here")
+    for event in (
+        START,
+        *THOUGHT,
+        own_start(1, type="redacted_thinking", data="c2VjcmV0"),
+        text_start(2),
+        text(2, "Let me "),
+        text(2, "look."),
+        call_start(3, "one"),
+        arguments(3, '{"x": 1}'),
+        call_start(4, "two"),
+        ended("tool_use"),
+        STOP,
+    ):
+        reader.read_event(event)
+    assert reader.taken_reasoning() == "I look at it."
+    reply = reader.reply()
+    assert reply.text == "Let me look."
+    assert reply.items is not None
+    assert reply.items.origin == "here"
+    assert json.loads(reply.items.data) == [
+        {"type": "thinking", "thinking": "I look at it.", "signature": "c2ln"},
+        {"type": "redacted_thinking", "data": "c2VjcmV0"},
+        {"type": "text", "text": "Let me look."},
+        {"type": "tool_use", "id": "toolu_3", "name": "one", "input": {"x": 1}},
+        {"type": "tool_use", "id": "toolu_4", "name": "two", "input": {}},
+    ]
+
+
+@pytest.mark.requirement("H1")
+def test_calls_of_the_providers_own_tools_are_in_the_items_between_the_texts() -> None:
+    result = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"title": "T"}]}
+    reply = read(
+        START,
+        text_start(0),
+        text(0, "One. "),
+        own_start(1, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}),
+        arguments(1, '{"query":'),
+        arguments(1, '"x"}'),
+        own_start(2, **result),
+        text_start(3),
+        text(3, " "),
+        text_start(4),
+        text(4, "Two."),
+        ended("pause_turn"),
+        STOP,
+    )
+    assert (reply.text, reply.calls, reply.finish_reason) == ("One.  Two.", (), "paused")
+    assert reply.items is not None
+    assert json.loads(reply.items.data) == [
+        {"type": "text", "text": "One. "},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+        result,
+        {"type": "text", "text": "Two."},
+    ]
+
+
+@pytest.mark.requirement("H1")
+def test_a_whole_message_has_the_same_items() -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "I look.", "signature": "c2ln"},
+        {"type": "text", "text": "Look"},
+        {"type": "tool_use", "id": "toolu_1", "name": "one", "input": {"x": 1}},
+    ]
+    reader = AnthropicReply("anthropic:x", origin="here")
+    message = {"type": "message", "content": blocks, "stop_reason": "tool_use", "usage": {"input_tokens": 1}}
+    reader.read_whole(json.dumps(message).encode())
+    assert reader.taken_reasoning() == "I look."
+    items = reader.reply().items
+    assert items is not None
+    assert json.loads(items.data) == blocks
+
+
+@pytest.mark.requirement("H1")
+def test_a_malformed_call_is_wrapped_in_the_items() -> None:
+    events = (*THOUGHT, call_start(1, "one"), arguments(1, '{"x"'), ended("max_tokens"), STOP)
+    items = read(START, *events).items
+    assert items is not None
+    assert json.loads(items.data)[1]["input"] == {"malformed_arguments": '{"x"'}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (text_start(0), text(0, "Hi"), ended("end_turn")),
+        (*THOUGHT[:3], ended("max_tokens")),
+        (*THOUGHT, text_start(1), text(1, "No."), ended("refusal")),
+    ],
+    ids=["nothing more", "cut in its thinking", "withdrawn"],
+)
+def test_a_reply_has_no_items_if_there_is_nothing_to_send_back(events: tuple[bytes, ...]) -> None:
+    assert read(START, *events, STOP).items is None
+
+
+@pytest.mark.requirement("H2")
+@pytest.mark.parametrize(
+    ("stop_reason", "finish_reason", "incomplete_reason"),
+    [
+        ("max_tokens", "length", "max_output_tokens"),
+        ("refusal", "refusal", "refusal"),
+        ("model_context_window_exceeded", "context_exceeded", "context_exceeded"),
+        ("pause_turn", "paused", None),
+    ],
+)
+def test_a_reply_that_is_not_whole_says_why(
+    stop_reason: str, finish_reason: str, incomplete_reason: str | None
+) -> None:
+    reply = read(START, text_start(0), text(0, "Half"), ended(stop_reason), STOP)
+    assert (reply.finish_reason, reply.finish_reason.incomplete_reason) == (finish_reason, incomplete_reason)
+
+
+def test_text_after_the_end_is_not_part_of_the_reply() -> None:
+    assert read(START, text_start(0), text(0, "Hi"), ended("end_turn"), STOP, text(0, " there")).text == "Hi"
+
+
+@pytest.mark.parametrize("piece", [rb"Hel\ud83d", b"Hel\xff"], ids=["lone surrogate", "invalid UTF-8"])
+def test_a_piece_that_is_no_text_is_read_with_a_replacement_character(piece: bytes) -> None:
+    event = b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%b"}}' % piece
+    assert read(START, text_start(0), event, ended("end_turn"), STOP).text == "Hel\ufffd"
+
+
+def test_a_block_that_is_none_is_an_invalid_reply() -> None:
+    with pytest.raises(ModelError) as raised:
+        read(START, an_event("content_block_start", index=0, content_block=[1]))
+    assert raised.value.code == "model_invalid_reply"
+
+
+def test_without_usage_it_is_to_be_estimated() -> None:
+    message = an_event("message_start", message={"type": "message", "content": []})
+    end = an_event("message_delta", delta={"stop_reason": "end_turn"})
+    assert read(message, text_start(0), text(0, "Hi"), end, STOP).usage == ModelUsage(estimated=True)

@@ -1,12 +1,14 @@
 """What is sent on the messages wire."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from application.models.ports import ModelRequest, ToolChoice
-from domain.threads.message import ImageContent, Role, TextContent, ToolUse
+from domain.threads.message import ImageContent, Message, Role, TextContent, ToolUse
+from domain.threads.provider_items import ProviderItems
 from infrastructure.llm.anthropic_wire import AnthropicWire
 from tests.builders import RUN, a_message, a_tool
 from tests.unit.llm.model_requests import (
@@ -18,14 +20,14 @@ from tests.unit.llm.model_requests import (
     a_user_message,
     an_assistant_message,
 )
+from tests.unit.llm.sdk_types import valid_messages_body
 
 CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
 def sent(request: ModelRequest, *, streaming: bool = True, image_input: bool = True) -> dict[str, Any]:
     wire = AnthropicWire(streaming=streaming, image_input=image_input, default_max_tokens=1000)
-    body: dict[str, Any] = json.loads(wire.body("claude-test", request))
-    return body
+    return valid_messages_body(wire.body("claude-test", request, origin="here"))
 
 
 def test_the_body_holds_what_was_asked_for_and_nothing_else() -> None:
@@ -144,3 +146,40 @@ def test_blank_text_and_messages_without_content_are_left_out_since_the_provider
     assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
     assert [block["type"] for block in body["messages"][1]["content"]] == ["tool_use"]
     assert "content" not in body["messages"][2]["content"][0]
+
+
+def with_items(message: Message, *blocks: object, origin: str = "here") -> Message:
+    return replace(message, items=ProviderItems(origin=origin, data=json.dumps(blocks).encode()))
+
+
+THINKING = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+
+
+@pytest.mark.requirement("H1")
+def test_a_message_goes_back_as_it_came_and_results_have_the_ids_of_its_provider() -> None:
+    first, second = a_use(0), a_use(1)
+    blocks = (
+        THINKING,
+        *({"type": "tool_use", "id": f"toolu_{number}", "name": "echo", "input": {}} for number in (1, 2)),
+    )
+    reply = with_items(an_assistant_message(first, second, text=""), *blocks)
+    results = a_tool_message(a_result(first, "one"), a_result(second, "two"))
+    _, assistant, tool = sent(a_request(messages=(a_user_message(), reply, results)))["messages"]
+    assert assistant == {"role": "assistant", "content": [*blocks]}
+    assert [result["tool_use_id"] for result in tool["content"]] == ["toolu_1", "toolu_2"]
+
+
+@pytest.mark.requirement("H1")
+def test_items_of_another_origin_are_not_sent() -> None:
+    use = a_use()
+    reply, results = an_assistant_message(use), a_tool_message(a_result(use))
+    foreign = with_items(reply, THINKING, origin="elsewhere")
+    expected, said = (sent(a_request(messages=(a_user_message(), one, results))) for one in (reply, foreign))
+    assert said == expected
+
+
+@pytest.mark.requirement("H1")
+def test_a_paused_reply_with_items_goes_back_as_it_came() -> None:
+    paused = with_items(an_assistant_message(text="Let me look. "), THINKING, {"type": "text", "text": "Let me look. "})
+    assistant = sent(a_request(messages=(a_user_message(), paused)))["messages"][-1]
+    assert assistant["content"][-1] == {"type": "text", "text": "Let me look. "}
