@@ -17,6 +17,9 @@ from tests.integration.llm.strict.provider import Refusal, Said, StrictProvider
 from tests.integration.llm.strict.responses import StrictResponses, invalid_request
 from tests.unit.llm.conversations import Conversation
 from tests.unit.llm.model_requests import PIXEL, all_events
+from tests.unit.llm.sdk_types import NEEDS_SDK_TYPES
+
+pytestmark = NEEDS_SDK_TYPES
 
 MODEL = "openai:gpt-test"
 ECHO, CLOCK = "mcp__files__echo", "mcp__clock__now"
@@ -108,7 +111,7 @@ async def test_reasoning_that_the_provider_cannot_decrypt_is_left_out(
     await thread.ask(models(http, a_provider(there, key="sk-one")), MODEL)
     thread.answer("12:00")
     assert (await thread.ask(models(http, a_provider(there, key="sk-two")), MODEL)).text == "It is noon."
-    assert [refusal.body["error"]["code"] for refusal in there.refused] == ["invalid_encrypted_content"]
+    assert [refusal.code for refusal in there.refused] == ["invalid_encrypted_content"]
 
 
 @pytest.mark.requirement("H2")

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -31,8 +31,14 @@ class Refusal:
     """An answer with another status than 200, in the vendor's words."""
 
     status: int
-    body: Json
+    body: Json | list[Json]
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def code(self) -> str | None:
+        """The vendor's code of the error."""
+        body = self.body if isinstance(self.body, dict) else self.body[0]
+        return str(body["error"].get("code"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +50,32 @@ class Answer:
     named: bool = False
     """Whether each event is named after its type."""
     end: bytes = b""
+
+
+class PromptCache:
+    """A provider's cache of prompts. Four bytes are a token; parts are cached in steps of 128."""
+
+    def __init__(self) -> None:
+        self._prompts: list[str] = []
+
+    def count(self, *parts: Any) -> tuple[int, int]:
+        """Tokens of a prompt, and how many of them begin an earlier one too."""
+        prompt = json.dumps(parts)
+        shared = max((_shared(prompt, earlier) for earlier in self._prompts), default=0)
+        self._prompts.append(prompt)
+        return len(prompt) // 4, shared // 4 // 128 * 128
+
+
+def _shared(one: str, other: str) -> int:
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def pieces(text: str, size: int = 8) -> Iterator[str]:
+    """A text as it is streamed."""
+    for start in range(0, len(text), size):
+        yield text[start : start + size]
 
 
 class Family(Protocol):

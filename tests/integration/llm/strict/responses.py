@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from itertools import chain
 
-from tests.integration.llm.strict.provider import Answer, Json, Refusal, Said
+from tests.integration.llm.strict.provider import Answer, Json, PromptCache, Refusal, Said, pieces
 from tests.unit.llm.sdk_types import valid_responses_body
 
 _SAMPLING = ("temperature", "top_p")
@@ -33,7 +33,7 @@ class StrictResponses:
         self._count = 0
         self._after_reasoning: dict[str, str] = {}
         """Of items that must follow a reasoning item: the ids of both."""
-        self._prompts: list[str] = []
+        self._cache = PromptCache()
 
     def refusal(self, path: str, body: Json, key: str) -> Refusal | None:
         if path == "/chat/completions":
@@ -177,28 +177,19 @@ class StrictResponses:
         return f"{prefix}_{self._count:032x}"
 
     def _usage(self, body: Json, items: list[Json]) -> Json:
-        """Four bytes are a token. Cached is the longest beginning that an earlier request shares, in steps of 128."""
-        prompt = json.dumps([body.get("instructions"), body.get("tools"), body["input"]])
-        shared = max((_shared(prompt, earlier) for earlier in self._prompts), default=0)
-        self._prompts.append(prompt)
+        prompt, cached = self._cache.count(body.get("instructions"), body.get("tools"), body["input"])
         output = len(json.dumps(items)) // 4
         return {
-            "input_tokens": len(prompt) // 4,
-            "input_tokens_details": {"cached_tokens": shared // 4 // 128 * 128, "cache_write_tokens": 0},
+            "input_tokens": prompt,
+            "input_tokens_details": {"cached_tokens": cached, "cache_write_tokens": 0},
             "output_tokens": output,
             "output_tokens_details": {"reasoning_tokens": output // 2},
-            "total_tokens": len(prompt) // 4 + output,
+            "total_tokens": prompt + output,
         }
 
 
 def _encrypted(reasoning_id: str, key: str) -> str:
     return f"gAAA{hashlib.sha256(f'{reasoning_id} {key}'.encode()).hexdigest() * 4}=="
-
-
-def _shared(one: str, other: str) -> int:
-    return next(
-        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
 
 
 def _numbered(events: Iterator[Json]) -> Iterator[Json]:
@@ -224,12 +215,12 @@ def _events(whole: Json, said: Said) -> Iterator[Json]:
             for number, part in enumerate(item["summary"]):
                 numbers = {**place, "summary_index": number}
                 yield {"type": "response.reasoning_summary_part.added", **numbers, "part": {**part, "text": ""}}
-                for piece in _pieces(part["text"]):
+                for piece in pieces(part["text"]):
                     yield {"type": "response.reasoning_summary_text.delta", **numbers, "delta": piece}
                 yield {"type": "response.reasoning_summary_text.done", **numbers, "text": part["text"]}
         elif item["type"] == "message":
             yield {"type": "response.output_item.added", "output_index": index, "item": {**added, "content": []}}
-            for piece in _pieces(said.text):
+            for piece in pieces(said.text):
                 yield {
                     "type": "response.output_text.delta",
                     **place,
@@ -239,12 +230,7 @@ def _events(whole: Json, said: Said) -> Iterator[Json]:
                 }
         else:
             yield {"type": "response.output_item.added", "output_index": index, "item": {**added, "arguments": ""}}
-            for piece in _pieces(item["arguments"]):
+            for piece in pieces(item["arguments"]):
                 yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": "response.completed", "response": whole}
-
-
-def _pieces(text: str, size: int = 8) -> Iterator[str]:
-    for start in range(0, len(text), size):
-        yield text[start : start + size]

@@ -1,0 +1,72 @@
+"""Families of models with what their vendors refuse, each behind a provider of its own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from domain.model_providers.provider import ProviderKind, ProviderWire
+from infrastructure.llm.providers import ProviderConfig
+from tests.integration.llm.strict.chat import (
+    StrictDeepSeek,
+    StrictGemini,
+    StrictKimi,
+    StrictOpenRouter,
+    StrictToolLoop,
+)
+from tests.integration.llm.strict.messages import StrictMessages
+from tests.integration.llm.strict.provider import Family, StrictProvider
+from tests.integration.llm.strict.responses import StrictResponses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFamily:
+    """`name` is that of its provider, `title` what readers of the documentation know it by."""
+
+    name: str
+    title: str
+    model_name: str
+    make: Callable[[], Family]
+    kind: ProviderKind = ProviderKind.OPENAI
+    wire: ProviderWire = ProviderWire.AUTO
+
+    @property
+    def model(self) -> str:
+        return f"{self.name}:{self.model_name}"
+
+    def provider(self, there: StrictProvider, *, key: str = "sk-test") -> ProviderConfig:
+        return ProviderConfig(name=self.name, kind=self.kind, base_url=there.url, api_key=key, wire=self.wire)
+
+
+FAMILIES = (
+    ModelFamily(
+        name="openai",
+        title="OpenAI, Responses API",
+        model_name="gpt-5.5",
+        make=StrictResponses,
+        wire=ProviderWire.RESPONSES,
+    ),
+    ModelFamily(
+        name="anthropic",
+        title="Anthropic, adaptive thinking",
+        model_name="claude-opus-4-8",
+        make=lambda: StrictMessages(adaptive=True),
+        kind=ProviderKind.ANTHROPIC,
+    ),
+    ModelFamily(
+        name="claude",
+        title="Anthropic, thinking with a budget",
+        model_name="claude-sonnet-4-5",
+        make=lambda: StrictMessages(adaptive=False),
+        kind=ProviderKind.ANTHROPIC,
+    ),
+    ModelFamily(name="google", title="Gemini, OpenAI-compatible", model_name="gemini-3-pro", make=StrictGemini),
+    ModelFamily(name="deepseek", title="DeepSeek, thinking", model_name="deepseek-v4-pro", make=StrictDeepSeek),
+    ModelFamily(name="kimi", title="Kimi, thinking", model_name="kimi-k2.6", make=StrictKimi),
+    ModelFamily(name="glm", title="GLM, thinking", model_name="glm-5", make=StrictToolLoop),
+    ModelFamily(name="qwen", title="Qwen, thinking", model_name="qwen3-max", make=StrictToolLoop),
+    ModelFamily(
+        name="openrouter",
+        title="OpenRouter, reasoning details",
+        model_name="anthropic/claude-opus-4.8",
+        make=StrictOpenRouter,
+    ),
+)

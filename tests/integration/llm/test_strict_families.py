@@ -1,0 +1,192 @@
+"""Tool loops of every family of models against providers that refuse what the vendors refuse. `docs/models.md` has the
+same table."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+
+import pytest
+
+from application.models.ports import LanguageModel, TextDelta
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.llm.provider_http import AiohttpProviders
+from infrastructure.llm.provider_models import ProviderModels
+from infrastructure.llm.routing import RoutedModels
+from infrastructure.llm.scripted import ScriptedModels
+from tests.integration.llm.strict.families import FAMILIES, ModelFamily
+from tests.integration.llm.strict.provider import Said, StrictProvider
+from tests.unit.llm.conversations import Conversation
+from tests.unit.llm.model_requests import SomeProviders
+from tests.unit.llm.sdk_types import NEEDS_SDK_TYPES
+
+pytestmark = NEEDS_SDK_TYPES
+
+ECHO, CLOCK = "mcp__files__echo", "mcp__clock__now"
+
+
+class Vendors:
+    """All families, each at its provider."""
+
+    def __init__(self, http: AiohttpProviders) -> None:
+        self._http = http
+        self.at: dict[str, StrictProvider] = {}
+
+    async def serve(self, stack: AsyncExitStack) -> None:
+        for family in FAMILIES:
+            self.at[family.name] = await stack.enter_async_context(StrictProvider(family.make()).serving())
+
+    def models(self, *, streaming: bool = True) -> LanguageModel:
+        """Models of all providers, as a process that begins opens them."""
+        opening = ProviderModels(http=self._http, guarded_http=self._http, outbound=EgressPolicy(), streaming=streaming)
+        providers = SomeProviders(*(family.provider(self.at[family.name]) for family in FAMILIES))
+        return RoutedModels(providers=providers, open_provider=opening.open, scripted=ScriptedModels(()))
+
+
+@pytest.fixture
+async def vendors(http: AiohttpProviders) -> AsyncIterator[Vendors]:
+    async with AsyncExitStack() as stack:
+        vendors = Vendors(http)
+        await vendors.serve(stack)
+        yield vendors
+
+
+async def a_tool_loop_of_three_turns(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
+    there, thread, model = vendors.at[family.name], Conversation(), vendors.models(streaming=streaming)
+    there.say(
+        Said(text="Let me look.", calls=((CLOCK, {}),)), Said(calls=((ECHO, {"text": "hi"}),)), Said(text="It is noon.")
+    )
+    await thread.ask(model, family.model)
+    thread.answer("11:59")
+    reply = await thread.ask(model, family.model)
+    assert [(call.name, call.arguments) for call in reply.calls] == [(ECHO, {"text": "hi"})]
+    thread.answer("hi")
+    assert (await thread.ask(model, family.model)).text == "It is noon."
+    assert there.refused == []
+
+
+async def parallel_calls(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
+    there, thread, model = vendors.at[family.name], Conversation(), vendors.models(streaming=streaming)
+    there.say(Said(calls=((ECHO, {"text": "hi"}), (CLOCK, {}), (ECHO, {}))), Said(text="It is noon."))
+    reply = await thread.ask(model, family.model)
+    assert [(call.name, call.arguments) for call in reply.calls] == [(ECHO, {"text": "hi"}), (CLOCK, {}), (ECHO, {})]
+    thread.answer("hi", "12:00", "")
+    assert (await thread.ask(model, family.model)).text == "It is noon."
+    assert there.refused == []
+
+
+async def a_second_question_after_a_tool_loop(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
+    there, thread, model = vendors.at[family.name], Conversation(), vendors.models(streaming=streaming)
+    for answer in ("It is noon.", "It is late."):
+        there.say(Said(calls=((CLOCK, {}),)), Said(text=answer))
+        await thread.ask(model, family.model)
+        thread.answer("12:00")
+        assert (await thread.ask(model, family.model)).text == answer
+        thread.say("And now?")
+    assert there.refused == []
+
+
+async def fallback_to_another_family_and_back(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
+    """Within one tool loop. The first request after the change may be refused once, by which the wire learns what the
+    provider needs."""
+    other = FAMILIES[(FAMILIES.index(family) + 1) % len(FAMILIES)]
+    thread, model = Conversation(), vendors.models(streaming=streaming)
+    there = vendors.at[family.name]
+    there.say(Said(calls=((CLOCK, {}),)), Said(calls=((CLOCK, {}),)), Said(text="It is noon."))
+    vendors.at[other.name].say(Said(calls=((ECHO, {"text": "hi"}), (CLOCK, {}))))
+    await thread.ask(model, family.model)
+    thread.answer("11:58")
+    await thread.ask(model, other.model)
+    thread.answer("hi", "11:59")
+    await thread.ask(model, family.model)
+    thread.answer("12:00")
+    refusals = len(there.refused)
+    assert (await thread.ask(model, family.model)).text == "It is noon."
+    assert refusals <= 1
+    assert len(there.refused) == refusals
+
+
+async def adapters_opened_anew_between_call_and_result(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
+    there, thread = vendors.at[family.name], Conversation()
+    there.say(Said(calls=((CLOCK, {}),)), Said(text="It is noon."))
+    await thread.ask(vendors.models(streaming=streaming), family.model)
+    thread.answer("12:00")
+    assert (await thread.ask(vendors.models(streaming=not streaming), family.model)).text == "It is noon."
+    assert there.refused == []
+
+
+async def cached_input_from_the_third_turn(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
+    there, thread, model = vendors.at[family.name], Conversation(), vendors.models(streaming=streaming)
+    there.say(Said(calls=((CLOCK, {}),)), Said(calls=((CLOCK, {}),)), Said(text="It is noon."))
+    for result in ("11:58", "11:59"):
+        await thread.ask(model, family.model)
+        thread.answer(result)
+    usage = (await thread.ask(model, family.model)).usage
+    assert 0 < usage.cached_tokens < usage.input_tokens
+    assert not usage.estimated
+
+
+async def cancel_in_mid_stream(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
+    there = vendors.at[family.name]
+    there.say(Said(text="It is noon, as it often is at this time of the day, which is noon.", hangs_after=16))
+    events = vendors.models().stream(Conversation().request(family.model))
+    async with aclosing(events):  # type: ignore[type-var]
+        while not isinstance(await anext(events), TextDelta):
+            pass
+    await asyncio.wait_for(there.cut_off.wait(), 60)
+
+
+Case = Callable[[Vendors, ModelFamily, bool], Awaitable[None]]
+
+CASES: dict[str, Case] = {
+    "three-turn tool loop": a_tool_loop_of_three_turns,
+    "parallel calls": parallel_calls,
+    "second question after a loop": a_second_question_after_a_tool_loop,
+    "another process between call and result": adapters_opened_anew_between_call_and_result,
+    "fallback to another family and back": fallback_to_another_family_and_back,
+    "cached input from turn 3": cached_input_from_the_third_turn,
+    "cancel in mid-stream": cancel_in_mid_stream,
+}
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "models.md"
+BEGINNING = "<!-- written by tests/integration/llm/test_strict_families.py -->\n"
+END = "<!-- end -->\n"
+
+
+def page() -> str:
+    """The page with the table of families and cases, all of which the tests below run."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(BEGINNING)
+    after = rest.split(END)[1]
+    rows = [
+        f"| family | {' | '.join(CASES)} |",
+        "|---" * (len(CASES) + 1) + "|",
+        *(f"| {family.title} | {' | '.join('yes' for _ in CASES)} |" for family in FAMILIES),
+    ]
+    return before + BEGINNING + "\n".join([*rows, ""]) + END + after
+
+
+WAYS = [
+    pytest.param(case, streaming, id=f"{name}, {'streamed' if streaming else 'whole'}")
+    for name, case in CASES.items()
+    for streaming in (True, False)
+    if streaming or case is not cancel_in_mid_stream
+]
+
+
+@pytest.mark.requirement("H1", "H2")
+@pytest.mark.parametrize(("case", "streaming"), WAYS)
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+async def test_every_family_holds_every_case(
+    vendors: Vendors, family: ModelFamily, case: Case, streaming: bool
+) -> None:
+    await case(vendors, family, streaming)
+
+
+def test_the_documentation_has_the_same_table() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
