@@ -1,10 +1,11 @@
 """The tool ledger: every call of a run is recorded before it is executed and settled afterwards."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from domain.approvals.approval import ApprovalRequest
+from domain.copies import with_changes
 from domain.ids import McpServerId, RunId, ToolCallId
 from domain.json_value import JsonObject
 from domain.mcp.elicitation import Elicitation
@@ -83,7 +84,7 @@ class ToolCall:
     called_as: str | None = None
 
     def settled(self, settlement: "Settlement") -> "ToolCall":
-        return replace(
+        return with_changes(
             self,
             state=ToolCallState.SETTLED,
             result=settlement.result,

@@ -1,9 +1,10 @@
 """A run: one execution of an agent on a thread. Illegal transitions raise."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from domain.copies import with_changes
 from domain.errors import ServiceError, conflict
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
@@ -132,7 +133,7 @@ class Run:
 
     def claimed(self, *, at: datetime) -> "Run":
         """A worker claims the run: a new epoch starts."""
-        return replace(
+        return with_changes(
             self,
             status=self._next(RunStatus.IN_PROGRESS),
             epoch=self.epoch + 1,
@@ -144,11 +145,11 @@ class Run:
         """The worker hands the run back (drain, lost lease); the new epoch fences its writes."""
         if self.status is not RunStatus.IN_PROGRESS:  # a suspended run is queued only by `resumed`
             raise self._illegal(RunStatus.QUEUED)
-        return replace(self, status=self._next(RunStatus.QUEUED), epoch=self.epoch + 1)
+        return with_changes(self, status=self._next(RunStatus.QUEUED), epoch=self.epoch + 1)
 
     def lease_expired(self, *, counts: bool = True) -> "Run":
         """The lease of the run's worker expired. `counts`: the lost worker is attributed to this run."""
-        return replace(self.handed_back(), lapses=self.lapses + counts)
+        return with_changes(self.handed_back(), lapses=self.lapses + counts)
 
     @property
     def is_suspect(self) -> bool:
@@ -161,13 +162,13 @@ class Run:
 
     def suspended(self, pending: tuple[ToolUse, ...], *, output: str | None = None) -> "Run":
         """The run waits for `pending`; `output` is the text of the reply with these calls."""
-        return replace(self, status=self._next(RunStatus.REQUIRES_ACTION), pending=pending, output=output)
+        return with_changes(self, status=self._next(RunStatus.REQUIRES_ACTION), pending=pending, output=output)
 
     def resumed(self) -> "Run":
         """All pending calls are settled; the run is queued."""
         if self.status is not RunStatus.REQUIRES_ACTION:
             raise conflict("run_not_waiting", f"Run {self.id} is {self.status}, not requires_action.", run_id=self.id)
-        return replace(self, status=self._next(RunStatus.QUEUED), pending=())
+        return with_changes(self, status=self._next(RunStatus.QUEUED), pending=())
 
     def ended(
         self,
@@ -184,7 +185,7 @@ class Run:
             raise ValueError("a run has an error exactly when it failed")
         if (status is RunStatus.INCOMPLETE) != (incomplete_reason is not None):
             raise ValueError("a run has an incomplete_reason exactly when it is incomplete")
-        return replace(
+        return with_changes(
             self,
             status=self._next(status),
             output=output,
@@ -203,7 +204,7 @@ class Run:
         overview: str | None = None,
     ) -> "Run":
         """Progress of a claimed run. None leaves a value unchanged. Progress resets `lapses`."""
-        return replace(
+        return with_changes(
             self,
             usage=usage,
             lapses=0,

@@ -1,9 +1,10 @@
 """One atomic step of a run."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from domain.approvals.approval import Approval, ApprovalOutcome
 from domain.audit.event import AuditEvent
+from domain.copies import with_changes
 from domain.runs.events import NewEvent
 from domain.runs.ledger import Settlement, ToolCall
 from domain.runs.run import Run
@@ -41,7 +42,7 @@ class Step:
 
     def led_by(self, event: NewEvent, *, settled: Settlement, audit: AuditEvent) -> "Step":
         """The same step with a settlement in front."""
-        return replace(
+        return with_changes(
             self,
             events=(event, *self.events),
             settled=(settled, *self.settled),

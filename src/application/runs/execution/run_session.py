@@ -15,6 +15,7 @@ from application.system.ports import Clock
 from application.tools.toolset import Toolset
 from application.tracing.ports import ToolCallRecord, Tracer
 from domain.agents.agent import Agent
+from domain.copies import with_changes
 from domain.identity.organization import Organization
 from domain.ids import MessageId, RunId
 from domain.policy.caller import CallerRules
@@ -174,7 +175,7 @@ class RunSession:
             active_s=self.active_s,
             last_seq=self._last_seq + len(events),
         )
-        return replace(step, run=run, events=events, spent=spent)
+        return with_changes(step, run=run, events=events, spent=spent)
 
     def _mirror(self, step: Step, outcome: StepOutcome) -> None:
         foreseen = step.run.last_seq == outcome.last_seq and not step.run.lapses

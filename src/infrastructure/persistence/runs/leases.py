@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from application.runs.ports import ClaimedRun, EndedAtClaim
 from application.system.wakeups import Wakeups
 from domain.agents.agent import Agent
+from domain.copies import with_changes
 from domain.ids import MessageId, RunId, ThreadId, WorkerId
 from domain.runs.claiming import REPLY_EVENTS, ClaimFacts, Suspected, abandoned_message, decide_claim
 from domain.runs.events import RunEventType
@@ -253,7 +254,7 @@ def _claim(
     if outcome is None:
         return None
     return _Claim(
-        run=replace(step.run, last_seq=outcome.last_seq),
+        run=with_changes(step.run, last_seq=outcome.last_seq),
         agent=agent,
         open_calls=facts.open_calls,
         transcript=step.messages if is_first else None,

@@ -1,12 +1,12 @@
 """The transaction that starts a run: idempotency, the thread's unfinished runs, the run and its first event."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, select
 
 from application.runs.idempotency import UsedKey, named_run
 from application.runs.ports import KEY_LIFETIME, IdempotencyKey, NewRun, StartedRun
+from domain.copies import with_changes
 from domain.errors import not_found
 from domain.ids import OrganizationId, RunId
 from domain.runs.run import Run
@@ -63,7 +63,7 @@ def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None)
         _insert_run.run(connection, new_run_row(new.run, last_seq=1))
         _insert_request.run(connection, run_request_row(new.run, webhook_url=webhook_url))
         add_events(connection, new.run.organization_id, new.run.id, (new.event,), last_seq=1)
-    started = replace(new.run, last_seq=1)
+    started = with_changes(new.run, last_seq=1)
     first = next_run(connection, thread_id) if changed else None
     return StartedRun.after(started, changed, first=first), (*changed, started)
 
