@@ -82,7 +82,7 @@ def message_to_json(message: Message) -> JsonObject:
     content: list[JsonValue] = [content_to_json(part) for part in message.content]
     return {
         "id": message.id,
-        "role": message.role.value,
+        "role": str(message.role),
         "content": content,
         "created_at": timestamp(message.created_at),
         "run_id": message.run_id,

@@ -162,7 +162,7 @@ class ExecuteRun:
         ids = _log_ids(session)
         try:
             await self._loop.run(session)
-            logger.info("run left the loop", extra={**ids, "status": session.run.status.value})
+            logger.debug("run left the loop", extra={**ids, "status": session.run.status.value})
         except LeaseLost:
             logger.warning("lease lost; this worker stops writing the run", extra=ids)
         except Interrupted as stopped:

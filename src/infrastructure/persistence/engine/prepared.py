@@ -61,18 +61,22 @@ class Rows:
 
     def typed(self) -> list[Any]:
         """All rows as `Connection.execute` gives them: values by column name, in their types."""
-        return self._compiled.typed(self._result.rows(), self._result.type_codes)
+        return self._compiled.typed(self._result)
 
 
 class _Fetched:
     """What a driver's cursor had; the cursor is closed."""
 
-    __slots__ = ("_rows", "count", "type_codes")
+    __slots__ = ("_described", "_rows", "count")
 
     def __init__(self, cursor: Any) -> None:
         self._rows = cursor.fetchall()
         self.count = int(cursor.rowcount)
-        self.type_codes = [described[1] for described in cursor.description]
+        self._described = cursor.description
+
+    @property
+    def type_codes(self) -> list[int]:
+        return [described[1] for described in self._described]
 
     def rows(self) -> list[tuple[Any, ...]]:
         """As the driver gives them."""
@@ -233,8 +237,8 @@ class _Compiled:
             for index in self._texts:
                 values[index] = storable_or_none(values[index])
         for index, process in self._processed:
-            if values[index] is not None:
-                values[index] = process(values[index])
+            if (value := values[index]) is not None:
+                values[index] = process(value)
         return values
 
     def send(self, connection: SendingConnection, parameters: Mapping[str, Any]) -> Result:
@@ -243,16 +247,17 @@ class _Compiled:
             self._numbered = self.sql % {name: f"${number}" for number, name in enumerate(self._names, 1)}
         return connection.send(self._numbered, self._listed(parameters))
 
-    def typed(self, found: Iterable[Sequence[Any]], type_codes: Sequence[Any]) -> list[Any]:
+    def typed(self, result: Result) -> list[Any]:
         """What the driver found, with the types of its columns."""
         if self._typed is None:
             # Some types ask what the driver calls the column's, which an answer tells.
             processors = [
-                kind.result_processor(self._dialect, code) for kind, code in zip(self._types, type_codes, strict=True)
+                kind.result_processor(self._dialect, code)
+                for kind, code in zip(self._types, result.type_codes, strict=True)
             ]
             self._typed = [(index, process) for index, process in enumerate(processors) if process is not None]
         made = []
-        for row in found:
+        for row in result.rows():
             values = list(row)
             for index, process in self._typed:
                 values[index] = process(values[index])

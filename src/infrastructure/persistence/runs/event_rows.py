@@ -68,7 +68,7 @@ def add_events(
                 "run_id": run_id,
                 "seq": seq,
                 "organization_id": organization_id,
-                "type": event.type.value,
+                "type": str(event.type),
                 "at": event.at,
                 "data": _beside_message(event.data) if by_reference else event.data,
                 "message_id": message_id if by_reference else None,

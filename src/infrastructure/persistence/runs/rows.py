@@ -81,7 +81,7 @@ def state_row(after: Run) -> dict[str, object]:
     error = after.error
     return {
         "agent_version": after.agent_version,
-        "status": after.status.value,
+        "status": str(after.status),
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cached_tokens": usage.cached_tokens,

@@ -241,7 +241,8 @@ def _quarantining(quarantine: Quarantine, halted: Run) -> dict[str, Any]:
 
 
 def _parameters(step: Step) -> dict[str, Any]:
-    state = {f"new_{name}": value for name, value in state_row(step.run).items()}
+    state = state_row(step.run)
+    state = dict(zip(map("new_".__add__, state), state.values(), strict=True))
     return {"run_id": step.run.id, "event_count": len(step.events), **state}
 
 

@@ -57,7 +57,7 @@ def _row(organization_id: OrganizationId, message: Message) -> dict[str, object]
         "thread_id": message.thread_id,
         "of_thread": message.thread_id,
         "run_id": message.run_id,
-        "role": message.role.value,
+        "role": str(message.role),
         "content": content_json(message.content),
         "superseded": False,
         "created_at": message.created_at,
