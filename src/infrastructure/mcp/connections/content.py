@@ -14,6 +14,8 @@ _IMAGE_TYPE = re.compile(r"image/[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
 MAX_VALUES = 50_000
 """Most JSON values in a result. Each is cleaned, scanned and checked on the event loop; a megabyte
 can hold half a million."""
+_CONTAINERS = frozenset({dict, list})
+"""The types of decoded objects and arrays."""
 _MAX_LABEL = 512
 _KIB = 1024
 
@@ -44,18 +46,15 @@ def read_reply(result: Mapping[str, Any]) -> McpReply:
 
 
 def _has_too_many_values(result: Mapping[str, Any]) -> bool:
-    count = 0
-    level: list[Any] = [result]
-    while level:
-        count += len(level)
+    count = 1
+    unread: list[Any] = [result]
+    while unread:
+        outer = unread.pop()
+        inner = outer if isinstance(outer, list) else outer.values()
+        count += len(inner)
         if count > MAX_VALUES:
             return True
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
+        unread += [one for one in inner if type(one) in _CONTAINERS]
     return False
 
 

@@ -45,10 +45,18 @@ class Bulkheads:
         if bulkhead.users >= size + self._max_waiting:
             raise McpFailure(McpFailureKind.BUSY, busy)
         bulkhead.users += 1
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        bulkhead.waiting.append(place)
         try:
-            await bulkhead.enter(wait_s, busy)
-        except BaseException:
-            self._left(key, bulkhead)
+            async with asyncio.timeout(wait_s):
+                await place
+        except BaseException as exc:
+            if place in bulkhead.waiting:
+                bulkhead.waiting.remove(place)
+            # With a place that arrived together with the end of the wait, the next call gets it.
+            self.release(key, bulkhead, passes_on=place.done() and not place.cancelled())
+            if isinstance(exc, TimeoutError):
+                raise McpFailure(McpFailureKind.BUSY, busy) from exc
             raise
         return bulkhead
 
@@ -57,7 +65,7 @@ class Bulkheads:
         bulkhead = self._bulkheads.get(key)
         if bulkhead is None:
             bulkhead = self._bulkheads[key] = Bulkhead(size)
-        if not bulkhead.try_acquire():
+        elif bulkhead.users >= bulkhead.size:
             return None
         bulkhead.users += 1
         return bulkhead
@@ -71,57 +79,31 @@ class Bulkheads:
         finally:
             self.release(key, bulkhead)
 
-    def release(self, key: Hashable, bulkhead: "Bulkhead") -> None:
-        bulkhead.leave()
-        self._left(key, bulkhead)
-
-    def _left(self, key: Hashable, bulkhead: "Bulkhead") -> None:
+    def release(self, key: Hashable, bulkhead: "Bulkhead", *, passes_on: bool = True) -> None:
+        """A call has ended: its place goes to the call that has waited longest."""
         bulkhead.users -= 1
-        if not bulkhead.users and self._bulkheads.get(key) is bulkhead:
+        if bulkhead.waiting and passes_on:
+            bulkhead.pass_on()
+        elif not bulkhead.users and self._bulkheads.get(key) is bulkhead:
             del self._bulkheads[key]
 
 
 class Bulkhead:
-    """The places of one key; `users` are the calls inside and those waiting."""
+    """The places of one key. `users` are the calls inside and those waiting; while calls wait, all places are taken."""
+
+    __slots__ = ("size", "users", "waiting")
 
     def __init__(self, size: int) -> None:
-        self._free = size
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.size = size
         self.users = 0
+        self.waiting: deque[asyncio.Future[None]] = deque()
 
-    def try_acquire(self) -> bool:
-        """Take a place if one is free and no call waits for it."""
-        if self._free <= 0 or self._waiting:
-            return False
-        self._free -= 1
-        return True
-
-    async def enter(self, wait_s: float, busy: str) -> None:
-        """Take a place, in order of arrival. Raises McpFailure BUSY."""
-        if self.try_acquire():
-            return
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        try:
-            async with asyncio.timeout(wait_s):
-                await place
-        except BaseException as exc:
-            if place.done() and not place.cancelled():
-                self.leave()  # the place arrived together with the end of the wait
-            elif place in self._waiting:
-                self._waiting.remove(place)
-            if isinstance(exc, TimeoutError):
-                raise McpFailure(McpFailureKind.BUSY, busy) from exc
-            raise
-
-    def leave(self) -> None:
-        """Pass the place to the call that has waited longest."""
-        while self._waiting:
-            place = self._waiting.popleft()
+    def pass_on(self) -> None:
+        while self.waiting:
+            place = self.waiting.popleft()
             if not place.done():
                 place.set_result(None)
                 return
-        self._free += 1
 
 
 class ServerBoundConnections(WrappedConnections):

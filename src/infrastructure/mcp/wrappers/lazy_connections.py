@@ -1,7 +1,7 @@
 """MCP connections loaded on first use or warmed beside the event loop: importing the SDK takes most
 of a second."""
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Protocol
 
 from application.mcp.contents import ContentRequest, McpContents
@@ -32,11 +32,17 @@ class ClosableConnections(McpConnections, McpContents, FollowingConnections, Pro
 class LazyMcpConnections(LazyClosable[ClosableConnections]):
     """`McpConnections` and `McpContents`, loaded on first use."""
 
-    async def call_tool(
+    def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
+    ) -> Coroutine[None, None, McpReply]:
+        if self.loaded is None:
+            return self._call_once_loaded(server, scope, call, on_progress)
+        return self.loaded.call_tool(server, scope, call, on_progress)
+
+    async def _call_once_loaded(
+        self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None
     ) -> McpReply:
-        connections = self.loaded or await self.warm()
-        return await connections.call_tool(server, scope, call, on_progress)
+        return await (await self.warm()).call_tool(server, scope, call, on_progress)
 
     async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
         return await (await self.warm()).ask(server, scope, request)

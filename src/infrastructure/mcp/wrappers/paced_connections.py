@@ -3,7 +3,7 @@ late."""
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import TypeVar
 
@@ -48,10 +48,17 @@ class PacedConnections(WrappedConnections):
         self._servers: dict[McpServerId, CallSchedule] = {}
         self._organizations: dict[OrganizationId, CallSchedule] = {}
 
-    async def call_tool(
+    def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
-    ) -> McpReply:
+    ) -> Coroutine[None, None, McpReply]:
         """Raises: McpFailure BUSY with `retry_after_s` if the call's turn is after its timeout."""
+        if self._every_organization is None and server.config.rate_limit is None:
+            return self._connections.call_tool(server, scope, call, on_progress)
+        return self._call_in_turn(server, scope, call, on_progress)
+
+    async def _call_in_turn(
+        self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None
+    ) -> McpReply:
         if (of_server := server.config.rate_limit) is not None:
             wait_s = self._turn(self._servers, server.id, of_server, call, "The MCP server")
             if wait_s > 0:
