@@ -84,13 +84,14 @@ def running_service(
 ) -> Iterator[Service]:
     """Start the service, by a module and its arguments, on a new HOME or the given one, and stop it at the end.
 
-    It has the settings that users get, its log too, which goes to a file of HOME; `extra` has what differs.
+    It has the settings that users get, its log too, which goes to a file of HOME; `extra` has what differs. As an
+    installed one it has its bytecode, from the second start on.
     """
     with ExitStack() as stack:
         if home is None:
             home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-bench-")))
         environment = {
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
             "DRAGOMAN_HOME": str(home),
             "DRAGOMAN_PORT": "0",
             "DRAGOMAN_EGRESS_ALLOW": "127.0.0.0/8",  # the servers it calls are on this machine
