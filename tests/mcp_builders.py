@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+from application.mcp.mcp_switch import McpSwitch
 from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
-from tests.builders import START, a_server
+from tests.builders import ORG, OTHER_ORG, START, a_server, an_organization
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.state import InMemoryState
 
 INSTALLATION = Installation(version="1.2.3", location="org/mcp/ins_1", installed_at=START)
@@ -22,5 +24,16 @@ def a_package_server(
 def a_state_with_servers(*servers: McpServer) -> InMemoryState:
     """In-memory tables that hold these servers."""
     state = InMemoryState()
+    state.organizations = {id: an_organization(id) for id in (ORG, OTHER_ORG)}
     state.servers = {server.id: server for server in servers}
     return state
+
+
+def a_switch(state: InMemoryState) -> McpSwitch:
+    """MCP is switched on; organizations of the state may have the kinds of servers that they name."""
+    return McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(state))
+
+
+def permit_kinds(state: InMemoryState, *kinds: str) -> None:
+    """The organization may have these kinds of servers only."""
+    state.organizations[ORG] = replace(state.organizations[ORG], mcp_kinds=kinds)

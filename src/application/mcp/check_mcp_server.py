@@ -52,6 +52,7 @@ class McpCheckResult:
 class CheckMcpServer:
     """Rules:
     - Admins test servers, as for saving: a test runs the command.
+    - The organization may have this kind of server (`mcp_kinds`).
     - The test has its own connection, closed afterwards; connections in use are not affected.
     - A disabled server can be tested. One that requires installation fails until it is installed.
     - The test ends within the deadline, and a broken server raises nothing.
@@ -59,7 +60,7 @@ class CheckMcpServer:
     - Audited `mcp_server.tested` with the outcome; for remote servers with the address that
       received its secrets.
 
-    Raises: FORBIDDEN, NOT_FOUND.
+    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class CheckMcpServer:
         if isinstance(config, str):
             saved = await existing_server(self._servers, principal.organization_id, config)
             config = saved.config
+        await self._switch.require_kind(principal.organization_id, config)
         probe = self._probe(principal, config, saved)
         started = self._clock.monotonic()
         outcome = await self._discover(probe)

@@ -10,6 +10,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
+from domain.mcp.kinds import KIND_NOT_PERMITTED
 from domain.mcp.server import McpServer
 
 
@@ -70,7 +71,7 @@ class ImportMcpServers:
             read = read_entry(slug, entry)
             server = await self._register.execute(RegisterMcpServerCommand(principal=principal, config=read.config))
         except ServiceError as error:
-            if error.kind not in (ErrorKind.INVALID, ErrorKind.CONFLICT):
+            if error.kind not in (ErrorKind.INVALID, ErrorKind.CONFLICT) and error.code != KIND_NOT_PERMITTED:
                 raise
             faults = tuple(f"{fault.path}: {fault.message}".removeprefix(": ") for fault in error.violations)
             return ImportedEntry(name=name, slug=slug, outcome=ImportOutcome.SKIPPED, remarks=faults or (error.detail,))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpInstaller, McpServerStore, ServerStatus
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_lookup import existing_server
@@ -23,22 +24,25 @@ class InstallMcpServer:
     """Rules:
     - Admins install servers. The status has the progress or the reason of a failure. An installed
       server starts without network.
+    - The organization may have this kind of server (`mcp_kinds`).
     - Installing during an installation changes nothing.
     - Installations are never updated: to change the version, uninstall first.
     - A server whose files are missing on this machine is installed again.
 
-    Raises: FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_not_installable`, `mcp_server_installed`.
+    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND, CONFLICT `mcp_server_not_installable`, `mcp_server_installed`.
     """
 
     def __init__(
         self,
         *,
         servers: McpServerStore,
+        switch: McpSwitch,
         installs: ServerInstalls,
         installer: McpInstaller,
         statuses: ServerStatuses,
     ) -> None:
         self._servers = servers
+        self._switch = switch
         self._installs = installs
         self._installer = installer
         self._statuses = statuses
@@ -53,6 +57,7 @@ class InstallMcpServer:
                 "mcp_server_not_installable",
                 f"The MCP server {slug!r} is not installed: it is run or reached in place.",
             )
+        await self._switch.require_kind(principal.organization_id, server.config)
         installation = server.installation
         if installation is not None and self._installer.has(installation):
             raise conflict(

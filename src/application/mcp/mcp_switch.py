@@ -1,7 +1,10 @@
-"""The switches for MCP: of the installation and of the organization."""
+"""The switches for MCP: of the installation and of the organization, and the kinds of servers that an
+organization may have."""
 
 from application.identity.ports import OrganizationStore
 from domain.ids import OrganizationId
+from domain.mcp.kinds import is_permitted, kind_refused
+from domain.mcp.server import McpServerConfig
 
 
 class McpSwitch:
@@ -18,3 +21,14 @@ class McpSwitch:
             return False
         organization = await self._organizations.get(organization_id)
         return organization is not None and organization.mcp_enabled
+
+    async def permits_kind(self, organization_id: OrganizationId, config: McpServerConfig) -> bool:
+        """Whether the organization may register and start this kind of server. Nothing is permitted to
+        an unknown organization."""
+        organization = await self._organizations.get(organization_id)
+        return organization is not None and is_permitted(organization.mcp_kinds, config)
+
+    async def require_kind(self, organization_id: OrganizationId, config: McpServerConfig) -> None:
+        """Raises FORBIDDEN `mcp_kind_not_permitted`."""
+        if not await self.permits_kind(organization_id, config):
+            raise kind_refused(config)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from application.mcp.client_entries import read_entry, slug_for
 from application.mcp.import_mcp_servers import ImportMcpServersCommand
 from application.mcp.literal_secrets import require_no_literal_secrets
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpServerStore
 from application.mcp.server_address import require_reachable
 from application.system.ports import OutboundPolicy
@@ -12,6 +13,7 @@ from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
+from domain.mcp.kinds import KIND_NOT_PERMITTED
 from domain.mcp.server import McpServerConfig
 
 
@@ -31,8 +33,9 @@ class PreviewMcpImport:
     """Admins preview imports, by the rules of `ImportMcpServers`. Nothing is stored. Raises:
     FORBIDDEN."""
 
-    def __init__(self, *, servers: McpServerStore, outbound: OutboundPolicy) -> None:
+    def __init__(self, *, servers: McpServerStore, switch: McpSwitch, outbound: OutboundPolicy) -> None:
         self._servers = servers
+        self._switch = switch
         self._outbound = outbound
 
     async def execute(self, command: ImportMcpServersCommand) -> tuple[PreviewedEntry, ...]:
@@ -49,11 +52,12 @@ class PreviewMcpImport:
     async def _preview(self, principal: Principal, name: str, slug: str, entry: JsonValue) -> PreviewedEntry:
         try:
             read = read_entry(slug, entry)
+            await self._switch.require_kind(principal.organization_id, read.config)
             require_reachable(self._outbound, read.config)
             require_no_literal_secrets(read.config)
             await self._require_free(principal, slug)
         except ServiceError as error:
-            if error.kind not in (ErrorKind.INVALID, ErrorKind.CONFLICT):
+            if error.kind not in (ErrorKind.INVALID, ErrorKind.CONFLICT) and error.code != KIND_NOT_PERMITTED:
                 raise
             faults = tuple(f"{fault.path}: {fault.message}".removeprefix(": ") for fault in error.violations)
             return PreviewedEntry(name=name, slug=slug, remarks=faults or (error.detail,))

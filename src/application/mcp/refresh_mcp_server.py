@@ -29,7 +29,7 @@ class RefreshMcpServer:
     - Only the first catalog is approved; later additions and changes enter quarantine.
     - Earlier failures of the server are reset.
 
-    Raises: FORBIDDEN, NOT_FOUND, CONFLICT `mcp_disabled`, `mcp_server_disabled`,
+    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND, CONFLICT `mcp_disabled`, `mcp_server_disabled`,
     `mcp_server_not_installed`, UNAVAILABLE `mcp_server_unavailable` (extra `reason`: an
     McpFailureKind).
     """
@@ -53,6 +53,7 @@ class RefreshMcpServer:
         server = await existing_server(self._servers, principal.organization_id, command.server)
         if not await self._switch.is_on(principal.organization_id):
             raise conflict("mcp_disabled", "MCP is disabled.")
+        await self._switch.require_kind(principal.organization_id, server.config)
         if not server.config.enabled:
             raise conflict("mcp_server_disabled", f"The MCP server {server.config.slug!r} is disabled.")
         scope = ConnectionScope(organization_id=principal.organization_id)

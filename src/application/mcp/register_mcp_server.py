@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
 from application.mcp.literal_secrets import require_no_literal_secrets
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpServerStore
 from application.mcp.server_address import require_reachable
 from application.system.ports import Clock, IdSource, OutboundPolicy
@@ -24,14 +25,18 @@ class RegisterMcpServer:
     """Rules:
     - Admins register servers. The slug is unique in the organization.
     - Nothing is started or connected.
+    - The organization may have this kind of server (`mcp_kinds`).
     - Unreachable addresses, and arguments or URLs with a literal secret, are rejected.
     - Audited `mcp_server.created`, without values of env and headers.
 
-    Raises: FORBIDDEN, INVALID `mcp_server_invalid`, CONFLICT `mcp_server_slug_taken`.
+    Raises: FORBIDDEN (`mcp_kind_not_permitted`), INVALID `mcp_server_invalid`, CONFLICT `mcp_server_slug_taken`.
     """
 
-    def __init__(self, *, servers: McpServerStore, outbound: OutboundPolicy, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self, *, servers: McpServerStore, switch: McpSwitch, outbound: OutboundPolicy, clock: Clock, ids: IdSource
+    ) -> None:
         self._servers = servers
+        self._switch = switch
         self._outbound = outbound
         self._clock = clock
         self._ids = ids
@@ -39,6 +44,7 @@ class RegisterMcpServer:
     async def execute(self, command: RegisterMcpServerCommand) -> McpServer:
         principal = command.principal
         principal.require(Role.ADMIN)
+        await self._switch.require_kind(principal.organization_id, command.config)
         require_reachable(self._outbound, command.config)
         require_no_literal_secrets(command.config)
         now = self._clock.now()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from application.audit.entries import audit_entry
 from application.mcp.literal_secrets import require_no_literal_secrets
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpConnections, McpServerStore
 from application.mcp.server_address import require_reachable
 from application.mcp.server_lookup import existing_server
@@ -35,13 +36,14 @@ class UpdateMcpServerCommand:
 class UpdateMcpServer:
     """Rules:
     - Admins change servers. The result must be valid.
+    - A server of a kind that the organization may not have (`mcp_kinds`) can only be disabled.
     - Connections of the previous version close once their calls end.
     - New arguments and a new URL must not contain a literal secret.
     - The source of an installed server cannot be changed.
     - A change without effect creates no version and no audit entry; others are audited
       `mcp_server.updated` with the names of the changed fields.
 
-    Raises: FORBIDDEN, NOT_FOUND, INVALID `mcp_server_invalid`, PRECONDITION `version_conflict`,
+    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND, INVALID `mcp_server_invalid`, PRECONDITION `version_conflict`,
     CONFLICT `mcp_server_slug_taken`, `mcp_server_installed`.
     """
 
@@ -50,11 +52,13 @@ class UpdateMcpServer:
         *,
         servers: McpServerStore,
         connections: McpConnections,
+        switch: McpSwitch,
         outbound: OutboundPolicy,
         clock: Clock,
         ids: IdSource,
     ) -> None:
         self._servers = servers
+        self._switch = switch
         self._outbound = outbound
         self._connections = connections
         self._clock = clock
@@ -73,6 +77,8 @@ class UpdateMcpServer:
         config = changed_config(server.config, command.changes, env=command.env, headers=command.headers)
         if config == server.config:
             return server
+        if config.enabled:
+            await self._switch.require_kind(principal.organization_id, config)
         if config.url != server.config.url:
             require_reachable(self._outbound, config)
         require_no_literal_secrets(config, server.config)

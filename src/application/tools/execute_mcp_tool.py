@@ -28,6 +28,7 @@ from domain.errors import ServiceError, is_storage_away
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.elicitation import MAX_ROUNDS, InputRound
+from domain.mcp.kinds import kind_refusal
 from domain.mcp.pinning import DefinitionState, pinned_tool
 from domain.mcp.server import ElicitationPolicy, McpServer, OutputValidation
 from domain.tools.result import ToolResult
@@ -223,6 +224,8 @@ class ExecuteMcpTool:
         server = binding.inline or await self._servers.get(scope.organization_id, binding.server_id)
         if server is not None and not server.config.enabled:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server was disabled.")
+        if server is not None and not await self._switch.permits_kind(scope.organization_id, server.config):
+            raise McpFailure(McpFailureKind.DISABLED, kind_refusal(server.config))
         if server is not None and server.lacks_installation:
             raise McpFailure(McpFailureKind.NOT_INSTALLED, "MCP server not installed.")
         return server

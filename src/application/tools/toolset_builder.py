@@ -268,6 +268,8 @@ class ToolsetBuilder:
             return ServerOverview(slug=slug, tools=(), unavailable="there is no such MCP server")
         if not server.config.enabled:
             return ServerOverview(slug=slug, tools=(), unavailable="the MCP server is disabled")
+        if not await self._switch.permits_kind(organization_id, server.config):
+            return ServerOverview(slug=slug, tools=(), unavailable="MCP servers of this kind are not permitted")
         if server.lacks_installation:
             return ServerOverview(slug=slug, tools=(), unavailable="MCP server not installed")
         try:

@@ -11,6 +11,7 @@ ARCHIVE = "archive"
 KINDS = (*(kind.value for kind in McpServerKind), ARCHIVE)
 NEW_ORGANIZATION_KINDS = ("http", "sse", "npm", "python")
 """What a new organization has. Starting programs of this machine requires a grant."""
+KIND_NOT_PERMITTED = "mcp_kind_not_permitted"
 
 
 def kind_of(config: McpServerConfig) -> str:
@@ -24,7 +25,7 @@ def is_permitted(kinds: Collection[str] | None, config: McpServerConfig) -> bool
 
 
 def kind_refused(config: McpServerConfig) -> ServiceError:
-    return ServiceError("mcp_kind_not_permitted", ErrorKind.FORBIDDEN, kind_refusal(config))
+    return ServiceError(KIND_NOT_PERMITTED, ErrorKind.FORBIDDEN, kind_refusal(config))
 
 
 def kind_refusal(config: McpServerConfig) -> str:

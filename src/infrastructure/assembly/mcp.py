@@ -11,6 +11,7 @@ from pathlib import Path
 from application.gateway.subscriptions.subscribers import Subscribers
 from application.identity.ports import OrganizationStore
 from application.mcp.catalog_updater import CatalogUpdater
+from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore, ServerStatus
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
@@ -80,6 +81,7 @@ def oauth(
 def connections(
     *,
     settings: Settings,
+    switch: McpSwitch,
     clock: Clock,
     ids: IdSource,
     catalogs: McpCatalogStore,
@@ -104,17 +106,21 @@ def connections(
     def load() -> ClosableConnections:
         from infrastructure.mcp.connections.pool import SdkMcpConnections
         from infrastructure.mcp.secret_values import SecretValues
+        from infrastructure.mcp.transports.permitted_transports import PermittedTransports
         from infrastructure.mcp.transports.remote import RemoteClient
         from infrastructure.mcp.transports.server_transports import ServerTransports
 
         return SdkMcpConnections(
-            transports=ServerTransports(
-                remote=RemoteClient(egress=egress, proxies=proxies),
-                secrets=SecretValues(secrets=secrets, known=known_secrets),
-                credentials=oauth.get().credentials,
-                environment={**base_process_environment(), "PATH": node.search_path},
-                launch=launches.of,
-                limits=parse_process_limits(settings.mcp_process_limits),
+            transports=PermittedTransports(
+                ServerTransports(
+                    remote=RemoteClient(egress=egress, proxies=proxies),
+                    secrets=SecretValues(secrets=secrets, known=known_secrets),
+                    credentials=oauth.get().credentials,
+                    environment={**base_process_environment(), "PATH": node.search_path},
+                    launch=launches.of,
+                    limits=parse_process_limits(settings.mcp_process_limits),
+                ),
+                switch=switch,
             ),
             known_secrets=known_secrets,
             clock=clock,

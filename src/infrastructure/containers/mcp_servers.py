@@ -63,6 +63,7 @@ class McpServers(containers.DeclarativeContainer):
     subscribers: providers.Provider[Subscribers] = singleton(storage_assembly.subscribers, Platform.row_notifications)
     connections: providers.Provider[SupervisedConnections] = singleton(
         mcp_assembly.connections,
+        switch=mcp_switch,
         egress=Platform.egress_policy,
         oauth=oauth,
         launches=server_launches,
@@ -91,6 +92,7 @@ class McpServers(containers.DeclarativeContainer):
     )
     install_mcp_server = singleton(
         InstallMcpServer,
+        switch=mcp_switch,
         servers=Storage.fresh_servers,
         installs=server_installs,
         installer=mcp_installer,
@@ -103,12 +105,17 @@ class McpServers(containers.DeclarativeContainer):
         statuses=server_statuses,
         connections=announced_connections,
     )
-    register_mcp_server = singleton(RegisterMcpServer, servers=Storage.fresh_servers, outbound=Platform.egress_policy)
+    register_mcp_server = singleton(
+        RegisterMcpServer, servers=Storage.fresh_servers, switch=mcp_switch, outbound=Platform.egress_policy
+    )
     import_mcp_servers = singleton(ImportMcpServers, register=register_mcp_server)
-    preview_mcp_import = singleton(PreviewMcpImport, servers=Storage.fresh_servers, outbound=Platform.egress_policy)
+    preview_mcp_import = singleton(
+        PreviewMcpImport, servers=Storage.fresh_servers, switch=mcp_switch, outbound=Platform.egress_policy
+    )
     update_mcp_server = singleton(
         UpdateMcpServer,
         servers=Storage.fresh_servers,
+        switch=mcp_switch,
         connections=announced_connections,
         outbound=Platform.egress_policy,
     )

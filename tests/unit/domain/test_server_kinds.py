@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from domain.errors import ServiceError
+from domain.mcp.kinds import KINDS, NEW_ORGANIZATION_KINDS, is_permitted, kind_of
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.mcp.server import McpServerConfig, McpServerKind
 
@@ -159,3 +160,22 @@ def test_anything_else_is_no_python_package(package: str, version: str | None, p
     with pytest.raises(WrongPackageError) as refused:
         python_package(package, version)
     assert refused.value.violation.path == path
+
+
+@pytest.mark.requirement("B1")
+@pytest.mark.parametrize(("kind", "settings"), VALID)
+def test_a_new_organization_may_have_remote_servers_and_packages_of_registries(
+    kind: McpServerKind, settings: dict[str, Any]
+) -> None:
+    config = McpServerConfig(slug="x", kind=kind, **settings)
+    from_machine = kind is CUSTOM or str(settings.get("package", "")).startswith("/")
+    assert is_permitted(NEW_ORGANIZATION_KINDS, config) is not from_machine
+    assert is_permitted(None, config)
+    assert is_permitted(KINDS, config)
+    assert not is_permitted((), config)
+
+
+@pytest.mark.requirement("B1")
+def test_a_file_counts_as_one_however_it_is_written() -> None:
+    for package in ("/srv/a.whl", "/srv/a.whl mcp<2"):
+        assert kind_of(McpServerConfig(slug="x", kind=PYTHON, package=package)) == "archive"

@@ -65,6 +65,8 @@ class ContentSources:
                 server = await self._servers.get(session.organization_id, slug)
                 if server is None or not server.config.enabled or server.lacks_installation:
                     continue
+                if not await self._switch.permits_kind(session.organization_id, server.config):
+                    continue
                 if decide_tool(tools.toolset.policy_of(name), name) is None:
                     found.append(server)
         return Sources(session=session, tools=tools, servers=tuple(found))

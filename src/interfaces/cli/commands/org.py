@@ -49,11 +49,12 @@ def list_organizations(context: typer.Context, as_json: JsonFlag = False) -> Non
     session_of(context).show_list(
         OrganizationView,
         path_to("organizations"),
-        ("id", "name", "MCP", "created"),
+        ("id", "name", "MCP", "kinds of servers", "created"),
         lambda organization: (
             organization["id"],
             organization["name"],
             "on" if organization["mcp_enabled"] else "off",
+            "all" if organization["mcp_kinds"] is None else ", ".join(organization["mcp_kinds"]),
             organization["created_at"],
         ),
         empty="There are no organizations.",

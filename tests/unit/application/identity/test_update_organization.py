@@ -164,3 +164,17 @@ async def test_a_change_is_stored_over_the_version_that_was_read_and_a_failure_i
         await ports.update(changes={"name": "Mine"})
 
     assert organizations.save.await_args.kwargs["expected_version"] == 7
+
+
+@pytest.mark.requirement("B1", "C6")
+async def test_only_a_platform_key_changes_the_kinds_of_servers_that_an_organization_may_have(ports: Ports) -> None:
+    with refused("platform_key_required"):
+        await ports.update(changes={"mcp_kinds": ("custom",)})
+    ports.assert_unchanged()
+    granted = await ports.update(
+        principal=PLATFORM, organization_id=OTHER_ORG, changes={"mcp_kinds": ("http", "custom")}
+    )
+    assert granted.mcp_kinds == ("http", "custom")
+    with pytest.raises(ServiceError) as wrong:
+        await ports.update(principal=PLATFORM, changes={"mcp_kinds": ("exe",)})
+    assert [fault.path for fault in wrong.value.violations] == ["mcp_kinds.0"]

@@ -16,6 +16,7 @@ from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpCatalog
+from domain.mcp.kinds import kind_refused
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from tests.builders import ORG, SERVER, a_catalog, a_server, numbered
 from tests.doubles.audit import InMemoryAuditLog
@@ -322,3 +323,15 @@ def hanging(connected: asyncio.Event) -> Any:
         raise AssertionError("nothing wakes the server")
 
     return discover
+
+
+@pytest.mark.requirement("B3")
+@pytest.mark.parametrize("subject", ["files", CONFIG], ids=["saved", "unsaved"])
+async def test_a_kind_that_the_organization_may_not_have_is_not_tried(
+    ports: Ports, subject: str | McpServerConfig
+) -> None:
+    ports.switch.require_kind.side_effect = kind_refused(CONFIG)
+    with refused("mcp_kind_not_permitted"):
+        await ports.check(subject)
+    ports.connections.discover.assert_not_awaited()
+    assert ports.state.audit == {}

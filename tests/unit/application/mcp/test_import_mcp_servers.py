@@ -23,6 +23,7 @@ from tests.builders import a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import SequentialIds, StepClock
+from tests.mcp_builders import a_state_with_servers, a_switch
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, roles_below
 
@@ -30,8 +31,10 @@ NPM, PYTHON, CUSTOM, SSE, HTTP = McpServerKind
 
 
 async def imported(entries: dict[str, JsonValue], state: InMemoryState | None = None) -> tuple[ImportedEntry, ...]:
+    state = state or a_state_with_servers()
     register = RegisterMcpServer(
-        servers=InMemoryMcpServerStore(state or InMemoryState()),
+        servers=InMemoryMcpServerStore(state),
+        switch=a_switch(state),
         outbound=EgressPolicy(),
         clock=StepClock(),
         ids=SequentialIds(),
@@ -181,7 +184,7 @@ async def test_an_entry_that_makes_no_sense_is_skipped_with_the_reason_and_its_s
 
 @pytest.mark.requirement("B1")
 async def test_a_server_that_is_there_already_stays_as_it_is() -> None:
-    state = InMemoryState()
+    state = a_state_with_servers()
     there = a_server(McpServerId(numbered("mcp", 99)), slug="time")
     state.servers[there.id] = there
     (again,) = await imported({"Time": {"command": "second"}}, state)

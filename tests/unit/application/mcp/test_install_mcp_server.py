@@ -14,7 +14,7 @@ from domain.identity.role import Role
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from tests.builders import START, a_server
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
-from tests.mcp_builders import INSTALLATION, PACKAGE, a_package_server, a_state_with_servers
+from tests.mcp_builders import INSTALLATION, PACKAGE, a_package_server, a_state_with_servers, a_switch, permit_kinds
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
@@ -30,6 +30,7 @@ class Ports:
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.server: McpServer = a_package_server()
+        self.state = a_state_with_servers()
         self.installs: MockType = mocker.create_autospec(ServerInstalls, instance=True)
         self.installer: MockType = mocker.create_autospec(McpInstaller, instance=True)
         self.installer.has.return_value = True
@@ -39,8 +40,10 @@ class Ports:
     async def install(
         self, principal: Principal | None = None, *, servers: McpServerStore | None = None
     ) -> ServerStatus:
+        self.state.servers = {self.server.id: self.server}
         installing = InstallMcpServer(
-            servers=servers or InMemoryMcpServerStore(a_state_with_servers(self.server)),
+            servers=servers or InMemoryMcpServerStore(self.state),
+            switch=a_switch(self.state),
             installs=self.installs,
             installer=self.installer,
             statuses=self.statuses,
@@ -131,4 +134,12 @@ async def test_a_storage_failure_starts_no_installation(ports: Ports, mocker: Mo
     with refused("storage_unavailable"):
         await ports.install(servers=servers)
 
+    ports.installs.start.assert_not_called()
+
+
+@pytest.mark.requirement("B2")
+async def test_a_package_that_the_organization_may_not_have_is_not_installed(ports: Ports) -> None:
+    permit_kinds(ports.state, "http", "npm")
+    with refused("mcp_kind_not_permitted"):
+        await ports.install()
     ports.installs.start.assert_not_called()

@@ -10,11 +10,12 @@ from application.mcp.register_mcp_server import RegisterMcpServer
 from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.json_value import JsonValue
+from domain.mcp.kinds import KINDS, NEW_ORGANIZATION_KINDS
 from infrastructure.http.egress import EgressPolicy
 from tests.builders import a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.mcp_builders import a_state_with_servers
+from tests.mcp_builders import a_state_with_servers, a_switch, permit_kinds
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, roles_below
 
@@ -34,13 +35,22 @@ def previewing(role: Role = Role.ADMIN) -> ImportMcpServersCommand:
     return ImportMcpServersCommand(principal=a_principal(role), entries=ENTRIES)
 
 
+def a_preview() -> PreviewMcpImport:
+    state = a_state_with_servers(THERE)
+    return PreviewMcpImport(servers=InMemoryMcpServerStore(state), switch=a_switch(state), outbound=EgressPolicy())
+
+
 @pytest.mark.requirement("B1", "B12")
-async def test_a_preview_shows_what_the_import_then_does_and_stores_nothing() -> None:
+@pytest.mark.parametrize("kinds", [KINDS, NEW_ORGANIZATION_KINDS], ids=["all kinds", "kinds of a new organization"])
+async def test_a_preview_shows_what_the_import_then_does_and_stores_nothing(kinds: tuple[str, ...]) -> None:
     state = a_state_with_servers(THERE)
     servers = InMemoryMcpServerStore(state)
-    preview = PreviewMcpImport(servers=servers, outbound=EgressPolicy())
-    register = RegisterMcpServer(servers=servers, outbound=EgressPolicy(), clock=FixedClock(), ids=SequentialIds())
+    preview = PreviewMcpImport(servers=servers, switch=a_switch(state), outbound=EgressPolicy())
+    register = RegisterMcpServer(
+        servers=servers, switch=a_switch(state), outbound=EgressPolicy(), clock=FixedClock(), ids=SequentialIds()
+    )
 
+    permit_kinds(state, *kinds)
     shown = await preview.execute(previewing())
     assert (state.servers, state.audit) == ({THERE.id: THERE}, {})
     done = await ImportMcpServers(register=register).execute(previewing())
@@ -54,7 +64,7 @@ async def test_a_preview_shows_what_the_import_then_does_and_stores_nothing() ->
 
 @pytest.mark.requirement("B12")
 async def test_a_preview_names_the_secrets_that_would_be_stored() -> None:
-    preview = PreviewMcpImport(servers=InMemoryMcpServerStore(a_state_with_servers(THERE)), outbound=EgressPolicy())
+    preview = a_preview()
 
     shown = await preview.execute(previewing())
 
@@ -67,7 +77,9 @@ async def test_only_admins_preview_an_import(mocker: MockerFixture, role: Role) 
     servers = mocker.create_autospec(McpServerStore, instance=True)
 
     with refused("role_insufficient"):
-        await PreviewMcpImport(servers=servers, outbound=EgressPolicy()).execute(previewing(role))
+        await PreviewMcpImport(
+            servers=servers, switch=a_switch(a_state_with_servers()), outbound=EgressPolicy()
+        ).execute(previewing(role))
 
     servers.get.assert_not_awaited()
 
@@ -77,4 +89,6 @@ async def test_a_storage_failure_ends_the_preview_instead_of_skipping_the_entry(
     servers.get.side_effect = storage_away()
 
     with refused("storage_unavailable"):
-        await PreviewMcpImport(servers=servers, outbound=EgressPolicy()).execute(previewing())
+        await PreviewMcpImport(
+            servers=servers, switch=a_switch(a_state_with_servers()), outbound=EgressPolicy()
+        ).execute(previewing())

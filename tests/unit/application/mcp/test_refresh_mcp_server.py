@@ -13,6 +13,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.catalog import McpCatalog
+from domain.mcp.kinds import kind_refused
 from domain.mcp.pinning import DefinitionState, pinned_tools
 from tests.builders import ORG, SERVER, a_catalog, a_server, an_organization
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, text_reply
@@ -60,6 +61,14 @@ async def test_operators_list_a_server_now_on_their_own_behalf(ports: Ports, rol
     ports.catalog_updater.relist.assert_awaited_once_with(
         a_server(), scope, timeout_s=DEFAULT_DEADLINE_S, principal=principal
     )
+
+
+@pytest.mark.requirement("B3")
+async def test_a_server_of_a_kind_that_the_organization_may_not_have_is_not_listed(ports: Ports) -> None:
+    ports.switch.require_kind.side_effect = kind_refused(a_server().config)
+    with refused("mcp_kind_not_permitted"):
+        await ports.refresh()
+    ports.catalog_updater.relist.assert_not_awaited()
 
 
 # --- what is stored of a listing ---

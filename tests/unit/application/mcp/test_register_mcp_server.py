@@ -13,11 +13,12 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import McpServerId
+from domain.mcp.kinds import NEW_ORGANIZATION_KINDS
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from tests.builders import ORG, OTHER_ORG, START, a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.mcp_builders import a_state_with_servers
+from tests.mcp_builders import a_state_with_servers, a_switch, permit_kinds
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
@@ -39,7 +40,9 @@ class Ports:
         self.ids = SequentialIds()
 
     async def register(self, config: McpServerConfig = CONFIG, *, by: Principal | None = None) -> McpServer:
-        registering = RegisterMcpServer(servers=self.servers, outbound=self.outbound, clock=FixedClock(), ids=self.ids)
+        registering = RegisterMcpServer(
+            servers=self.servers, switch=a_switch(self.state), outbound=self.outbound, clock=FixedClock(), ids=self.ids
+        )
         return await registering.execute(RegisterMcpServerCommand(principal=by or a_principal(), config=config))
 
     def assert_nothing_is_stored(self) -> None:
@@ -72,6 +75,17 @@ async def test_a_registration_is_audited_without_any_value_of_env_and_headers(po
     ]
     assert entries[0].details == {"slug": "files", "kind": "custom", "version": 1}
     assert "s3cret" not in repr(entries)
+
+
+@pytest.mark.requirement("B1")
+async def test_a_kind_that_the_organization_may_not_have_is_not_registered(ports: Ports) -> None:
+    permit_kinds(ports.state, *NEW_ORGANIZATION_KINDS)
+    archive = McpServerConfig(slug="wheel", kind=McpServerKind.PYTHON, package="/srv/server-1.0-py3-none-any.whl")
+    for config in (CONFIG, archive):
+        with refused("mcp_kind_not_permitted"):
+            await ports.register(config)
+    ports.assert_nothing_is_stored()
+    await ports.register(REMOTE)
 
 
 async def test_a_slug_is_taken_once_in_an_organization(ports: Ports) -> None:

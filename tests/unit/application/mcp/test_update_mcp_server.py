@@ -18,7 +18,7 @@ from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from tests.builders import ORG, SERVER, START, a_server, after, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.mcp_builders import INSTALLATION, PACKAGE, a_package_server, a_state_with_servers
+from tests.mcp_builders import INSTALLATION, PACKAGE, a_package_server, a_state_with_servers, a_switch, permit_kinds
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
@@ -49,6 +49,7 @@ class Ports:
         updating = UpdateMcpServer(
             servers=self.servers,
             connections=self.connections,
+            switch=a_switch(self.state),
             outbound=self.outbound,
             clock=self.clock,
             ids=SequentialIds(),
@@ -259,3 +260,16 @@ async def test_a_server_that_cannot_be_read_is_not_changed(ports: Ports, mocker:
         await ports.update(FASTER)
 
     servers.save.assert_not_awaited()
+
+
+@pytest.mark.requirement("B1")
+async def test_a_server_of_a_kind_that_the_organization_may_not_have_any_more_can_only_be_disabled(
+    ports: Ports,
+) -> None:
+    permit_kinds(ports.state, "http")
+    with refused("mcp_kind_not_permitted"):
+        await ports.update({"command": "another"})
+    ports.assert_it_stays()
+    assert (await ports.update({"enabled": False})).config.enabled is False
+    with refused("mcp_kind_not_permitted"):
+        await ports.update({"enabled": True})
