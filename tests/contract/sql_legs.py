@@ -64,6 +64,10 @@ class MirrorBox:
     def decrypt(self, sealed: bytes) -> bytes:
         return self.encrypt(sealed)
 
+    def derived(self, purpose: bytes) -> tuple[bytes, ...]:
+        """Of its one key."""
+        return (purpose[:32].ljust(32),)
+
 
 def sql_stores(database: Database) -> Stores:
     """All adapters over one database."""
@@ -99,7 +103,7 @@ def sql_stores(database: Database) -> Stores:
         gateway_notes=(gateway_notes := SqlGatewayNotes(database=database)),
         expired_notes=gateway_notes,
         leases=SqlRunLeases(database=database, wakeups=wakeups, box=MirrorBox()),
-        journal=SqlRunJournal(database=database, wakeups=wakeups),
+        journal=SqlRunJournal(database=database, wakeups=wakeups, box=MirrorBox()),
         usage=(usage := SqlUsageStore(database=database)),
         reservations=usage,
         webhooks=SqlWebhookDeliveryStore(database=database, wakeups=wakeups, box=MirrorBox()),

@@ -31,6 +31,7 @@ from tests.doubles.state import (
     calls_in_order,
     number_events,
     wake_followers,
+    without_items,
 )
 
 
@@ -94,7 +95,7 @@ class InMemoryRunStore:
             return None
         thread = self._state.threads[stored.run.thread_id]
         own = tuple(message for message in thread.messages if message.run_id == run_id)
-        return RunOutcome(run=stored.run, messages=own)
+        return RunOutcome(run=stored.run, messages=without_items(own))
 
     async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
         """The run's ledger entries, in order."""

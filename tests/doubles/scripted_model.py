@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from application.models.ports import ModelEvent, ModelReply, ModelRequest, RequestedCall, TextDelta
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
+from domain.threads.provider_items import ProviderItems
 
 
 class Gate:
@@ -32,6 +33,7 @@ class ModelTurn:
     usage: ModelUsage = field(default_factory=lambda: ModelUsage(input_tokens=100, output_tokens=20))
     events: tuple[ModelEvent, ...] = ()
     finish_reason: FinishReason | None = None
+    items: ProviderItems | None = None
     gate: Gate | None = None
     error: Exception | None = None
 
@@ -75,6 +77,7 @@ class ScriptedModel:
                 calls=turn.calls,
                 usage=turn.usage,
                 finish_reason=turn.finish_reason or (FinishReason.TOOL_CALLS if turn.calls else FinishReason.STOP),
+                items=turn.items,
             )
         except asyncio.CancelledError:
             self.cancelled += 1

@@ -237,6 +237,11 @@ class InMemoryState:
                 )
 
 
+def without_items(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages as all read them who make no request to a model."""
+    return tuple(replace(message, items=None) for message in messages)
+
+
 def calls_in_order(stored: StoredRun) -> tuple[ToolCall, ...]:
     """The run's ledger by turn and place in the turn."""
     return tuple(sorted(stored.calls.values(), key=lambda call: (call.turn, call.index)))

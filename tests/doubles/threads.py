@@ -11,7 +11,7 @@ from domain.runs.starting import thread_busy
 from domain.threads.message import Message
 from domain.threads.thread import Thread, not_quarantined
 from tests.doubles.paging import by_time, newest_first, oldest_first
-from tests.doubles.state import InMemoryState, StoredThread, refuse_if_quarantined
+from tests.doubles.state import InMemoryState, StoredThread, refuse_if_quarantined, without_items
 
 
 class InMemoryThreadStore:
@@ -53,7 +53,9 @@ class InMemoryThreadStore:
         if stored is None:
             return Page(items=())
         places = {message.id: f"{place:012d}" for place, message in enumerate(stored.messages)}
-        return oldest_first(stored.transcript(), lambda message: (places[message.id], message.id), request)
+        return oldest_first(
+            without_items(stored.transcript()), lambda message: (places[message.id], message.id), request
+        )
 
     async def release(
         self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent

@@ -84,8 +84,11 @@ class CanaryGuard:
         return text if self._scanner is None else self._scanner.clean(text).text
 
     def message(self, message: Message) -> Message:
-        """A message of the thread, of any author."""
-        return message if self._scanner is None else replace(message, content=self._contents(message.content))
+        """A message of the thread, of any author. A message with a token has no provider's items."""
+        if self._scanner is None:
+            return message
+        content = self._contents(message.content)
+        return message if content == message.content else replace(message, content=content, items=None)
 
     def call(self, call: ToolCall) -> ToolCall:
         """A ledger entry settled by a client or an earlier worker."""
@@ -111,7 +114,8 @@ class CanaryGuard:
                 found, call_index = in_call, index
         if found is None:
             return CleanReply(reply=reply)
-        return CleanReply(reply=replace(reply, text=text.text, calls=tuple(calls)), found=found, call_index=call_index)
+        clean_reply = replace(reply, text=text.text, calls=tuple(calls), items=None)
+        return CleanReply(reply=clean_reply, found=found, call_index=call_index)
 
     def arguments(self, arguments: JsonObject) -> str | None:
         """The id of a token in arguments for a tool."""

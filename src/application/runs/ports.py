@@ -116,7 +116,7 @@ class ChangedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """A run and its messages in order, read at one moment."""
+    """A run and its messages in order, read at one moment, without the provider's items."""
 
     run: Run
     messages: tuple[Message, ...]
@@ -175,8 +175,8 @@ class RunStore(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedRun:
     """Everything that a worker needs to continue: the run (already IN_PROGRESS), its agent at the
-    present version, the thread's messages in order (without superseded ones), and the calls of
-    the last turn without a result message."""
+    present version, the thread's messages in order (without superseded ones) with the provider's
+    items, and the calls of the last turn without a result message."""
 
     lease: Lease
     run: Run
@@ -252,7 +252,7 @@ class RunJournal(Protocol):
     """
 
     async def commit(self, lease: Lease, step: Step) -> StepOutcome:
-        """Store a step. Raises LeaseLost, and ValueError for a change or settlement of a call that
+        """Store a step, with the provider's items of its messages. Raises LeaseLost, and ValueError for a change or settlement of a call that
         is not recorded or already settled; then nothing is stored. A run that would wait without
         need ends in the same transaction (`step_instead_of_waiting`)."""
 

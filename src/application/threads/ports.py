@@ -38,7 +38,7 @@ class ThreadStore(Protocol):
     async def messages(
         self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest
     ) -> Page[Message]:
-        """Messages in order, oldest first, without superseded ones."""
+        """Messages in order, oldest first, without superseded ones and without the provider's items."""
 
     async def release(
         self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent

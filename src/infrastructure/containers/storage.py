@@ -122,5 +122,5 @@ class Storage(containers.DeclarativeContainer):
     leases: providers.Provider[RunLeases] = singleton(
         MeteredRunLeases, singleton(SqlRunLeases, database=database, box=Platform.secret_box)
     )
-    journal: providers.Provider[RunJournal] = singleton(SqlRunJournal, database=database)
+    journal: providers.Provider[RunJournal] = singleton(SqlRunJournal, database=database, box=Platform.secret_box)
     workflow_runs = singleton(SqlWorkflowRunStore, database=database)

@@ -88,7 +88,7 @@ class ContextWindow:
 
 
 def message_bytes(message: Message) -> int:
-    """Estimated size of a message in a provider's request."""
+    """Estimated size of a message in a provider's request: neutrally or as it came, whichever is larger."""
     size = _OVERHEAD_BYTES
     for part in message.content:
         match part:
@@ -100,4 +100,4 @@ def message_bytes(message: Message) -> int:
                 size += len(part.name) + len(str(part.params)) + 2 * _OVERHEAD_BYTES
             case ToolResultContent():
                 size += len(part.result.encode()) + IMAGE_BYTES * len(part.images) + 2 * _OVERHEAD_BYTES
-    return size
+    return size if message.items is None else max(size, message.items.size)

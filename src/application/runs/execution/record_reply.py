@@ -1,5 +1,6 @@
 """Stores a model's reply with the decisions about its calls, before any call is executed."""
 
+import logging
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,8 +26,11 @@ from domain.runs.run_events import message_completed, run_ended, tool_settled, t
 from domain.runs.step import Step
 from domain.runs.turn_end import turn_end
 from domain.threads.message import Content, Message, Role, TextContent, ToolUse
+from domain.threads.provider_items import ProviderItems
 from domain.tools.meta_tools import called_name
 from domain.tools.result import ToolOutcome
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +250,8 @@ def _server(toolset: Toolset, call: ToolCall) -> str | None:
 
 
 def reply_message(session: RunSession, answer: Answer, uses: tuple[ToolUse, ...], *, at: datetime) -> Message:
-    """The assistant's message: its text, if any, then its calls."""
+    """The assistant's message: its text, if any, then its calls. Without the provider's items if calls were dropped or the
+    items are too large."""
     text: tuple[Content, ...] = (TextContent(text=answer.reply.text),) if answer.reply.text or not uses else ()
     return Message(
         id=answer.message_id,
@@ -255,7 +260,19 @@ def reply_message(session: RunSession, answer: Answer, uses: tuple[ToolUse, ...]
         role=Role.ASSISTANT,
         content=(*text, *uses),
         created_at=at,
+        items=_stored_items(session, answer, uses),
     )
+
+
+def _stored_items(session: RunSession, answer: Answer, uses: tuple[ToolUse, ...]) -> ProviderItems | None:
+    items = answer.reply.items
+    if items is None or len(uses) != len(answer.reply.calls):
+        return None
+    if items.is_too_large:
+        ids = {"run_id": session.run.id, "thread_id": session.run.thread_id, "message_id": answer.message_id}
+        logger.warning("provider items too large; the message is sent neutrally", extra={**ids, "bytes": items.size})
+        return None
+    return items
 
 
 def paused_step(session: RunSession, answer: Answer, *, at: datetime) -> Step:

@@ -13,7 +13,9 @@ from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.retry_deadline import STEP_RETRY_S, retrying_for
 from infrastructure.persistence.engine.staged import Staged, Stages, completed
 from infrastructure.persistence.runs.steps import append_events, commit_step, follow_up, is_plain, waker
+from infrastructure.persistence.secrets.box import KeyedBox
 from infrastructure.persistence.tables import run
+from infrastructure.persistence.threads.item_columns import sealed_items
 from infrastructure.persistence.threads.queue import lock_thread_of
 
 _cancel_requested_by = select(run.c.cancel_requested_by).where(
@@ -27,19 +29,21 @@ class SqlRunJournal:
     """The `RunJournal` port. It waits long for an unavailable database, and looks up commits with
     an unknown result."""
 
-    def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
+    def __init__(self, *, database: Database, wakeups: Wakeups, box: KeyedBox) -> None:
         self._database = database
         self._wakeups = wakeups
+        self._box = box
 
     async def commit(self, lease: Lease, step: Step) -> StepOutcome:
         leaves = step.run.status is not RunStatus.IN_PROGRESS
+        items = sealed_items(lease.organization_id, step.messages, self._box)
 
         # Quoted: annotations of a nested function are evaluated at each call.
         def begin(connection: Connection) -> "Stages[tuple[StepOutcome, Run]]":
             if leaves:
                 # A concurrent start or claim on the thread either sees this step or is seen by it.
                 lock_thread_of(connection, lease.run_id)
-            return commit_step(connection, lease, step)
+            return commit_step(connection, lease, step, items)
 
         def unit(connection: Connection) -> "tuple[StepOutcome, Run]":
             return completed(begin(connection))

@@ -29,8 +29,9 @@ from infrastructure.persistence.engine.staged import Staged, Stages
 from infrastructure.persistence.runs.ledger_rows import ask_open_calls
 from infrastructure.persistence.runs.rows import run_of, select_run
 from infrastructure.persistence.runs.steps import change_run, claim_run, follow_up
-from infrastructure.persistence.secrets.box import SecretBox
+from infrastructure.persistence.secrets.box import KeyedBox
 from infrastructure.persistence.tables import message, run, run_event, tool_call
+from infrastructure.persistence.threads.item_columns import items_of
 from infrastructure.persistence.threads.message_rows import message_of
 from infrastructure.persistence.threads.queue import (
     ask_next_run,
@@ -119,7 +120,7 @@ class _Claim:
 class SqlRunLeases:
     """The `RunLeases` port."""
 
-    def __init__(self, *, database: Database, wakeups: Wakeups, box: SecretBox) -> None:
+    def __init__(self, *, database: Database, wakeups: Wakeups, box: KeyedBox) -> None:
         self._database = database
         self._wakeups = wakeups
         self._box = box
@@ -155,7 +156,7 @@ class SqlRunLeases:
         if transcript is None:
             # The thread belongs to this worker now, so its messages are read outside the claiming transaction.
             transcript = await self._database.read(
-                lambda connection: _read_transcript(connection, thread_id), scope=claim.run.organization_id
+                lambda connection: _read_transcript(connection, thread_id, self._box), scope=claim.run.organization_id
             )
         return ClaimedRun(
             lease=Lease(
@@ -217,7 +218,7 @@ def _claim(
     lease: dict[str, object],
     *,
     at: datetime,
-    box: SecretBox,
+    box: KeyedBox,
     takes_suspects: bool,
 ) -> Stages[_Claim | EndedAtClaim | Suspected | None]:
     lock_thread_of(connection, run_id)
@@ -283,5 +284,6 @@ def _abandoned(newest: list[AnyRow]) -> MessageId | None:
     return abandoned_message(RunEventType(newest[0].type), newest[0].data) if newest else None
 
 
-def _read_transcript(connection: Connection, thread_id: ThreadId) -> tuple[Message, ...]:
-    return tuple(message_of(row) for row in _transcript.ask(connection, {"thread_id": thread_id}).typed())
+def _read_transcript(connection: Connection, thread_id: ThreadId, box: KeyedBox) -> tuple[Message, ...]:
+    rows = _transcript.ask(connection, {"thread_id": thread_id}).typed()
+    return tuple(message_of(row, items_of(row, box)) for row in rows)

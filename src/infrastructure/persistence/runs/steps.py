@@ -25,6 +25,7 @@ from infrastructure.persistence.runs.event_rows import add_events
 from infrastructure.persistence.runs.ledger_rows import add_calls, change_calls, open_calls, settle_calls
 from infrastructure.persistence.runs.rows import state_row
 from infrastructure.persistence.tables import message, run, run_request, thread
+from infrastructure.persistence.threads.item_columns import NO_ITEMS, SealedItems
 from infrastructure.persistence.threads.message_rows import add_messages
 from infrastructure.persistence.threads.queue import ask_next_run, lock_thread, unfinished_runs
 from infrastructure.persistence.usage.rows import add_spending
@@ -136,7 +137,12 @@ _quarantine = (
     .where(thread.c.id == bindparam("of_thread"), thread.c.quarantined_at.is_(None))
     .values(quarantined_at=bindparam("since"), quarantined_by=bindparam("by"), quarantined_for=bindparam("token_id"))
 )
-_supersede = Prepared(update(message).where(message.c.run_id == bindparam("of_run")).values(superseded=True))
+_supersede = Prepared(
+    update(message).where(message.c.run_id == bindparam("of_run")).values(superseded=True, **NO_ITEMS)
+)
+
+_NO_REPLY: SealedItems = {}
+"""Steps without a worker store no reply of a model."""
 
 
 def is_plain(step: Step) -> bool:
@@ -148,8 +154,10 @@ def is_plain(step: Step) -> bool:
     )
 
 
-def commit_step(connection: Connection, lease: Lease, step: Step) -> Stages[tuple[StepOutcome, Run]]:
-    """Store a worker's step. Returns the outcome and the new run. Raises LeaseLost, or ValueError
+def commit_step(
+    connection: Connection, lease: Lease, step: Step, items: SealedItems
+) -> Stages[tuple[StepOutcome, Run]]:
+    """Store a worker's step; `items` are those of its messages. Returns the outcome and the new run. Raises LeaseLost, or ValueError
     for settlements that do not fit."""
     if step.quarantine is not None:
         lock_thread(
@@ -161,7 +169,7 @@ def commit_step(connection: Connection, lease: Lease, step: Step) -> Stages[tupl
     row = _advanced(advanced)
     if row is None:
         raise LeaseLost(lease.run_id)
-    outcome = yield from _store_rest(connection, step, row)
+    outcome = yield from _store_rest(connection, step, row, items)
     if step.run.status is RunStatus.REQUIRES_ACTION:
         ending = step_instead_of_waiting(
             step.run,
@@ -246,13 +254,15 @@ def _parameters(step: Step) -> dict[str, Any]:
     return {"run_id": step.run.id, "event_count": len(step.events), **state}
 
 
-def _store_rest(connection: Connection, step: Step, row: _Advanced) -> Stages[StepOutcome]:
+def _store_rest(
+    connection: Connection, step: Step, row: _Advanced, items: SealedItems = _NO_REPLY
+) -> Stages[StepOutcome]:
     after = step.run
     organization_id, run_id = after.organization_id, after.id
     with pipelined(connection):
         check_changed = change_calls(connection, run_id, step.changed)
         add_events(connection, organization_id, run_id, step.events, last_seq=row.last_seq, messages=step.messages)
-        add_messages(connection, organization_id, step.messages)
+        add_messages(connection, organization_id, step.messages, items)
         add_calls(connection, organization_id, step.recorded)
         check_settled = settle_calls(connection, run_id, step.settled, step.messages)
         record(connection, *step.audit)

@@ -35,11 +35,11 @@ from infrastructure.persistence.runs.start import run_of_key, start_run, starts_
 from infrastructure.persistence.runs.steps import follow_up
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import message, run
-from infrastructure.persistence.threads.message_rows import message_of
+from infrastructure.persistence.threads.message_rows import message_of, shown_columns
 from infrastructure.persistence.webhooks.urls import sealed_url
 
 _messages = Prepared(
-    select(message)
+    select(*shown_columns)
     .where(message.c.organization_id == bindparam("organization_id"), message.c.run_id == bindparam("run_id"))
     .order_by(message.c.position)
 )

@@ -176,7 +176,7 @@ CREATE TABLE message (
 	role TEXT NOT NULL,
 	content TEXT NOT NULL,
 	superseded BOOLEAN NOT NULL,
-	created_at BIGINT NOT NULL,
+	created_at BIGINT NOT NULL, items_key TEXT, provider_items BLOB,
 	CONSTRAINT pk_message PRIMARY KEY (thread_id, position),
 	CONSTRAINT fk_message_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE,
 	CONSTRAINT uq_message_run_id_id UNIQUE (run_id, id)
@@ -684,3 +684,4 @@ CREATE TABLE timer (
 );
 CREATE INDEX ix_timer_due_at_id ON timer (due_at, id);
 CREATE INDEX ix_timer_subject_id ON timer (subject_id);
+CREATE INDEX ix_message_items_key ON message (items_key) WHERE items_key IS NOT NULL;

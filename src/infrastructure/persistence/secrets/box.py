@@ -9,3 +9,10 @@ class SecretBox(Protocol):
     def encrypt(self, plain: bytes, /) -> bytes: ...
 
     def decrypt(self, sealed: bytes, /) -> bytes: ...
+
+
+class KeyedBox(SecretBox, Protocol):
+    """A box that can name its newest key, so that SQL finds values under older ones."""
+
+    def derived(self, purpose: bytes, /) -> tuple[bytes, ...]:
+        """32 bytes from each key, newest first, that reveal nothing about the key."""

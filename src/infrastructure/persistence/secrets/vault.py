@@ -1,4 +1,5 @@
-"""All encrypted columns of the schema, and their re-encryption after a key change."""
+"""All encrypted columns of the schema, and their re-encryption after a key change. Items of messages, which are many and
+large: `rotated_items.py`."""
 
 from typing import Any, Protocol
 
@@ -7,6 +8,8 @@ from sqlalchemy import Column, Connection, LargeBinary, Table, bindparam, select
 from application.secrets.ports import Reencryption
 from domain.errors import ServiceError
 from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.secrets.box import KeyedBox
+from infrastructure.persistence.secrets.rotated_items import count_stale_items, renew_items
 from infrastructure.persistence.tables import (
     agent_version,
     audit_key,
@@ -47,13 +50,8 @@ LOSABLE: frozenset["Column[bytes]"] = frozenset({audit_key.c.secret})
 stored again, and its seals are distinguished by its id."""
 
 
-class RotatingBox(Protocol):
-    """Encrypts with the newest of its keys."""
-
-    def encrypt(self, plain: bytes, /) -> bytes: ...
-
-    def decrypt(self, sealed: bytes, /) -> bytes:
-        """Decrypts with the matching key. Raises INTERNAL `secret_undecryptable`."""
+class RotatingBox(KeyedBox, Protocol):
+    """Encrypts with the newest of its keys. `decrypt` raises INTERNAL `secret_undecryptable` without the matching key."""
 
     def is_current(self, sealed: bytes, /) -> bool:
         """Whether a value is encrypted with the newest key."""
@@ -73,14 +71,22 @@ class SqlSecretVault:
     async def reencrypt(self, limit: int) -> Reencryption:
         stale = await self._database.read(self._stale, scope=SYSTEM)
 
-        def unit(connection: Connection) -> int:
-            return sum(self._renew(connection, old) for old in stale[:limit])
+        items = await self._database.read(self._stale_items, scope=SYSTEM)
 
-        reencrypted = await self._database.write(unit, scope=SYSTEM) if stale else 0
-        remaining = len(stale) - reencrypted
+        def unit(connection: Connection) -> int:
+            renewed = sum(self._renew(connection, old) for old in stale[:limit])
+            return renewed + renew_items(connection, self._box, max(0, limit - len(stale)))
+
+        reencrypted = await self._database.write(unit, scope=SYSTEM) if stale or items else 0
+        remaining = len(stale) + items - reencrypted
         if remaining == 0:
-            remaining = len(await self._database.write(self._stale, scope=SYSTEM))
+            remaining = await self._database.write(
+                lambda connection: len(self._stale(connection)) + self._stale_items(connection), scope=SYSTEM
+            )
         return Reencryption(reencrypted=reencrypted, remaining=remaining)
+
+    def _stale_items(self, connection: Connection) -> int:
+        return count_stale_items(connection, self._box)
 
     def _stale(self, connection: Connection) -> "list[_Sealed]":
         return [

@@ -1,6 +1,6 @@
 """Tables of threads and their messages."""
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, Table, UniqueConstraint
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, LargeBinary, Table, UniqueConstraint
 
 from infrastructure.persistence.columns.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
@@ -25,7 +25,8 @@ thread = Table(
 )
 
 # `position` counts from 1 in each thread, which has one writer: the holder of the lease on its
-# active run, or of the thread's lock.
+# active run, or of the thread's lock. `provider_items` is encrypted with the key that `items_key` names; it is the last
+# column, so that SQLite reads the others without it.
 message = Table(
     "message",
     metadata,
@@ -38,5 +39,8 @@ message = Table(
     Column("content", JsonText, nullable=False),
     Column("superseded", Boolean, nullable=False),
     Column("created_at", Moment, nullable=False),
+    Column("items_key", PlainText),
+    Column("provider_items", LargeBinary),
     UniqueConstraint("run_id", "id"),
+    partial_index("ix_message_items_key", "items_key", where="items_key IS NOT NULL"),
 )

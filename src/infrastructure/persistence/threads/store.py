@@ -13,7 +13,7 @@ from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import decode_cursor, encode_cursor, newest_first, page_of
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import message, thread
-from infrastructure.persistence.threads.message_rows import add_messages, message_of
+from infrastructure.persistence.threads.message_rows import add_messages, message_of, shown_columns
 from infrastructure.persistence.threads.queue import lock_thread, next_run, refuse_if_busy, refuse_if_quarantined
 from infrastructure.persistence.threads.rows import add_thread, thread_of
 from infrastructure.persistence.threads.source_removal import hide_sources, remove_pieces_of_thread
@@ -22,7 +22,7 @@ _get = select(thread).where(
     thread.c.organization_id == bindparam("organization_id"), thread.c.id == bindparam("thread_id")
 )
 _messages = (
-    select(message)
+    select(*shown_columns)
     .where(
         message.c.organization_id == bindparam("organization_id"),
         message.c.thread_id == bindparam("thread_id"),
@@ -73,7 +73,7 @@ class SqlThreadStore:
                 raise not_found("thread", new.thread_id)
             refuse_if_quarantined(connection, new.thread_id)
             refuse_if_busy(connection, new.thread_id)
-            add_messages(connection, organization_id, (new,))
+            add_messages(connection, organization_id, (new,), {})
 
         await self._database.write(unit, scope=organization_id)
 

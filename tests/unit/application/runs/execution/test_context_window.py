@@ -1,5 +1,7 @@
 """Trimming a request to its budget: whole turns, the newest kept, a prefix that stays."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from application.runs.execution.context_window import IMAGE_BYTES, ContextWindow, message_bytes
 from domain.ids import ToolCallId
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
+from domain.threads.provider_items import ProviderItems
 from tests.builders import a_message
 
 
@@ -160,3 +163,11 @@ def test_measuring_again_looks_at_new_messages_only() -> None:
     transcript.append(user(999))
     window.fit(transcript, fixed_bytes=0, budget_tokens=10**6)
     assert Counting.reads < 10
+
+
+@pytest.mark.requirement("H1", "A13")
+def test_a_message_has_the_size_of_its_items_if_they_are_larger() -> None:
+    plain = assistant(1, 100, calls=1)
+    small, large = (ProviderItems(origin="acme", data=b"x" * size) for size in (10, 5_000))
+    assert message_bytes(replace(plain, items=small)) == message_bytes(plain)
+    assert message_bytes(replace(plain, items=large)) == 5_000
