@@ -31,6 +31,11 @@ RUN_EVENTS: Mapping[RunEventType, Described] = {
     ),
     RunEventType.TURN_STARTED: Described("A turn begins; counts from 1.", ("turn",)),
     RunEventType.MESSAGE_DELTA: Described("A piece of the model's text.", ("message_id", "text")),
+    RunEventType.REASONING_DELTA: Described(
+        "A piece of the reasoning that the model shows before or beside this message's text; of agents with"
+        " `reasoning_summary`. It is in no message.",
+        ("message_id", "text"),
+    ),
     RunEventType.MESSAGE_COMPLETED: Described(
         "A message is in the thread; `usage` is what its model call cost.", ("message", "usage")
     ),

@@ -148,6 +148,7 @@ def an_agent(
     limits: LimitSettings | None = None,
     canary_tokens: tuple[CanaryToken, ...] = (),
     enabled: bool = True,
+    reasoning_summary: bool = False,
     created_at: datetime = START,
     updated_at: datetime | None = None,
 ) -> Agent:
@@ -166,6 +167,7 @@ def an_agent(
             limits=limits or LimitSettings(),
             canary_tokens=canary_tokens,
             enabled=enabled,
+            reasoning_summary=reasoning_summary,
         ),
         created_at=created_at,
         updated_at=updated_at or created_at,

@@ -108,7 +108,9 @@ async def test_every_field_that_a_worker_may_change_is_stored(run_stores: Stores
         claimed.run,
         active_s=1.25,
         overview="Servers: files",
-        usage=Usage(input_tokens=1, output_tokens=2, cached_tokens=3, turns=4, tool_calls=5),
+        usage=Usage(
+            input_tokens=1, output_tokens=2, cached_tokens=3, reasoning_tokens=1, turns=4, tool_calls=5, estimated=True
+        ),
     )
     await run_stores.journal.commit(claimed.lease, Step(run=running))
     assert await stored(run_stores, RUN) == running

@@ -65,11 +65,24 @@ async def test_what_is_spent_is_summed_by_day_agent_and_model(run_stores: Stores
         input_tokens=200,
         output_tokens=40,
         cached_tokens=80,
+        reasoning_tokens=0,
         cost_usd=Decimal("0.006000002"),
         unpriced_calls=0,
+        estimated_calls=0,
     )
     assert (other.model, other.cost_usd, other.unpriced_calls) == ("openai:b", Decimal(0), 1)
     assert (yesterday.day, yesterday.model_calls) == (TODAY - timedelta(days=1), 1)
+
+
+@pytest.mark.requirement("H1", "H6", "A10")
+async def test_reasoning_and_calls_with_estimated_tokens_are_summed(run_stores: Stores) -> None:
+    claimed = await a_claimed_run(run_stores)
+    reasoned = ModelUsage(output_tokens=50, reasoning_tokens=40)
+    estimated = ModelUsage(input_tokens=7, output_tokens=3, estimated=True)
+    await spend(run_stores, claimed, spending(usage=reasoned), spending(usage=reasoned), spending(usage=estimated))
+    [today] = await sums(run_stores)
+    assert (today.output_tokens, today.reasoning_tokens) == (103, 80)
+    assert (today.model_calls, today.estimated_calls) == (3, 1)
 
 
 @pytest.mark.requirement("A10")

@@ -80,8 +80,10 @@ def _sum(keys: _Keys, spent: Iterable[ModelSpending]) -> UsageSum:
         input_tokens=sum(entry.input_tokens for entry in used),
         output_tokens=sum(entry.output_tokens for entry in used),
         cached_tokens=sum(entry.cached_tokens for entry in used),
+        reasoning_tokens=sum(entry.reasoning_tokens for entry in used),
         cost_usd=sum((entry.cost_usd or Decimal(0) for entry in used), Decimal(0)),
         unpriced_calls=sum(entry.cost_usd is None for entry in used),
+        estimated_calls=sum(entry.estimated for entry in used),
     )
 
 

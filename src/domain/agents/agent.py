@@ -29,6 +29,7 @@ class AgentSettings:
       apply to.
     - `description` describes this agent to those clients.
     - `daily_budget_usd` bounds the total cost of its runs on one UTC day.
+    - `reasoning_summary`: models are asked for summaries of their reasoning, which are shown.
     """
 
     name: str
@@ -46,6 +47,7 @@ class AgentSettings:
     description: str = ""
     agents: tuple[str, ...] = ()
     independent_agents: tuple[str, ...] = ()
+    reasoning_summary: bool = False
 
     @classmethod
     def of(cls, config: "AgentConfig") -> "AgentSettings":

@@ -18,7 +18,8 @@ from domain.runs.step import Step
 from domain.threads.message import Message, Role
 from domain.tools.result import ToolResult, outcome_unknown
 
-REPLY_EVENTS = (RunEventType.MESSAGE_DELTA, RunEventType.MESSAGE_COMPLETED, RunEventType.MESSAGE_DISCARDED)
+_DELTAS = (RunEventType.MESSAGE_DELTA, RunEventType.REASONING_DELTA)
+REPLY_EVENTS = (*_DELTAS, RunEventType.MESSAGE_COMPLETED, RunEventType.MESSAGE_DISCARDED)
 """If the newest event of these kinds is a delta, a message is unfinished."""
 
 TOO_MANY_ATTEMPTS = RunError(
@@ -67,7 +68,7 @@ def decide_claim(facts: ClaimFacts, *, at: datetime) -> Step | Suspected | None:
 
 def abandoned_message(newest: RunEventType, data: JsonObject) -> MessageId | None:
     """The message that a lost worker was streaming, from the run's newest event of `REPLY_EVENTS`."""
-    return MessageId(cast(str, data["message_id"])) if newest is RunEventType.MESSAGE_DELTA else None
+    return MessageId(cast(str, data["message_id"])) if newest in _DELTAS else None
 
 
 def ending_at_claim(

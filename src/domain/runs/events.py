@@ -15,6 +15,7 @@ class RunEventType(StrEnum):
     RUN_STARTED = "run.started"
     TURN_STARTED = "turn.started"
     MESSAGE_DELTA = "message.delta"
+    REASONING_DELTA = "reasoning.delta"
     MESSAGE_COMPLETED = "message.completed"
     MESSAGE_DISCARDED = "message.discarded"
     MODEL_RETRYING = "model.retrying"

@@ -124,13 +124,15 @@ def tool_settled(
 
 
 def _usage(spent: ModelSpending) -> JsonObject:
-    """`{model, input_tokens, output_tokens, cached_tokens, cost_usd}` of one model call; `cost_usd`
-    is null without a price."""
+    """`{model, input_tokens, output_tokens, cached_tokens, reasoning_tokens, cost_usd, estimated}` of one model call;
+    `cost_usd` is null without a price."""
     usage = spent.usage
     return {
         "model": spent.model,
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cached_tokens": usage.cached_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
         "cost_usd": None if usage.cost_usd is None else float(usage.cost_usd),
+        "estimated": usage.estimated,
     }

@@ -38,14 +38,17 @@ class ModelSpending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Totals of a run. `cost_usd` counts models with a price."""
+    """Totals of a run. `cost_usd` counts models with a price. `output_tokens` includes `reasoning_tokens`. `estimated`: a
+    part of the tokens is an estimate."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    reasoning_tokens: int = 0
     cost_usd: Decimal = Decimal(0)
     turns: int = 0
     tool_calls: int = 0
+    estimated: bool = False
 
     @property
     def tokens(self) -> int:
@@ -58,9 +61,11 @@ class Usage:
             input_tokens=self.input_tokens + spent.input_tokens,
             output_tokens=self.output_tokens + spent.output_tokens,
             cached_tokens=self.cached_tokens + spent.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens + spent.reasoning_tokens,
             cost_usd=self.cost_usd + spent.cost_usd if spent.cost_usd else self.cost_usd,
             turns=self.turns + 1,
             tool_calls=self.tool_calls + tool_calls,
+            estimated=self.estimated or spent.estimated,
         )
 
     def after_abandoned(self, spent: ModelUsage) -> "Usage":
@@ -68,11 +73,4 @@ class Usage:
         return replace(self.after_turn(spent), turns=self.turns)
 
     def after_tool_calls(self, count: int) -> "Usage":
-        return Usage(
-            input_tokens=self.input_tokens,
-            output_tokens=self.output_tokens,
-            cached_tokens=self.cached_tokens,
-            cost_usd=self.cost_usd,
-            turns=self.turns,
-            tool_calls=self.tool_calls + count,
-        )
+        return replace(self, tool_calls=self.tool_calls + count)

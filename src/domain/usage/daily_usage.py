@@ -22,8 +22,9 @@ class UsageSum:
     them.
 
     - Days are in UTC. `model` has the form `PROVIDER:NAME` and names the model that answered.
-    - `input_tokens` includes `cached_tokens`.
+    - `input_tokens` includes `cached_tokens`, `output_tokens` includes `reasoning_tokens`.
     - `cost_usd` sums the calls with a known price; `unpriced_calls` counts the others.
+    - `estimated_calls`: calls whose provider reported no tokens.
     """
 
     day: date | None
@@ -33,5 +34,7 @@ class UsageSum:
     input_tokens: int
     output_tokens: int
     cached_tokens: int
+    reasoning_tokens: int
     cost_usd: Decimal
     unpriced_calls: int
+    estimated_calls: int

@@ -196,14 +196,15 @@ class _Content:
 
 
 def _usage(usage: ModelUsage | None) -> dict[str, int] | None:
-    """Langfuse sums everything that begins with `input`, so cached tokens are reported
-    separately."""
+    """Langfuse sums everything that begins with `input` or `output`, so cached and reasoning tokens
+    are reported separately."""
     if usage is None:
         return None
     return {
         "input": usage.input_tokens - usage.cached_tokens,
         "input_cached_tokens": usage.cached_tokens,
-        "output": usage.output_tokens,
+        "output": usage.output_tokens - usage.reasoning_tokens,
+        **({"output_reasoning_tokens": usage.reasoning_tokens} if usage.reasoning_tokens else {}),
         "total": usage.input_tokens + usage.output_tokens,
     }
 

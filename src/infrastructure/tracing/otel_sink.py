@@ -132,6 +132,7 @@ def _of_model(observation: Observation) -> dict[str, AttributeValue | None]:
         "gen_ai.usage.input_tokens": usage.input_tokens if observation.usage is not None else None,
         "gen_ai.usage.output_tokens": usage.output_tokens if observation.usage is not None else None,
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens or None,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens or None,
         "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens or None,
         "dragoman.cost_usd": None if usage.cost_usd is None else float(usage.cost_usd),
         "dragoman.turn": _number(observation.metadata.get("turn")),

@@ -165,8 +165,10 @@ def _nothing(day: date | None) -> UsageSum:
         input_tokens=0,
         output_tokens=0,
         cached_tokens=0,
+        reasoning_tokens=0,
         cost_usd=Decimal(0),
         unpriced_calls=0,
+        estimated_calls=0,
     )
 
 
@@ -179,8 +181,10 @@ def _total(sums: tuple[UsageSum, ...]) -> UsageSum:
         input_tokens=sum(each.input_tokens for each in sums),
         output_tokens=sum(each.output_tokens for each in sums),
         cached_tokens=sum(each.cached_tokens for each in sums),
+        reasoning_tokens=sum(each.reasoning_tokens for each in sums),
         cost_usd=sum((each.cost_usd for each in sums), Decimal(0)),
         unpriced_calls=sum(each.unpriced_calls for each in sums),
+        estimated_calls=sum(each.estimated_calls for each in sums),
     )
 
 

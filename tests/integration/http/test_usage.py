@@ -38,8 +38,10 @@ async def test_usage_is_reported_by_day_agent_and_model(service: Service) -> Non
         "input_tokens": 200,
         "output_tokens": 40,
         "cached_tokens": 80,
+        "reasoning_tokens": 0,
         "cost_usd": 0.003,
         "unpriced_calls": 0,
+        "estimated_calls": 0,
     }
     theirs = (await service.call("GET", "/v1/usage", token=OTHER_ADMIN)).json()["data"]
     assert [entry["model_calls"] for entry in theirs] == [1]

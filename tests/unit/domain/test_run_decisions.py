@@ -181,6 +181,7 @@ def test_a_claim_ends_a_run_that_must_not_be_executed_any_more(run: Run, status:
 def test_only_a_message_whose_last_event_is_a_delta_was_abandoned() -> None:
     said = {"message_id": "msg_1"}
     assert abandoned_message(RunEventType.MESSAGE_DELTA, dict(said)) == "msg_1"
+    assert abandoned_message(RunEventType.REASONING_DELTA, dict(said)) == "msg_1"
     assert abandoned_message(RunEventType.MESSAGE_COMPLETED, dict(said)) is None
 
 

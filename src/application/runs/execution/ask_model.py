@@ -1,9 +1,10 @@
 """One model call of a run: the request, published deltas, price and trace."""
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from application.models.ports import (
     FallbackModels,
@@ -27,6 +28,7 @@ from application.tracing.ports import GenerationRecord, Tracer
 from domain.ids import MessageId, message_id
 from domain.json_value import JsonObject
 from domain.policy.canary import mark
+from domain.policy.canary_scan import CanaryStream
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.finish_reason import FinishReason
 from domain.runs.provider_error import ProviderError
@@ -65,7 +67,8 @@ class AskModel:
     - Text of a failed attempt is discarded with `message.discarded`.
     - A wait for the model ends at once when the run is stopped or its time is up.
     - An attempt that is interrupted after the start of its reply counts with an estimate:
-      providers report usage only at the end.
+      providers report usage only at the end. So does a reply whose provider reports no usage.
+    - Reasoning is published as `reasoning.delta` if the agent wants summaries. It is no part of the reply.
     - Provider errors are logged, and the last one is passed on: without canary tokens, cut at 2 KiB.
     """
 
@@ -95,8 +98,9 @@ class AskModel:
             publishing.discard(code, self._abandon(session, prompt, publishing))
             self._trace(session, request, None, code, began, provider_error=said)
             raise
-        reply = self._priced(checked.reply)
-        session.window.correct(fixed_bytes=prompt.fixed_bytes, reported_tokens=reply.usage.input_tokens)
+        reply = self._priced(_counted(checked.reply, session, prompt, streamed_bytes=publishing.streamed_bytes))
+        if not reply.usage.estimated:
+            session.window.correct(fixed_bytes=prompt.fixed_bytes, reported_tokens=reply.usage.input_tokens)
         self._trace(session, request, reply, None if checked.found is None else "canary", began)
         if checked.found is not None:
             raise CanaryFound(
@@ -122,6 +126,7 @@ class AskModel:
             tool_choice=ToolChoice.NONE if closing else ToolChoice.AUTO,
             max_output_tokens=cap,
             retries=RetryLimits(attempts=limits.model_attempts, total_s=limits.model_retry_s),
+            reasoning_summary=session.agent.config.reasoning_summary,
         )
 
     async def _read(
@@ -133,14 +138,12 @@ class AskModel:
         stream = self._models.stream(request, fallbacks)
         async for event in stream:
             match event:
-                case TextDelta():
-                    found = publishing.delta(event.text)
+                case TextDelta() | ReasoningDelta():
+                    found = publishing.delta(event)
                     if found is not None:
                         if isinstance(stream, AsyncGenerator):
                             await stream.aclose()  # ends the request; the rest is discarded
                         return _cut_short(session, request, prompt, publishing.said, found)
-                case ReasoningDelta():
-                    pass
                 case ModelRetrying():
                     if event.provider_error is not None:
                         said = masked(event.provider_error, session.guard)
@@ -159,6 +162,7 @@ class AskModel:
         usage = ModelUsage(
             input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
             output_tokens=session.window.tokens_of(publishing.streamed_bytes),
+            estimated=True,
         )
         usage = replace(usage, cost_usd=self._prices.cost_usd(publishing.model, usage))
         spending = ModelSpending(model=publishing.model, usage=usage, at=self._clock.now())
@@ -204,6 +208,20 @@ def _acceptable(reply: ModelReply | None) -> ModelReply:
     return reply
 
 
+def _counted(reply: ModelReply, session: RunSession, prompt: Prompt, *, streamed_bytes: int) -> ModelReply:
+    """The reply with estimated tokens if the provider reported none."""
+    usage = reply.usage
+    if not usage.estimated or usage.input_tokens or usage.output_tokens:
+        return reply
+    in_calls = sum(len(call.name) + len(call.malformed or str(call.arguments)) for call in reply.calls)
+    estimate = replace(
+        usage,
+        input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
+        output_tokens=session.window.tokens_of(streamed_bytes + in_calls),
+    )
+    return replace(reply, usage=estimate)
+
+
 def _error_code(error: ModelError | Interrupted | TimeUp) -> str:
     match error:
         case ModelError():
@@ -238,18 +256,49 @@ def _cut_short(session: RunSession, request: ModelRequest, prompt: Prompt, said:
     usage = ModelUsage(
         input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
         output_tokens=-(-len(said.encode()) // 4),
+        estimated=True,
     )
     reply = ModelReply(model=request.model, text=said, calls=(), usage=usage, finish_reason=FinishReason.CANARY)
     return CleanReply(reply=reply, found=found)
+
+
+class _Shown:
+    """Text of one kind, published as it comes. Text that could start a canary token is delayed until it is complete. With
+    tokens to watch, `said` has what was published."""
+
+    def __init__(self, watched: CanaryStream | None, publish: Callable[[str], None]) -> None:
+        self._publish = publish
+        self.reset(watched)
+
+    def reset(self, watched: CanaryStream | None) -> None:
+        """Begin again with an empty text."""
+        self._watched = watched
+        self.said: list[str] = []
+
+    def add(self, text: str) -> str | None:
+        """Publish a piece. Returns the id of a canary token in it; its mark is published last."""
+        if self._watched is None:
+            self._publish(text)
+            return None
+        clean = self._watched.feed(text)
+        shown = clean.text if clean.found is None else clean.text + mark(clean.found)
+        if shown:
+            self.said.append(shown)
+            self._publish(shown)
+        return clean.found
+
+    def finish(self) -> None:
+        """Publish delayed text."""
+        rest = "" if self._watched is None else self._watched.finish()
+        if rest:
+            self._publish(rest)
 
 
 class _Publishing:
     """The events of one model call.
 
     - Each attempt has its own message id; `message_id` is the current one.
-    - Text that could start a canary token is delayed until it is complete. With tokens to watch,
-      the text is stored.
-    - `model` is the model of the attempt, `streamed_bytes` the size of its reply so far.
+    - `model` is the model of the attempt, `streamed_bytes` the size of its reply so far, reasoning included.
     """
 
     def __init__(self, session: RunSession, clock: Clock, request: ModelRequest, *, part: str) -> None:
@@ -262,38 +311,31 @@ class _Publishing:
         self._attempt = 0
         self.message_id = self._new_message_id()
         self._begun = False
-        self._watched = session.guard.stream()
-        self._said: list[str] = []
+        self._shows_reasoning = request.reasoning_summary
+        self._text = _Shown(session.guard.stream(), partial(self._publish, RunEventType.MESSAGE_DELTA))
+        self._reasoning = _Shown(session.guard.stream(), partial(self._publish, RunEventType.REASONING_DELTA))
 
     @property
     def said(self) -> str:
         """The published text of the current reply."""
-        return "".join(self._said)
+        return "".join(self._text.said)
 
-    def delta(self, text: str) -> str | None:
-        """Publish a piece of text. Returns the id of a canary token that ends the reply; its mark
-        is published last."""
-        self.streamed_bytes += len(text.encode(errors="replace"))
-        if self._watched is None:
-            self._publish(text)
-            return None
-        clean = self._watched.feed(text)
-        shown = clean.text if clean.found is None else clean.text + mark(clean.found)
-        if shown:
-            self._said.append(shown)
-            self._publish(shown)
-        return clean.found
+    def delta(self, event: TextDelta | ReasoningDelta) -> str | None:
+        """Publish a piece of text or reasoning. Returns the id of a canary token that ends the reply."""
+        self.streamed_bytes += len(event.text.encode(errors="replace"))
+        if isinstance(event, TextDelta):
+            return self._text.add(event.text)
+        return self._reasoning.add(event.text) if self._shows_reasoning else None
 
     def finish(self) -> None:
         """Publish delayed text: the reply is complete."""
-        rest = "" if self._watched is None else self._watched.finish()
-        if rest:
-            self._publish(rest)
+        self._reasoning.finish()
+        self._text.finish()
 
-    def _publish(self, text: str) -> None:
+    def _publish(self, kind: RunEventType, text: str) -> None:
         self._begun = True
         self._session.unfinished = self.message_id
-        self._add(RunEventType.MESSAGE_DELTA, {"message_id": self.message_id, "text": text})
+        self._add(kind, {"message_id": self.message_id, "text": text})
 
     def retrying(self, event: ModelRetrying, spent: ModelSpending | None) -> None:
         """Discard the published text and report the new attempt."""
@@ -310,8 +352,8 @@ class _Publishing:
         self._begun = False
         self._session.unfinished = None
         self.streamed_bytes = 0
-        self._watched = self._session.guard.stream()
-        self._said.clear()
+        self._text.reset(self._session.guard.stream())
+        self._reasoning.reset(self._session.guard.stream())
         self._attempt += 1
         self.message_id = self._new_message_id()
 

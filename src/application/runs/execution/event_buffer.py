@@ -15,7 +15,7 @@ class EventBuffer:
     """Events are written in order, at most `interval_s` after they came.
 
     - During a write the next batch grows, so the store sets the pace.
-    - Consecutive deltas of one message become one event. Of a call's progress only the newest
+    - Consecutive deltas of one message, or of its reasoning, become one event. Of a call's progress only the newest
       event stays, at the position of the oldest.
     """
 
@@ -38,7 +38,7 @@ class EventBuffer:
         if self._closed:
             return
         match event.type:
-            case RunEventType.MESSAGE_DELTA:
+            case RunEventType.MESSAGE_DELTA | RunEventType.REASONING_DELTA:
                 self._add_delta(event)
             case RunEventType.TOOL_PROGRESS:
                 self._add_progress(event)
@@ -84,7 +84,7 @@ class EventBuffer:
 
     def _add_delta(self, event: NewEvent) -> None:
         text = cast(str, event.data["text"])
-        if self._texts and self._pending[-1].data["message_id"] == event.data["message_id"]:
+        if self._texts and _are_of_one_text(self._pending[-1], event):
             self._texts.append(text)
         else:
             self._append(event)
@@ -156,6 +156,10 @@ class _Pause:
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._buffer.resume()
+
+
+def _are_of_one_text(last: NewEvent, event: NewEvent) -> bool:
+    return last.type is event.type and last.data["message_id"] == event.data["message_id"]
 
 
 def _look_at_outcome(flush: asyncio.Task[None]) -> None:

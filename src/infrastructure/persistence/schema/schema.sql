@@ -265,7 +265,7 @@ CREATE TABLE run (
 	created_at BIGINT NOT NULL,
 	started_at BIGINT,
 	finished_at BIGINT,
-	lapses INTEGER DEFAULT '0' NOT NULL, provider_error TEXT,
+	lapses INTEGER DEFAULT '0' NOT NULL, provider_error TEXT, reasoning_tokens BIGINT DEFAULT '0' NOT NULL, usage_estimated BOOLEAN DEFAULT 0 NOT NULL,
 	CONSTRAINT pk_run PRIMARY KEY (id),
 	CONSTRAINT ck_run_ck_run_status CHECK (status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled', 'halted')),
 	CONSTRAINT fk_run_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE
@@ -348,7 +348,7 @@ CREATE TABLE usage (
 	output_tokens BIGINT NOT NULL,
 	cached_tokens BIGINT NOT NULL,
 	cost_nano_usd BIGINT NOT NULL,
-	unpriced_calls BIGINT NOT NULL,
+	unpriced_calls BIGINT NOT NULL, reasoning_tokens BIGINT DEFAULT '0' NOT NULL, estimated_calls BIGINT DEFAULT '0' NOT NULL,
 	CONSTRAINT pk_usage PRIMARY KEY (organization_id, day, agent_id, model),
 	CONSTRAINT fk_usage_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
 )

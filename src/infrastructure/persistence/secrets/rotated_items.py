@@ -36,7 +36,10 @@ def renew_items(connection: Connection, box: KeyedBox, limit: int) -> int:
     rows = connection.execute(_stale, {"newest": newest, "at_most": min(limit, ITEMS_IN_A_STEP)}).all()
     for row in rows:
         try:
-            renewed: Mapping[str, object] = {"items_key": newest, "provider_items": box.encrypt(box.decrypt(row.provider_items))}
+            renewed: Mapping[str, object] = {
+                "items_key": newest,
+                "provider_items": box.encrypt(box.decrypt(row.provider_items)),
+            }
         except ServiceError:
             renewed = NO_ITEMS
         wanted = {"of_thread": row.thread_id, "at_position": row.position, "newest": newest}

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     Table,
+    false,
 )
 
 from infrastructure.persistence.columns.column_types import JsonText, Moment, NanoUsd, PlainText
@@ -52,6 +53,8 @@ run = Table(
     Column("started_at", Moment),
     Column("finished_at", Moment),
     Column("provider_error", JsonText),
+    Column("reasoning_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("usage_estimated", Boolean, nullable=False, server_default=false()),
     CheckConstraint(
         "status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled',"
         " 'halted')",

@@ -19,6 +19,8 @@ usage = Table(
     Column("cached_tokens", BigInteger, nullable=False),
     Column("cost_nano_usd", NanoUsd, nullable=False),
     Column("unpriced_calls", BigInteger, nullable=False),
+    Column("reasoning_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("estimated_calls", BigInteger, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
 

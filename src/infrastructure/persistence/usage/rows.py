@@ -10,13 +10,22 @@ from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.tables import budget_reservation, usage
 
-_SUMMED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "cost_nano_usd", "unpriced_calls")
+SUMMED = (
+    "model_calls",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+    "cost_nano_usd",
+    "unpriced_calls",
+    "estimated_calls",
+)
 
 _insert = upsert(usage).inline()
 _add = Prepared(
     _insert.on_conflict_do_update(
         index_elements=["organization_id", "day", "agent_id", "model"],
-        set_={name: usage.c[name] + _insert.excluded[name] for name in _SUMMED},
+        set_={name: usage.c[name] + _insert.excluded[name] for name in SUMMED},
     ),
     columns=[column.name for column in usage.columns],
 )
@@ -47,8 +56,10 @@ def add_spending(
             "input_tokens": used.input_tokens,
             "output_tokens": used.output_tokens,
             "cached_tokens": used.cached_tokens,
+            "reasoning_tokens": used.reasoning_tokens,
             "cost_nano_usd": used.cost_usd or 0,
             "unpriced_calls": int(used.cost_usd is None),
+            "estimated_calls": int(used.estimated),
         }
         _add.run(connection, row)
         if spending.still_reserved_usd is not None:

@@ -30,8 +30,8 @@ from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, enc
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import budget_reservation, run, usage
+from infrastructure.persistence.usage.rows import SUMMED
 
-_SUMS = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "cost_nano_usd", "unpriced_calls")
 _MAX_ORDINAL = date.max.toordinal()
 
 _spending_on = bindparam("day", type_=usage.c.day.type)
@@ -129,7 +129,7 @@ def _grouped(organization_id: OrganizationId, wanted: UsageFilter) -> Select[Any
         ("model", columns.model, UsageKey.MODEL, literal("")),
     ]
     selected = [(column if key in wanted.by else empty).label(name) for name, column, key, empty in keys]
-    sums = [func.sum(columns[name]).label(name) for name in _SUMS]
+    sums = [func.sum(columns[name]).label(name) for name in SUMMED]
     statement = select(*selected, *sums).where(columns.organization_id == organization_id)
     if wanted.since is not None:
         statement = statement.where(columns.day >= wanted.since.toordinal())
@@ -170,6 +170,8 @@ def _usage_sum(row: AnyRow) -> UsageSum:
         input_tokens=int(row.input_tokens),
         output_tokens=int(row.output_tokens),
         cached_tokens=int(row.cached_tokens),
+        reasoning_tokens=int(row.reasoning_tokens),
         cost_usd=Decimal(row.cost_nano_usd),
         unpriced_calls=int(row.unpriced_calls),
+        estimated_calls=int(row.estimated_calls),
     )

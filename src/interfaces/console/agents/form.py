@@ -16,7 +16,7 @@ from interfaces.http.agents.views import AgentView
 TOOLS, SERVERS, CANARIES = "tools.", "servers.", "canary"
 _TEXTS, _NAMES = fields_of(AgentSettings, str), ("name", "model")
 _LINES = tuple(name for name in fields_of(AgentSettings, tuple[str, ...]) if name not in ("tools", "mcp_servers"))
-_NUMBERS = fields_of(AgentSettings, Decimal | None)
+_NUMBERS, _TICKS = fields_of(AgentSettings, Decimal | None), fields_of(AgentSettings, bool)
 _PLAIN = frozenset(field.name for field in fields(AgentSettings)) - {"limits", "tool_policies", "canary_tokens"}
 """Fields of the settings by input type. Fields that the template does not show are not sent."""
 NEW_AGENT = {"enabled": "on", "allowlist": "inherit"}
@@ -33,8 +33,7 @@ def agent_values(view: AgentView) -> dict[str, str]:
     values |= {f"{SERVERS}{slug}": "on" for slug in view["mcp_servers"]}
     values |= allowlist_values(view["tool_allowlist"]) | limit_values(dict(view["limits"]))
     values |= policy_rows.policy_values(view["tool_policies"])
-    if view["enabled"]:
-        values["enabled"] = "on"
+    values |= {name: "on" for name in _TICKS if shown[name]}
     for index, token in enumerate(view["canary_tokens"]):
         row = f"{CANARIES}.c{index}"
         values |= {f"{row}.id": token["id"], f"{row}.known": "yes"}
@@ -53,7 +52,7 @@ def agent_body(form: FormValues) -> JsonObject:
     body |= {
         "limits": form.limits(),
         "canary_tokens": _canaries(form),
-        "enabled": form.has("enabled"),
+        **{name: form.has(name) for name in _TICKS},
     }
     if form.wrong:
         raise invalid("form_invalid", "The form has invalid fields.", *form.wrong)

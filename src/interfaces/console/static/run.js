@@ -65,7 +65,8 @@
   function spent(usage) {
     const count = (number) => number.toLocaleString("en");
     const cached = usage.cached_tokens ? ` (${count(usage.cached_tokens)} cached)` : "";
-    const facts = [`${count(usage.input_tokens)} tokens in${cached}, ${count(usage.output_tokens)} out`];
+    const reasoning = usage.reasoning_tokens ? ` (${count(usage.reasoning_tokens)} reasoning)` : "";
+    const facts = [`${count(usage.input_tokens)} tokens in${cached}, ${count(usage.output_tokens)} out${reasoning}${usage.estimated ? ", estimated" : ""}`];
     if (usage.cost_usd !== null) facts.push(`$${usage.cost_usd.toFixed(usage.cost_usd < 1 ? 4 : 2)}`);
     return [...facts, usage.model].join(" · ");
   }
@@ -80,6 +81,17 @@
       messages.set(id, known);
     }
     return known;
+  }
+
+  function reasoning(id) {
+    const known = said(id);
+    if (!known.reasoning) {
+      const details = element("details");
+      known.reasoning = element("div", "text");
+      details.append(element("summary", "meta", "Reasoning"), known.reasoning);
+      known.item.prepend(details);
+    }
+    return known.reasoning;
   }
 
   function call(id, name, params) {
@@ -188,6 +200,7 @@
     "run.started": (event) => line("meta", event.attempt > 1 ? `Claimed by a worker (attempt ${event.attempt})` : "Claimed by a worker"),
     "turn.started": (event) => { turn = line("turn", `Turn ${event.turn}`); },
     "message.delta": (event) => { said(event.message_id).text.append(event.text); },
+    "reasoning.delta": (event) => { reasoning(event.message_id).append(event.text); },
     "message.completed": complete,
     "message.discarded": (event) => {
       const known = said(event.message_id);

@@ -22,6 +22,7 @@ _INDEPENDENT = (
     "For the runs of all others, this agent's allowlist and policies apply, too."
 )
 _DESCRIPTION = "Description of this agent for gateway clients that may start it."
+_REASONING = "Ask models for summaries of their reasoning, published as `reasoning.delta`."
 DailyBudget = Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None
 _BUDGET = "Most that all runs of the agent may cost on one UTC day. Requires models with a known price."
 _POLICIES: JsonObject = {"mcp__git__git_push": {"decision": "require_approval"}}
@@ -107,6 +108,7 @@ class CreateAgentBody(Body):
     description: str = Field(default="", max_length=_MAX_DESCRIPTION, description=_DESCRIPTION)
     agents: Strings = Field(default=(), description=_AGENTS)
     independent_agents: Strings = Field(default=(), description=_INDEPENDENT)
+    reasoning_summary: bool = Field(default=False, description=_REASONING)
 
     def to_canaries(self) -> tuple[GivenCanary, ...]:
         return _given(self.canary_tokens)
@@ -117,7 +119,9 @@ class CreateAgentBody(Body):
         return AgentSettings(**values, tool_policies=policies_of(self.tool_policies))
 
 
-class UpdateAgentBody(Patch, of=CreateAgentBody, described=("description", "agents", "independent_agents")):
+class UpdateAgentBody(
+    Patch, of=CreateAgentBody, described=("description", "agents", "independent_agents", "reasoning_summary")
+):
     """Changes to an agent; each creates a new version. Absent fields stay; limits are merged one
     by one."""
 

@@ -50,6 +50,7 @@ class AgentView(TypedDict):
     description: str
     agents: list[str]
     independent_agents: list[str]
+    reasoning_summary: bool
     version: int
     created_at: str
     updated_at: str
@@ -104,6 +105,7 @@ def agent_view(agent: Agent) -> AgentView:
         "description": config.description,
         "agents": list(config.agents),
         "independent_agents": list(config.independent_agents),
+        "reasoning_summary": config.reasoning_summary,
         "version": agent.version,
         "created_at": timestamp(agent.created_at),
         "updated_at": timestamp(agent.updated_at),

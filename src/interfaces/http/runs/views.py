@@ -32,14 +32,17 @@ class RunErrorView(TypedDict):
 
 
 class RunUsageView(TypedDict):
-    """Consumption of a run; `cost_usd` covers calls with a known price."""
+    """Consumption of a run; `cost_usd` covers calls with a known price. `input_tokens` includes `cached_tokens`,
+    `output_tokens` includes `reasoning_tokens`. `estimated`: a provider reported no tokens, or a call was interrupted."""
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int
+    reasoning_tokens: int
     cost_usd: float
     turns: int
     tool_calls: int
+    estimated: bool
 
 
 class RunView(TypedDict):

@@ -6,7 +6,8 @@ from domain.usage.daily_usage import UsageSum
 
 
 class UsageView(TypedDict):
-    """A sum; null fields are those summed over. `cost_usd` excludes `unpriced_calls`."""
+    """A sum; null fields are those summed over. `cost_usd` excludes `unpriced_calls`. The tokens of `estimated_calls` are
+    estimates: their provider reported none."""
 
     day: str | None
     agent_id: str | None
@@ -15,8 +16,10 @@ class UsageView(TypedDict):
     input_tokens: int
     output_tokens: int
     cached_tokens: int
+    reasoning_tokens: int
     cost_usd: float
     unpriced_calls: int
+    estimated_calls: int
 
 
 class UsagePage(TypedDict):
@@ -36,6 +39,8 @@ def usage_view(entry: UsageSum) -> UsageView:
         "input_tokens": entry.input_tokens,
         "output_tokens": entry.output_tokens,
         "cached_tokens": entry.cached_tokens,
+        "reasoning_tokens": entry.reasoning_tokens,
         "cost_usd": float(entry.cost_usd),
         "unpriced_calls": entry.unpriced_calls,
+        "estimated_calls": entry.estimated_calls,
     }

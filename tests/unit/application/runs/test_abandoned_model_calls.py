@@ -57,7 +57,9 @@ async def test_attempts_that_were_cut_off_are_counted_for_the_model_that_made_th
             "input_tokens": spent.usage.input_tokens,
             "output_tokens": spent.usage.output_tokens,
             "cached_tokens": 0,
+            "reasoning_tokens": 0,
             "cost_usd": float(spent.usage.cost_usd or 0),
+            "estimated": True,
         }
         for spent in (first, second)
     ]

@@ -1,5 +1,7 @@
 """The turns of a run: what is asked of the model, what is stored and published, and in which order."""
 
+from functools import partial
+
 import pytest
 
 from application.models.ports import ModelError, ModelRetrying, TextDelta, ToolChoice
@@ -175,20 +177,21 @@ async def test_malformed_arguments_are_answered_and_never_run() -> None:
 
 @pytest.mark.requirement("A10")
 async def test_usage_and_cost_are_summed_over_the_turns() -> None:
-    first = ModelUsage(input_tokens=100, output_tokens=10, cached_tokens=50)
+    first = ModelUsage(input_tokens=100, output_tokens=10, cached_tokens=50, reasoning_tokens=6)
     harness = RunHarness([asks("mcp__files__read", usage=first), says()], servers=FILES)
     run_id = await harness.play()
     usage = harness.run(run_id).usage
     assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (200, 30, 50)
+    assert (usage.reasoning_tokens, usage.estimated) == (6, False)
     assert (usage.turns, usage.tool_calls) == (2, 1)
     assert str(usage.cost_usd) == "0.230"
     assert harness.tracer.generations[0].reply is not None
     assert str(harness.tracer.generations[0].reply.usage.cost_usd) == "0.110"
     told = [event["usage"] for event in harness.of_type(run_id, RunEventType.MESSAGE_COMPLETED) if "usage" in event]
-    model = "scripted:demo.yaml"
+    of_call: partial[dict[str, object]] = partial(dict, model="scripted:demo.yaml", estimated=False)
     assert told == [
-        {"model": model, "input_tokens": 100, "output_tokens": 10, "cached_tokens": 50, "cost_usd": 0.11},
-        {"model": model, "input_tokens": 100, "output_tokens": 20, "cached_tokens": 0, "cost_usd": 0.12},
+        of_call(input_tokens=100, output_tokens=10, cached_tokens=50, reasoning_tokens=6, cost_usd=0.11),
+        of_call(input_tokens=100, output_tokens=20, cached_tokens=0, reasoning_tokens=0, cost_usd=0.12),
     ]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -14,6 +15,7 @@ from application.models.ports import (
     ModelReply,
     ModelRetrying,
     PriceTable,
+    ReasoningDelta,
     RequestedCall,
     TextDelta,
     ToolChoice,
@@ -326,3 +328,91 @@ async def test_a_canary_token_in_the_arguments_of_a_call_is_raised_with_the_clea
     reply = found.value.reply
     assert isinstance(reply, ModelReply)
     assert (found.value.call_index, reply.calls[0].arguments) == (0, {"text": "[canary:vault]"})
+
+
+# --- reasoning ---
+
+REASONED = (ReasoningDelta(text="I look at "), ReasoningDelta(text="the clock."))
+
+
+@pytest.mark.requirement("H1", "H2")
+async def test_reasoning_has_events_of_its_own_if_the_agent_wants_summaries(ports: Ports) -> None:
+    ports.use(an_agent(reasoning_summary=True))
+    model = ports.play(ModelTurn(text="It is noon.", events=REASONED))
+
+    answer = await ports.ask()
+
+    assert model.requests[0].reasoning_summary
+    assert [(event.type, event.data) for event in await ports.published()] == [
+        (RunEventType.REASONING_DELTA, {"message_id": answer.message_id, "text": "I look at the clock."}),
+        (RunEventType.MESSAGE_DELTA, {"message_id": answer.message_id, "text": "It is noon."}),
+    ]
+    assert answer.reply.text == "It is noon."
+
+
+@pytest.mark.requirement("H1", "H2")
+async def test_reasoning_is_neither_wanted_nor_shown_unless_the_agent_says_so(ports: Ports) -> None:
+    model = ports.play(ModelTurn(text="It is noon.", events=REASONED))
+
+    await ports.ask()
+
+    assert not model.requests[0].reasoning_summary
+    assert [event.type for event in await ports.published()] == [RunEventType.MESSAGE_DELTA]
+
+
+@pytest.mark.requirement("H1", "C4")
+async def test_a_canary_token_in_shown_reasoning_ends_the_stream_and_is_not_published(ports: Ports) -> None:
+    guarded = a_guarded_agent()
+    ports.use(replace(guarded, config=replace(guarded.config, reasoning_summary=True)))
+    pieces = (ReasoningDelta(text=f"The word is {CANARY[:6]}"), ReasoningDelta(text=f"{CANARY[6:]}, I think."))
+    model = ports.play(ModelTurn(text="Never read.", events=pieces))
+
+    with pytest.raises(CanaryFound) as found:
+        await ports.ask()
+
+    assert found.value.canary_id == "vault"
+    [event] = await ports.published()
+    assert (event.type, event.data["text"]) == (RunEventType.REASONING_DELTA, "The word is [canary:vault]")
+    assert model.closed == 0
+
+
+@pytest.mark.requirement("H1", "A11")
+async def test_reasoning_of_an_attempt_that_fails_is_taken_back_with_its_message(ports: Ports) -> None:
+    ports.use(an_agent(reasoning_summary=True))
+    retry = ModelRetrying(model=FALLBACK, attempt=2, reason="model_stalled")
+    ports.play(ModelTurn(text="It is noon.", events=(*REASONED, retry)))
+
+    await ports.ask()
+
+    events = await ports.published()
+    assert [event.type for event in events] == [
+        RunEventType.REASONING_DELTA,
+        RunEventType.MESSAGE_DISCARDED,
+        RunEventType.MODEL_RETRYING,
+        RunEventType.MESSAGE_DELTA,
+    ]
+    assert events[0].data["message_id"] == events[1].data["message_id"] != events[3].data["message_id"]
+
+
+# --- usage that no provider reported ---
+
+
+@pytest.mark.requirement("H6", "A10")
+async def test_unreported_tokens_are_estimated_priced_and_marked(ports: Ports) -> None:
+    calls = (RequestedCall(name=ECHO, arguments={"text": "x" * 100}),)
+    ports.play(ModelTurn(text="a" * 400, calls=calls, usage=ModelUsage(estimated=True)))
+    tokens_per_byte = ports.session.window.tokens_of(4_000)
+
+    usage = (await ports.ask()).reply.usage
+
+    assert usage.estimated
+    assert usage.cost_usd == Decimal("0.5")
+    assert usage.input_tokens == ports.session.window.estimate(fixed_bytes=PROMPT.fixed_bytes)
+    assert 125 < usage.output_tokens < 160
+    assert ports.session.window.tokens_of(4_000) == tokens_per_byte, "an estimate corrects no estimate"
+
+
+@pytest.mark.requirement("H6", "A10")
+async def test_reported_tokens_are_not_marked(ports: Ports) -> None:
+    ports.play(ModelTurn(text="Hi."))
+    assert not (await ports.ask()).reply.usage.estimated

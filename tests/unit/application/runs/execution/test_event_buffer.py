@@ -1,6 +1,7 @@
 """The buffer of frequent events: coalesced, in order, nothing lost, failures told once."""
 
 import asyncio
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -48,6 +49,17 @@ class Store:
 
 def texts(events: Batch) -> list[str]:
     return [cast(str, event.data["text"]) for event in events]
+
+
+@pytest.mark.requirement("H2", "E2")
+async def test_reasoning_and_text_of_one_message_are_different_events() -> None:
+    buffer = EventBuffer(Store().write)
+    events = [replace(delta(piece), type=RunEventType.REASONING_DELTA) for piece in ("I ", "look.")]
+    for event in (*events, delta("It is "), delta("noon.")):
+        buffer.add(event)
+    thought, said = await buffer.take()
+    assert (thought.type, said.type) == (RunEventType.REASONING_DELTA, RunEventType.MESSAGE_DELTA)
+    assert texts((thought, said)) == ["I look.", "It is noon."]
 
 
 @pytest.mark.requirement("A2", "E2")
