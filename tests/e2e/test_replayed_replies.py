@@ -181,7 +181,11 @@ def test_items_are_found_nowhere_but_at_the_provider_and_shown_reasoning_is_an_e
             told = [event for event in service.events(run_id) if event["type"] == "reasoning.delta"]
             assert "".join(event["text"] for event in told) == "I should look first."
             service.call("POST", f"/threads/{answer['run']['thread_id']}/runs/wait", {"agent": "worker", "input": "?"})
-            shown = [everything_the_api_says(service), json.dumps(answer).encode(), *console_pages(service, run_id)]
+            shown = [
+                everything_the_api_says(service, at_least=20),
+                json.dumps(answer).encode(),
+                *console_pages(service, run_id),
+            ]
             assert service.stop() == 0
             shown += [service.log.read_bytes(), service.output.read_bytes()]
         shown += traced.exports

@@ -116,7 +116,7 @@ async def test_with_a_lost_key_the_thread_goes_on_neutrally(
     with caplog.at_level(logging.WARNING):
         claimed = await next_claim(keyed)
     assert items_in(claimed) == []
-    assert claimed.transcript[-1].text == "Let me see."
+    assert "Let me see." in [entry.text for entry in claimed.transcript]
     assert MARKER.decode() not in caplog.text
 
 

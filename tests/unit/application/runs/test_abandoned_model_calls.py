@@ -1,12 +1,16 @@
 """Model calls that are cut off after their reply has begun: providers bill them, so they are counted, by an estimate."""
 
+from dataclasses import replace
+from typing import cast
+
 import pytest
 
 from application.models.ports import ModelError, ModelRetrying, TextDelta
+from domain.json_value import JsonObject
 from domain.runs.events import RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
-from domain.runs.usage import ModelSpending
+from domain.runs.usage import ModelSpending, ModelUsage
 from tests.builders import an_agent
 from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
 from tests.doubles.scripted_model import Gate, ModelTurn
@@ -146,3 +150,20 @@ async def test_what_was_cut_off_counts_against_the_limits_of_the_run() -> None:
     run_id = await harness.play()
     assert harness.run(run_id).status is RunStatus.INCOMPLETE
     assert harness.server_calls() == [], "the calls of the reply that followed were not made"
+
+
+@pytest.mark.requirement("H6", "A10")
+async def test_a_reply_whose_provider_reports_no_tokens_is_estimated_priced_and_marked() -> None:
+    turn = replace(asks("mcp__s__read", text=TEXT), usage=ModelUsage(estimated=True))
+    harness = RunHarness([turn, says("Right.")], servers=READ)
+    run_id = await harness.play()
+    estimated, reported = spendings(harness)
+    assert (estimated.usage.estimated, reported.usage.estimated) == (True, False)
+    assert 100 < estimated.usage.output_tokens < 120
+    assert estimated.usage.input_tokens > 0
+    assert estimated.usage.cost_usd == harness.prices.cost_usd("scripted:demo.yaml", estimated.usage)
+    usage = harness.run(run_id).usage
+    assert usage.estimated
+    assert usage.tokens == REPORTED + estimated.usage.input_tokens + estimated.usage.output_tokens
+    told = [event["usage"] for event in harness.of_type(run_id, RunEventType.MESSAGE_COMPLETED) if "usage" in event]
+    assert [entry["estimated"] for entry in cast("list[JsonObject]", told)] == [True, False]

@@ -392,27 +392,3 @@ async def test_reasoning_of_an_attempt_that_fails_is_taken_back_with_its_message
         RunEventType.MESSAGE_DELTA,
     ]
     assert events[0].data["message_id"] == events[1].data["message_id"] != events[3].data["message_id"]
-
-
-# --- usage that no provider reported ---
-
-
-@pytest.mark.requirement("H6", "A10")
-async def test_unreported_tokens_are_estimated_priced_and_marked(ports: Ports) -> None:
-    calls = (RequestedCall(name=ECHO, arguments={"text": "x" * 100}),)
-    ports.play(ModelTurn(text="a" * 400, calls=calls, usage=ModelUsage(estimated=True)))
-    tokens_per_byte = ports.session.window.tokens_of(4_000)
-
-    usage = (await ports.ask()).reply.usage
-
-    assert usage.estimated
-    assert usage.cost_usd == Decimal("0.5")
-    assert usage.input_tokens == ports.session.window.estimate(fixed_bytes=PROMPT.fixed_bytes)
-    assert 125 < usage.output_tokens < 160
-    assert ports.session.window.tokens_of(4_000) == tokens_per_byte, "an estimate corrects no estimate"
-
-
-@pytest.mark.requirement("H6", "A10")
-async def test_reported_tokens_are_not_marked(ports: Ports) -> None:
-    ports.play(ModelTurn(text="Hi."))
-    assert not (await ports.ask()).reply.usage.estimated
