@@ -51,6 +51,7 @@ def test_an_agent_that_exists_becomes_what_the_file_says_and_nothing_else(tmp_pa
             "description": "",
             "agents": [],
             "independent_agents": [],
+            "reasoning_summary": False,
         }
     ]
     assert service.requests[-1].headers["if-match"] == '"3"'
