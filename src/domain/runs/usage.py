@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
+from domain.copies import with_changes
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUsage:
@@ -73,4 +75,4 @@ class Usage:
         return replace(self.after_turn(spent), turns=self.turns)
 
     def after_tool_calls(self, count: int) -> "Usage":
-        return replace(self, tool_calls=self.tool_calls + count)
+        return with_changes(self, tool_calls=self.tool_calls + count)
