@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+_KEY_NAME = b"dragoman/key-name"
+
 
 class SecretBox(Protocol):
     """Encrypts values that must not be readable in the database or its backups."""
@@ -16,3 +18,8 @@ class KeyedBox(SecretBox, Protocol):
 
     def derived(self, purpose: bytes, /) -> tuple[bytes, ...]:
         """32 bytes from each key, newest first, that reveal nothing about the key."""
+
+
+def key_name(box: KeyedBox) -> str:
+    """Name of the newest key; reveals nothing about it."""
+    return box.derived(_KEY_NAME)[0][:8].hex()

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from domain.errors import ServiceError
-from infrastructure.persistence.secrets.box import KeyedBox
+from infrastructure.persistence.secrets.box import KeyedBox, key_name
 from infrastructure.persistence.tables import message
-from infrastructure.persistence.threads.item_columns import NO_ITEMS, key_name
 
 ITEMS_IN_A_STEP = 50
 """Items may have a megabyte each."""
@@ -41,7 +40,7 @@ def renew_items(connection: Connection, box: KeyedBox, limit: int) -> int:
                 "provider_items": box.encrypt(box.decrypt(row.provider_items)),
             }
         except ServiceError:
-            renewed = NO_ITEMS
+            renewed = {"items_key": None, "provider_items": None}
         wanted = {"of_thread": row.thread_id, "at_position": row.position, "newest": newest}
         connection.execute(_renew.values(**renewed), wanted)
     return len(rows)

@@ -8,12 +8,11 @@ from domain.ids import MessageId, OrganizationId
 from domain.threads.message import Message
 from domain.threads.provider_items import ProviderItems
 from infrastructure.persistence.columns.paging import AnyRow
-from infrastructure.persistence.secrets.box import KeyedBox
+from infrastructure.persistence.secrets.box import KeyedBox, key_name
 
 logger = logging.getLogger(__name__)
 
 NO_ITEMS: Mapping[str, object] = {"items_key": None, "provider_items": None}
-_KEY_NAME = b"dragoman/provider-items/key-name"
 
 SealedItems = Mapping[MessageId, Mapping[str, object]]
 """The two columns, for each message that has items."""
@@ -51,11 +50,6 @@ def items_of(row: AnyRow, box: KeyedBox) -> ProviderItems | None:
         return None
     origin, _, data = opened[len(bound_to) :].partition(b"\n")
     return ProviderItems(origin=origin.decode(), data=data)
-
-
-def key_name(box: KeyedBox) -> str:
-    """Name of the newest key; reveals nothing about it."""
-    return box.derived(_KEY_NAME)[0][:8].hex()
 
 
 def _bound_to(organization_id: OrganizationId, message_id: MessageId) -> bytes:
