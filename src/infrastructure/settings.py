@@ -302,10 +302,11 @@ class Settings(ProcessSettings):
         return tuple(sorted(found - {""}))
 
 
-def load_settings() -> Settings:
-    """Raises SettingsError naming every invalid setting."""
+def load_settings(**replaced: str) -> Settings:
+    """The settings of the environment, some of them replaced. Raises SettingsError naming every
+    invalid setting."""
     try:
-        settings = Settings.model_validate(_given())
+        settings = Settings.model_validate({**_given(), **replaced})
     except ValidationError as error:
         # From None: pydantic's message contains the values, including secrets.
         raise _settings_error([_complaint(detail) for detail in error.errors(include_url=False)]) from None
