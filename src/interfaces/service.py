@@ -77,7 +77,9 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
     configure_logs(container)
     for warning in unknown_variables():
         logger.warning(warning)
-    with listening(settings.host, settings.port, change="Choose others with --host and --port.") as listener:
+    with listening(
+        settings.host, settings.port, change="Choose others with --host and --port, or DRAGOMAN_HOST and DRAGOMAN_PORT."
+    ) as listener:
         first_start = not container.home().admin_key_path.exists()
         async with running(container, worker=worker):
             server = HttpServer(
