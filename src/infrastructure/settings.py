@@ -303,8 +303,7 @@ class Settings(ProcessSettings):
 
 
 def load_settings(**replaced: str) -> Settings:
-    """The settings of the environment, some of them replaced. Raises SettingsError naming every
-    invalid setting."""
+    """The environment's settings, with some `replaced`. Raises SettingsError naming every invalid one."""
     try:
         settings = Settings.model_validate({**_given(), **replaced})
     except ValidationError as error:
