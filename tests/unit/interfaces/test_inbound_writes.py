@@ -16,13 +16,11 @@ class Waiting:
     """Starts its response, and goes on when it is let."""
 
     def __init__(self) -> None:
-        self.started = asyncio.Event()
         self.let = asyncio.Event()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """One request (ASGI)."""
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
-        self.started.set()
         await self.let.wait()
         await send({"type": "http.response.body", "body": b"ok"})
 
@@ -37,19 +35,17 @@ class Written:
         self.transport = mocker.create_autospec(asyncio.Transport, instance=True)
         self.transport.get_extra_info.return_value = None
         self.transport.is_closing.return_value = False
+        self.closed = asyncio.Event()
+        self._writes: asyncio.Queue[bytes] = asyncio.Queue()
+        self.transport.write.side_effect = lambda data: self._writes.put_nowait(bytes(data))
+        self.transport.close.side_effect = self.closed.set
         self.protocol = cast(Any, inbound.protocol(app_state={}, config=config, server_state=ServerState()))
         self.protocol.connection_made(self.transport)
 
-    @property
-    def writes(self) -> list[bytes]:
-        """In order."""
-        return [bytes(call.args[0]) for call in self.transport.write.call_args_list]
-
-    async def until_written(self, count: int) -> None:
-        """Let the event loop run until there are so many writes."""
+    async def write(self) -> bytes:
+        """The next one."""
         async with asyncio.timeout(60):
-            while len(self.writes) < count:
-                await asyncio.sleep(0)
+            return await self._writes.get()
 
     def close(self) -> None:
         """The client leaves."""
@@ -60,9 +56,8 @@ async def test_the_head_and_the_body_of_a_response_are_one_write(mocker: MockerF
     written = Written(mocker, App())
 
     written.protocol.data_received(posted(b"abc"))
-    await written.until_written(1)
 
-    assert [write.endswith(b"\r\n\r\nPOST /mcp 3") for write in written.writes] == [True]
+    assert (await written.write()).endswith(b"\r\n\r\nPOST /mcp 3")
     written.close()
 
 
@@ -71,26 +66,23 @@ async def test_a_head_whose_body_is_not_there_yet_is_sent(mocker: MockerFixture)
     written = Written(mocker, app)
 
     written.protocol.data_received(posted(b"abc"))
-    await app.started.wait()
-    await written.until_written(1)
-    assert written.writes[0].endswith(b"content-length: 2\r\n\r\n")
+    assert (await written.write()).endswith(b"content-length: 2\r\n\r\n")
 
     app.let.set()
-    await written.until_written(2)
-    assert written.writes[1:] == [b"ok"]
+    assert await written.write() == b"ok"
     written.close()
 
 
-async def test_a_connection_is_closed_after_the_head_that_waits(mocker: MockerFixture) -> None:
+async def test_a_connection_is_closed_after_the_response_was_written(mocker: MockerFixture) -> None:
     app = Waiting()
-    written = Written(mocker, app)
-    written.protocol.data_received(b"POST /mcp HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-    await app.started.wait()
     app.let.set()
-    await written.until_written(1)
-    async with asyncio.timeout(60):
-        while not written.transport.close.called:
-            await asyncio.sleep(0)
+    written = Written(mocker, app)
 
-    assert b"".join(written.writes).endswith(b"\r\n\r\nok")
+    written.protocol.data_received(
+        b"POST /mcp HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+    )
+
+    assert (await written.write()).endswith(b"connection: close\r\n\r\nok")
+    async with asyncio.timeout(60):
+        await written.closed.wait()
     written.close()
