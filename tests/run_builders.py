@@ -12,6 +12,7 @@ from application.tracing.ports import Tracer
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalState, PendingApproval, approval_digest
 from domain.ids import ApiKeyId, ApprovalId
+from domain.mcp.server_pin import ServerPin
 from domain.policy.canary import CanaryToken
 from domain.policy.layers import PolicyLayers
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
@@ -25,9 +26,11 @@ from tests.builders import (
     AGENT,
     KEY,
     ORG,
+    SERVER,
     START,
     a_message,
     a_run,
+    a_server,
     a_thread,
     a_tool,
     a_tool_call,
@@ -106,6 +109,13 @@ def approval_of(call: ToolCall) -> Approval:
     """The stored approval that an `awaiting_approval_call()` waits for."""
     assert call.approval is not None
     return replace(a_run_approval(call), id=call.approval.id)
+
+
+def a_pinned_approval(approval: Approval) -> Approval:
+    """The approval, bound to version 3 of its MCP server."""
+    pin = ServerPin.of(a_server(version=3))
+    digest = approval_digest(approval.tool, approval.arguments, approval.agent_version, pin)
+    return replace(approval, server_id=SERVER, server=pin, digest=digest)
 
 
 def a_use_awaiting(approval: Approval, *, outcome_unknown: bool = False) -> ToolUse:

@@ -217,7 +217,11 @@ class StoredRunHarness(RunHarness):
             reader=stores.runs,
             queue=self.queue,
             decisions=CheckDecisions(
-                approvals=stores.approvals, agents=stores.agents, catalog=self.catalog, check=self.check
+                approvals=stores.approvals,
+                agents=stores.agents,
+                servers=self.servers,
+                catalog=self.catalog,
+                check=self.check,
             ),
             agents=stores.agents,
             schemas=self.schemas,

@@ -8,7 +8,7 @@ from application.agents.calling_agent import caller_rules
 from application.agents.ports import AgentStore
 from application.approvals.decision_rules import checked_arguments, decided_outcome
 from application.approvals.ports import ApprovalStore
-from application.mcp.ports import ConnectionScope
+from application.mcp.ports import ConnectionScope, McpServerStore
 from application.policy.canary_guard import CanaryGuard
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.toolset_builder import ToolsetBuilder
@@ -26,7 +26,7 @@ from domain.runs.run import Run, RunStatus
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedDecisions:
     """The outcomes to store. With a `stale` approval no decision is taken: the outcomes mark all
-    approvals of another agent version as stale."""
+    stale approvals."""
 
     outcomes: tuple[ApprovalOutcome, ...] = ()
     stale: ApprovalId | None = None
@@ -37,12 +37,19 @@ class CheckDecisions:
     - `refuse_decision`, `checked_arguments` and `decided_outcome` have the rules of one decision.
     - All decisions are taken, or none.
     - A call that may have been sent is sent again with the same arguments, or not at all.
-    - An approval for another version of the agent is stale.
+    - An approval for another version of the agent, or of the tool's MCP server, is stale.
     """
 
     def __init__(
-        self, *, approvals: ApprovalStore, agents: AgentStore, catalog: ToolsetBuilder, check: CheckToolCall
+        self,
+        *,
+        approvals: ApprovalStore,
+        agents: AgentStore,
+        servers: McpServerStore,
+        catalog: ToolsetBuilder,
+        check: CheckToolCall,
     ) -> None:
+        self._servers = servers
         self._approvals = approvals
         self._agents = agents
         self._catalog = catalog
@@ -63,7 +70,7 @@ class CheckDecisions:
         for index, (decision, approval) in enumerate(chosen):
             refuse_decision(principal.key_id, approval, decision, at=at, path=_path(index))
         agent = await self._agents.get(run.organization_id, run.agent_id)
-        stale = [approval for approval in stored if _is_stale(approval, agent)]
+        stale = [approval for approval in stored if agent is not None and await self._is_stale(approval, agent)]
         if any(approval in stale for _, approval in chosen):
             return CheckedDecisions(
                 outcomes=tuple(
@@ -80,6 +87,15 @@ class CheckDecisions:
                 for decision, approval in chosen
             )
         )
+
+    async def _is_stale(self, approval: Approval, agent: Agent) -> bool:
+        """Approvals of a deleted agent are bound to its last version."""
+        if approval.state is not ApprovalState.PENDING:
+            return False
+        server = None
+        if approval.server is not None and approval.server_id is not None:
+            server = await self._servers.get(approval.organization_id, approval.server_id)
+        return not approval.is_bound_to(agent.version, None if server is None else server.version)
 
     async def _edited(
         self, run: Run, agent: Agent | None, chosen: Sequence[tuple[CallDecision, Approval]], guard: CanaryGuard
@@ -128,11 +144,6 @@ def _approval_of(run: Run, by_call: dict[ToolCallId, Approval], decision: CallDe
         f"Run {run.id} does not wait for an approval of all of these calls.",
         Violation(path=f"approvals.{index}.tool_call_id", message="does not wait for an approval"),
     )
-
-
-def _is_stale(approval: Approval, agent: Agent | None) -> bool:
-    """Approvals of a deleted agent are bound to its last version."""
-    return approval.state is ApprovalState.PENDING and agent is not None and not approval.is_bound_to(agent.version)
 
 
 def _path(index: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from application.tools.toolset import ServerOverview
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.server import ConnectionLoss, Isolation, McpServer
+from domain.mcp.server_pin import ServerPin
 from domain.tools.capabilities import ToolType
 from domain.tools.names import model_facing_name
 from domain.tools.tool import McpBinding, Tool
@@ -16,9 +17,10 @@ INSTRUCTIONS_LIMIT_BYTES = 2048
 
 def overview_of(server: McpServer, catalog: McpCatalog) -> ServerOverview:
     instructions = catalog.instructions if server.config.trusted else None
+    pin = ServerPin.of(server)
     return ServerOverview(
         slug=server.config.slug,
-        tools=tuple(sorted((bound_tool(server, tool) for tool in catalog.usable), key=lambda tool: tool.name)),
+        tools=tuple(sorted((bound_tool(server, tool, pin=pin) for tool in catalog.usable), key=lambda tool: tool.name)),
         instructions=None if instructions is None else _capped(instructions),
         awaiting_approval=len(catalog.quarantined),
         settled=catalog.server_version == server.version and not hides_lost_tools(server),
@@ -42,7 +44,9 @@ def inline_overview(
     )
 
 
-def bound_tool(server: McpServer, definition: McpToolDefinition, *, is_inline: bool = False) -> Tool:
+def bound_tool(
+    server: McpServer, definition: McpToolDefinition, *, is_inline: bool = False, pin: ServerPin | None = None
+) -> Tool:
     """The server's tool for runs, with the server itself if it is not registered. Hints of tools
     apply only if the server is trusted (MCP server/tools, annotations)."""
     return Tool(
@@ -58,6 +62,7 @@ def bound_tool(server: McpServer, definition: McpToolDefinition, *, is_inline: b
             timeout_s=server.config.timeout_s,
             definition=definition,
             inline=server if is_inline else None,
+            pin=pin,
             asks=server.config.asks,
         ),
         repeatable=server.config.trusted and (definition.read_only_hint or definition.idempotent_hint),

@@ -1,5 +1,5 @@
-"""Approvals: a person's decision on one tool call, bound to the tool, its arguments and the agent's
-version. Used once."""
+"""Approvals: a person's decision on one tool call, bound to the tool, its arguments, and the versions of
+the agent and of the tool's MCP server. Used once."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,12 +7,13 @@ from enum import StrEnum
 from typing import cast
 
 from domain.ids import AgentId, ApiKeyId, ApprovalId, GatewaySessionId, McpServerId, OrganizationId, RunId, ToolCallId
-from domain.json_value import JsonObject, canonical_digest
+from domain.json_value import JsonObject, JsonValue, canonical_digest
+from domain.mcp.server_pin import ServerPin
 
 
 class ApprovalState(StrEnum):
-    """The state of an approval; the values are public. `stale`: the agent has changed, and the call
-    is checked again. `cancelled`: the run ended before a decision."""
+    """The state of an approval; the values are public. `stale`: the agent or the tool's MCP
+    server has changed, and the call is checked again. `cancelled`: the run ended before a decision."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -22,9 +23,10 @@ class ApprovalState(StrEnum):
     CANCELLED = "cancelled"
 
 
-def approval_digest(tool: str, arguments: JsonObject, agent_version: int) -> str:
-    """The digest that binds an approval."""
-    return canonical_digest([tool, arguments, agent_version])
+def approval_digest(tool: str, arguments: JsonObject, agent_version: int, server: ServerPin | None = None) -> str:
+    """The digest that binds an approval. Approvals of earlier releases are bound to no server."""
+    call: list[JsonValue] = [tool, arguments, agent_version]
+    return canonical_digest(call if server is None else [*call, server.version])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,7 @@ class ApprovalRequest:
     - `digest` binds the requested call, and after an approval the approved call.
     - `reason` is the rule that requires it. `ttl_s` counts from the suspension of the run.
     - `outcome_unknown`: the call may have been sent before; an approval sends it again.
+    - `server` is the MCP server of the tool, as it was then.
     """
 
     id: ApprovalId
@@ -43,6 +46,7 @@ class ApprovalRequest:
     ttl_s: float
     allow_self_approval: bool
     outcome_unknown: bool = False
+    server: ServerPin | None = None
 
     def as_json(self) -> JsonObject:
         """The stored form."""
@@ -54,10 +58,12 @@ class ApprovalRequest:
             "ttl_s": self.ttl_s,
             "allow_self_approval": self.allow_self_approval,
             "outcome_unknown": self.outcome_unknown,
+            "server": None if self.server is None else self.server.as_json(),
         }
 
     @classmethod
     def from_json(cls, data: JsonObject) -> "ApprovalRequest":
+        server = data.get("server")
         return cls(
             id=ApprovalId(cast(str, data["id"])),
             agent_version=cast(int, data["agent_version"]),
@@ -66,6 +72,7 @@ class ApprovalRequest:
             ttl_s=cast(float, data["ttl_s"]),
             allow_self_approval=cast(bool, data["allow_self_approval"]),
             outcome_unknown=cast(bool, data.get("outcome_unknown", False)),
+            server=ServerPin.from_json(server) if isinstance(server, dict) else None,
         )
 
 
@@ -84,6 +91,7 @@ class Approval:
     """An approval of a run's or a gateway session's call.
 
     - `tool` is the model-facing name, `cause` the rule that requires the approval, `reason` the decider's text.
+    - `server` is the MCP server of the tool when the approval was requested.
     - `edited_arguments` replace `arguments`. `decided_by` is a key's id, or `system`.
     """
 
@@ -108,14 +116,18 @@ class Approval:
     decided_by: str | None = None
     reason: str | None = None
     edited_arguments: JsonObject | None = None
+    server: ServerPin | None = None
 
     def is_requested_by(self, key_id: ApiKeyId) -> bool:
         """Whether this key started the run or opened the gateway session."""
         return self.requested_by is not None and self.requested_by == key_id
 
-    def is_bound_to(self, agent_version: int) -> bool:
-        """Whether it is valid for this version of the agent. Otherwise it is stale."""
-        return self.digest == approval_digest(self.tool, self.arguments, agent_version)
+    def is_bound_to(self, agent_version: int, server_version: int | None) -> bool:
+        """Whether it is valid for these versions of the agent and the tool's MCP server (None: there is
+        none). Otherwise it is stale."""
+        if self.server is not None and self.server.version != server_version:
+            return False
+        return self.digest == approval_digest(self.tool, self.arguments, agent_version, self.server)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from domain.approvals.approval import (
     approval_digest,
 )
 from domain.ids import ApprovalId, derived_id
+from domain.mcp.server_pin import ServerPin
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import Run
 from domain.tools.result import ToolResult
@@ -25,16 +26,18 @@ def approval_request(
     ttl_s: float,
     allow_self_approval: bool,
     outcome_unknown: bool = False,
+    server: ServerPin | None = None,
 ) -> ApprovalRequest:
     """The approval that `call` requires. The id is derived, so a repeated step requests the same approval."""
     return ApprovalRequest(
         id=ApprovalId(derived_id("apr", call.id, agent_version, call.approval.id if call.approval else "")),
         agent_version=agent_version,
-        digest=approval_digest(call.name, call.params, agent_version),
+        digest=approval_digest(call.name, call.params, agent_version, server),
         reason=reason,
         ttl_s=ttl_s,
         allow_self_approval=allow_self_approval,
         outcome_unknown=outcome_unknown,
+        server=server,
     )
 
 
@@ -48,6 +51,7 @@ def new_approvals(run: Run, calls: Iterable[ToolCall], *, at: datetime) -> tuple
             tool_call_id=call.id,
             tool=call.name,
             server_id=call.server_id,
+            server=asked.server,
             arguments=call.params,
             digest=asked.digest,
             agent_id=run.agent_id,
@@ -95,7 +99,7 @@ def denied_result(state: ApprovalState, reason: str | None, *, outcome_unknown: 
 def approved_call(call: ToolCall, asked: ApprovalRequest, outcome: ApprovalOutcome) -> ToolCall:
     """The approved call: to be executed, or to be settled by its client."""
     params = call.params if outcome.edited_arguments is None else outcome.edited_arguments
-    digest = approval_digest(call.name, params, asked.agent_version)
+    digest = approval_digest(call.name, params, asked.agent_version, asked.server)
     state = ToolCallState.AWAITING_CLIENT if call.is_displayed else ToolCallState.APPROVED
     # Answers to the call's server belong to the arguments that the call was sent with.
     answers = call.input if outcome.edited_arguments is None else None

@@ -7,6 +7,7 @@ from domain.json_value import JsonObject
 from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.server import McpServer
+from domain.mcp.server_pin import ServerPin
 from domain.tools.capabilities import ToolCapability, ToolType, capability_of
 
 
@@ -15,6 +16,7 @@ class McpBinding:
     """The server of an MCP tool, and the server's own name of the tool.
 
     - `definition`: the definition at the start of the run; a changed tool is not called.
+    - `pin`: the server's state when the toolset was built; None for a server that is not registered.
     - `asks`: requests that the server may send to clients of the gateway.
     - `inline`: the server itself if it belongs to a workflow run and is not registered.
     """
@@ -27,6 +29,7 @@ class McpBinding:
     definition: McpToolDefinition | None = None
     asks: frozenset[ClientRequestKind] = frozenset()
     inline: McpServer | None = field(default=None, repr=False)
+    pin: ServerPin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,11 @@ class Tool:
     @property
     def capability(self) -> ToolCapability:
         return capability_of(self.type)
+
+    @property
+    def server_pin(self) -> ServerPin | None:
+        """What an approval of a call is bound to, besides tool, arguments and agent."""
+        return None if self.mcp is None else self.mcp.pin
 
     @property
     def is_displayable(self) -> bool:

@@ -74,7 +74,12 @@ class Runs(containers.DeclarativeContainer):
         ResumeRun,
         reader=Storage.runs,
         queue=Storage.run_queue,
-        decisions=singleton(CheckDecisions, catalog=Tools.toolset_builder, check=Tools.check_tool_call),
+        decisions=singleton(
+            CheckDecisions,
+            servers=Storage.fresh_servers,
+            catalog=Tools.toolset_builder,
+            check=Tools.check_tool_call,
+        ),
         box=Platform.secret_box,
     )
     stop_run = singleton(

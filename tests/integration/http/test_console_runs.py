@@ -9,6 +9,7 @@ import pytest
 
 from domain.identity.role import Role
 from domain.ids import ApprovalId, RunId
+from domain.mcp.server_pin import ServerPin
 from domain.runs.limits import IncompleteReason
 from domain.runs.provider_error import ProviderError
 from domain.runs.run import RunError, RunStatus
@@ -144,6 +145,18 @@ async def test_hidden_characters_of_a_pending_call_are_shown_as_escapes(service:
         asked = re.search(r'name="asked"[^>]*>([^<]*)<', page)
         assert asked is not None
         assert json.loads(html.unescape(asked[1])) == hidden  # what is approved unchanged is what was asked
+
+
+@pytest.mark.requirement("C3")
+async def test_the_server_behind_a_pending_call_is_shown(service: Service) -> None:
+    _, approval_id = await waiting_run(service)
+    stored = service.state.approvals[ApprovalId(approval_id)]
+    pin = ServerPin(slug="mail", version=3, runs="custom mail-server --to\u202e all")
+    service.state.approvals[stored.id] = replace(stored, server=pin)
+    page = (await browse(service, "GET", "/console/approvals", headers=await signed_in(service))).text
+    assert 'href="/console/servers/mail"' in page
+    assert "version 3" in page
+    assert "custom mail-server --to\\u202e all" in page
 
 
 @pytest.mark.requirement("G1")

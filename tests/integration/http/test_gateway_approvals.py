@@ -164,6 +164,28 @@ async def test_after_the_agent_has_changed_the_call_is_asked_for_anew(service: S
     assert (await called(caller, state=waiting["requestState"]))["isError"] is False
 
 
+@pytest.mark.requirement("C3", "B13")
+async def test_after_the_server_has_changed_the_call_is_asked_for_again(service: Service, caller: Caller) -> None:
+    waiting = await called(caller)
+    [old] = await pending(service)
+    slug = old["server"]["slug"]
+    assert (old["server"]["version"], "another" in old["server"]["runs"]) == (1, False)
+    response = await service.call("PATCH", f"/v1/mcp-servers/{slug}", json={"command": "another"})
+    assert response.status_code == 200, response.text
+
+    stale = await service.call("POST", f"/v1/approvals/{old['id']}", json={"decision": "approve"}, token=OPERATOR)
+    problem_of(stale, 409, "approval_stale")
+    assert (await called(caller, state=waiting["requestState"]))["resultType"] == "input_required"
+    [new] = await pending(service)
+    assert (new["server"]["version"], "another" in new["server"]["runs"]) == (2, True)
+    await decided(service, new["id"])
+    await service.call("PATCH", f"/v1/mcp-servers/{slug}", json={"command": "a-third"})
+    assert (await called(caller, state=waiting["requestState"]))["resultType"] == "input_required"
+    [third] = await pending(service)
+    await decided(service, third["id"])
+    assert (await called(caller, state=waiting["requestState"]))["isError"] is False
+
+
 @pytest.mark.requirement("C3", "F5")
 async def test_whoever_opened_the_session_does_not_approve_where_policy_wants_somebody_else(service: Service) -> None:
     policy = {"decision": "require_approval", "allow_self_approval": False}

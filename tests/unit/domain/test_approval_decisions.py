@@ -21,7 +21,7 @@ from domain.tools.result import ToolOutcome
 from tests.builders import KEY, after
 from tests.gateway_builders import a_gateway_approval
 from tests.refusals import refused
-from tests.run_builders import a_run_approval
+from tests.run_builders import a_pinned_approval, a_run_approval
 
 OPERATOR = ApiKeyId("key_operator")
 OF_RUN, OF_SESSION = a_run_approval(), a_gateway_approval()
@@ -128,10 +128,23 @@ def test_the_arguments_of_a_denied_call_are_not_edited(approval: Approval) -> No
 @both
 @pytest.mark.requirement("C3")
 def test_an_approval_is_bound_to_tool_arguments_and_version_of_the_agent(approval: Approval) -> None:
-    assert approval.is_bound_to(approval.agent_version)
-    assert not approval.is_bound_to(approval.agent_version + 1)
-    assert not replace(approval, arguments={"text": "other"}).is_bound_to(approval.agent_version)
-    assert not replace(approval, tool="mcp__files__other").is_bound_to(approval.agent_version)
+    version = approval.agent_version
+    assert approval.is_bound_to(version, None)
+    assert approval.is_bound_to(version, 7)  # an earlier release requested it, for any server
+    assert not approval.is_bound_to(version + 1, None)
+    assert not replace(approval, arguments={"text": "other"}).is_bound_to(version, None)
+    assert not replace(approval, tool="mcp__files__other").is_bound_to(version, None)
+
+
+@both
+@pytest.mark.requirement("C3")
+def test_an_approval_is_bound_to_the_version_of_the_tools_server(approval: Approval) -> None:
+    pinned = a_pinned_approval(approval)
+    version = approval.agent_version
+    assert pinned.is_bound_to(version, 3)
+    assert not pinned.is_bound_to(version, 4)
+    assert not pinned.is_bound_to(version, None)
+    assert not replace(pinned, server=None).is_bound_to(version, 3)
 
 
 @both

@@ -19,6 +19,7 @@ from domain.approvals.approval import Approval, ApprovalState, approval_digest
 from domain.gateway.call import GatewayCall, GatewayCallState
 from domain.gateway.session import GatewaySession
 from domain.ids import ApprovalId
+from domain.mcp.server_pin import ServerPin
 from domain.policy.decision import Decision, decide_call
 from domain.policy.rules import Verdict
 from domain.runs.approvals import denied_result
@@ -72,6 +73,20 @@ class Ended:
     approval_id: ApprovalId
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Versions:
+    """The session's agent and the tool's MCP server, as they are now."""
+
+    agent: int
+    server: ServerPin | None
+
+    def are_those_of(self, approval: Approval) -> bool:
+        """An approval that an earlier release requested is bound to no server."""
+        if approval.server is not None and (self.server is None or self.server.version != approval.server.version):
+            return False
+        return approval.agent_version == self.agent
+
+
 Clearance = Cleared | Refused | Waiting | Ended
 
 
@@ -80,7 +95,7 @@ class ClearGatewayCall:
     - The same call of a session waits for one approval, however often the client repeats it.
       Other arguments are another call.
     - An approved call is sent once, while its client waits or when it repeats the call.
-    - After a change of the agent, the call requires a new approval.
+    - After a change of the agent or the tool's MCP server, the call requires a new approval.
     - A session may have at most `most_waiting` open approvals for one tool.
     - A denied or expired approval is reported once to the client, which may then request another.
     """
@@ -134,14 +149,14 @@ class ClearGatewayCall:
             asked_for = call if found is None else replace(call, id=found.call.id, approval_id=found.approval.id)
             begun = found is not None and await self._asking.begin(found, asked_for)
             return Cleared(call=asked_for if begun else call, decision=decision, is_recorded=begun)
-        version = tools.agent.version
+        now = _Versions(agent=tools.agent.version, server=None if checked.tool is None else checked.tool.server_pin)
         if found is None:
-            asked = await self._ask(session, call, decision, version, waiting)
+            asked = await self._ask(session, call, decision, now, waiting)
             if isinstance(asked, Refused):
                 return asked
             found = asked
-        elif found.approval.agent_version != version or found.approval.state is ApprovalState.STALE:
-            renewed = await self._renew(session, found, decision, version)
+        elif not now.are_those_of(found.approval) or found.approval.state is ApprovalState.STALE:
+            renewed = await self._renew(session, found, decision, now)
             if renewed is None:
                 return Ended(approval_id=found.approval.id)
             found = renewed
@@ -186,13 +201,13 @@ class ClearGatewayCall:
         session: GatewaySession,
         call: GatewayCall,
         decision: Decision,
-        version: int,
+        now: "_Versions",
         waiting: tuple[AskedCall, ...],
     ) -> AskedCall | Refused:
         if self._is_full(waiting):
             result = ToolResult.blocked("approvals_waiting", _TOO_MANY)
             return Refused(call=call, result=result, decision=decision, is_stored=False)
-        approval = self._new(session, call, decision, version)
+        approval = self._new(session, call, decision, now)
         asked = AskedCall(
             call=replace(call, state=GatewayCallState.AWAITING_APPROVAL, approval_id=approval.id), approval=approval
         )
@@ -205,18 +220,25 @@ class ClearGatewayCall:
         return asked
 
     async def _renew(
-        self, session: GatewaySession, stale: AskedCall, decision: Decision, version: int
+        self, session: GatewaySession, stale: AskedCall, decision: Decision, now: "_Versions"
     ) -> AskedCall | None:
-        approval = self._new(session, stale.call, decision, version)
+        approval = self._new(session, stale.call, decision, now)
         call = replace(stale.call, approval_id=approval.id)
         if not await self._asking.ask(call, approval, instead_of=stale.approval):
             return None
         self._wakeups.wake(TIMERS_TOPIC, session_approvals_topic(session.id))
         return AskedCall(call=call, approval=approval)
 
-    def _new(self, session: GatewaySession, call: GatewayCall, decision: Decision, version: int) -> Approval:
-        approval_id = ApprovalId(self._ids.new("apr"))
-        return new_approval(approval_id, session, call, decision, agent_version=version, at=self._clock.now())
+    def _new(self, session: GatewaySession, call: GatewayCall, decision: Decision, now: "_Versions") -> Approval:
+        return new_approval(
+            ApprovalId(self._ids.new("apr")),
+            session,
+            call,
+            decision,
+            agent_version=now.agent,
+            server=now.server,
+            at=self._clock.now(),
+        )
 
     async def _begin(
         self, tools: GatewayToolset, found: AskedCall, call: GatewayCall, checked: CheckedCall
@@ -255,7 +277,8 @@ def _same(waiting: tuple[AskedCall, ...], call: GatewayCall, approval_id: Approv
     same = [
         asked
         for asked in waiting
-        if asked.approval.digest == approval_digest(call.name, call.params, asked.approval.agent_version)
+        if asked.approval.digest
+        == approval_digest(call.name, call.params, asked.approval.agent_version, asked.approval.server)
     ]
     return next((asked for asked in same if asked.approval.id == approval_id), same[0] if same else None)
 

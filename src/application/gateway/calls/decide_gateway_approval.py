@@ -23,7 +23,7 @@ class DecideGatewayApproval:
     """Rules:
     - `refuse_decision`, `checked_arguments` and `decided_outcome` have the rules of one decision.
     - An approval of a session that has ended is cancelled.
-    - An approval for another version of the agent is stale.
+    - An approval for another version of the agent, or of the tool's MCP server, is stale.
     - Calls of a disabled agent are denied, but not approved.
     - A decision sends nothing: the client waits for it, or makes the call again.
     """
@@ -53,7 +53,7 @@ class DecideGatewayApproval:
         refuse_decision(principal.key_id, approval, decision, at=now, path=_PATH)
         session = await self._session_of(approval, now)
         tools = await self._tools_of(session, is_needed=decision.approve)
-        if tools is not None and not approval.is_bound_to(tools.agent.version):
+        if tools is not None and not approval.is_bound_to(tools.agent.version, _server_version(tools, approval)):
             await self._end(approval, ApprovalState.STALE, at=now)
             raise approval_stale(approval.id)
         guard = await self._toolsets.guard_of(session) if tools is None else tools.guard
@@ -102,3 +102,9 @@ class DecideGatewayApproval:
         if approval.gateway_session_id is not None:
             self._wakeups.wake(session_approvals_topic(approval.gateway_session_id))
         return ended
+
+
+def _server_version(tools: GatewayToolset, approval: Approval) -> int | None:
+    tool = tools.toolset.find(approval.tool)
+    pin = None if tool is None else tool.server_pin
+    return None if pin is None else pin.version

@@ -7,6 +7,7 @@ from domain.approvals.decision import approval_cause
 from domain.gateway.call import GatewayCall
 from domain.gateway.session import GatewaySession
 from domain.ids import ApprovalId
+from domain.mcp.server_pin import ServerPin
 from domain.policy.decision import Decision
 
 
@@ -17,6 +18,7 @@ def new_approval(
     decision: Decision,
     *,
     agent_version: int,
+    server: ServerPin | None,
     at: datetime,
 ) -> Approval:
     """The approval that policy requires for the call. It expires with the session at the latest."""
@@ -28,8 +30,9 @@ def new_approval(
         tool_call_id=call.id,
         tool=call.name,
         server_id=call.server_id,
+        server=server,
         arguments=call.params,
-        digest=approval_digest(call.name, call.params, agent_version),
+        digest=approval_digest(call.name, call.params, agent_version, server),
         agent_id=session.agent_id,
         agent_version=agent_version,
         requested_by=session.created_by,

@@ -75,10 +75,8 @@ class EventBuffer:
             self._arm()
 
     def close(self) -> None:
-        """Discard unwritten events and ignore new ones. A running write completes. The buffer lets go of the session
-        that writes: a cycle would keep its transcript until a garbage collection."""
+        """Discard unwritten events and ignore new ones. A running write completes."""
         self._closed = True
-        self._write = _nothing
         self._disarm()
         self._drained()
         if self._flush is not None:
@@ -141,10 +139,6 @@ class EventBuffer:
             data: JsonObject = {**last.data, "text": "".join(self._texts)}
             self._pending[-1] = NewEvent(type=last.type, at=last.at, data=data)
         self._texts = []
-
-
-async def _nothing(_events: tuple[NewEvent, ...]) -> None:
-    """What a closed buffer writes."""
 
 
 class _Pause:

@@ -21,6 +21,7 @@ from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.run_events import tool_settled
 from domain.runs.step import Step
 from domain.tools.result import ToolResult, outcome_unknown
+from domain.tools.tool import Tool
 
 _OUTCOME_UNKNOWN = "The service was interrupted after this call may have been sent, and its outcome is unknown. Approving sends it again."
 
@@ -40,7 +41,7 @@ class _Ended:
 
 class RecheckCalls:
     """Rules:
-    - An approval is valid for its tool, arguments and version of the agent. After a change of
+    - An approval is valid for its tool, arguments, and versions of agent and MCP server. After a change of
       these or of policy, the call is checked like a new one: sent, blocked, or requiring a new
       approval.
     - A call recorded before a crash may have been sent. It is sent again only if it was
@@ -84,15 +85,14 @@ def asks_for_approval(checked: CheckedCall) -> Decision | None:
     return decision
 
 
-def awaiting_approval(call: ToolCall, decision: Decision, *, agent_version: int) -> ToolCall:
+def awaiting_approval(call: ToolCall, decision: Decision, tool: Tool | None, *, agent_version: int) -> ToolCall:
     """The unsent call, waiting for an approval as policy requires."""
-    return _awaiting(call, decision.policy, approval_cause(decision.source), agent_version=agent_version)
+    return _awaiting(call, decision.policy, approval_cause(decision.source), tool, agent_version=agent_version)
 
 
 def _decided(call: ToolCall, checked: CheckedCall, policy: ToolPolicy, *, agent_version: int) -> ToolCall | ToolResult:
     """The call to send or to wait for; or its result."""
-    bound = approval_digest(call.name, checked.params, agent_version)
-    is_stale = call.state is ToolCallState.UNDECIDED or call.approval is None or call.approval.digest != bound
+    is_stale = call.state is ToolCallState.UNDECIDED or not _is_bound(call, checked, agent_version)
     wanted = asks_for_approval(checked)
     if checked.answer is not None:
         return outcome_unknown() if call.was_perhaps_sent else checked.answer
@@ -103,19 +103,36 @@ def _decided(call: ToolCall, checked: CheckedCall, policy: ToolPolicy, *, agent_
             if policy.on_unknown_outcome is OnUnknownOutcome.INFORM:
                 return outcome_unknown()
             cause = f"{_OUTCOME_UNKNOWN} {approval_cause(policy.source_of('on_unknown_outcome'))}"
-            return _awaiting(call, policy, cause, agent_version=agent_version, outcome_unknown=True)
+            return _awaiting(call, policy, cause, checked.tool, agent_version=agent_version, outcome_unknown=True)
     call = replace(call, params=checked.params)
     if wanted is not None and is_stale:
         lost = call.was_perhaps_sent
         cause = f"{_OUTCOME_UNKNOWN} {approval_cause(wanted.source)}" if lost else approval_cause(wanted.source)
-        return _awaiting(call, wanted.policy, cause, agent_version=agent_version, outcome_unknown=lost)
+        return _awaiting(call, wanted.policy, cause, checked.tool, agent_version=agent_version, outcome_unknown=lost)
     if call.state is not ToolCallState.UNDECIDED:
         return call
     return replace(call, state=ToolCallState.AWAITING_CLIENT if call.is_displayed else ToolCallState.APPROVED)
 
 
+def _is_bound(call: ToolCall, checked: CheckedCall, agent_version: int) -> bool:
+    """Whether the call's approval is valid for its arguments, the agent and the tool's server as they are now."""
+    asked = call.approval
+    if asked is None:
+        return False
+    server = None if checked.tool is None else checked.tool.server_pin
+    # An approval that an earlier release requested is bound to no server.
+    bound = approval_digest(call.name, checked.params, agent_version, None if asked.server is None else server)
+    return asked.digest == bound
+
+
 def _awaiting(
-    call: ToolCall, policy: ToolPolicy, cause: str, *, agent_version: int, outcome_unknown: bool = False
+    call: ToolCall,
+    policy: ToolPolicy,
+    cause: str,
+    tool: Tool | None,
+    *,
+    agent_version: int,
+    outcome_unknown: bool = False,
 ) -> ToolCall:
     asked = approval_request(
         call,
@@ -124,6 +141,7 @@ def _awaiting(
         ttl_s=policy.approval.ttl_s,
         allow_self_approval=policy.approval.allow_self,
         outcome_unknown=outcome_unknown,
+        server=None if tool is None else tool.server_pin,
     )
     return replace(call, state=ToolCallState.AWAITING_APPROVAL, approval=asked)
 

@@ -163,7 +163,7 @@ class RecordReply:
             )
             wanted = asks_for_approval(checked)
             if wanted is not None:
-                call = awaiting_approval(call, wanted, agent_version=session.agent.version)
+                call = awaiting_approval(call, wanted, checked.tool, agent_version=session.agent.version)
             if refusal is None:
                 decided.append(_Decided(call=call, refused=None, decision=checked.decision))
             else:

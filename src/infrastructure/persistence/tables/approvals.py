@@ -31,6 +31,7 @@ approval = Table(
     Column("decided_by", PlainText),
     Column("reason", PlainText),
     Column("edited_arguments", JsonText),
+    Column("server", JsonText),
     Index(None, "organization_id", "created_at", "id"),
     Index(None, "run_id"),
     partial_index(

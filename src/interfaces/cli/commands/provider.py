@@ -76,7 +76,6 @@ def add_provider(
             f"Added {provider['name']} at {provider['base_url']}. Its models are named {provider['name']}:MODEL."
         ),
         as_json=as_json,
-        creates=True,
     )
 
 
@@ -87,7 +86,7 @@ def list_providers(context: typer.Context, as_json: JsonFlag = False) -> None:
         ModelProviderView,
         path_to("model-providers"),
         ("name", "kind", "base URL", "key", "created"),
-        lambda provider, _: (
+        lambda provider: (
             provider["name"],
             provider["kind"],
             provider["base_url"],

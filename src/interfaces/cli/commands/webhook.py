@@ -6,7 +6,6 @@ import typer
 
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.arguments import RunArgument
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.webhooks.views import CreatedWebhookKeyView, WebhookDeliveryView
 
@@ -20,21 +19,21 @@ webhook_app = typer.Typer(
 @webhook_app.command("list", epilog="Example: dragoman webhook list run_0123 --json")
 def list_deliveries(
     context: typer.Context,
-    run_id: RunArgument,
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, run_….")],
     as_json: JsonFlag = False,
 ) -> None:
     """List the webhook deliveries of a run, newest first."""
     session_of(context).show_list(
         WebhookDeliveryView,
         path_to("runs", run_id, "webhook-deliveries"),
-        ("id", "state", "event", "outlook", "attempts", "receiver"),
-        lambda entry, _: (
+        ("id", "event", "receiver", "state", "attempts", ""),
+        lambda entry: (
             entry["id"],
-            entry["state"],
             entry["event"],
-            _outlook(entry),
-            str(entry["attempts"]),
             entry["receiver"],
+            entry["state"],
+            str(entry["attempts"]),
+            _outlook(entry),
         ),
         empty="The run has no deliveries: it has no webhook, or has not ended or waited yet.",
         as_json=as_json,

@@ -7,8 +7,18 @@ from domain.approvals.approval import Approval
 from domain.threads.message_json import timestamp
 
 
+class ApprovalServerView(TypedDict):
+    """The MCP server that an approval is bound to. `version` counts its changes; `runs` is what is
+    started or connected to."""
+
+    slug: str
+    version: int
+    runs: str
+
+
 class ApprovalView(TypedDict):
-    """An approval. `cause` says why it is required, `reason` is the decider's; `digest`
+    """An approval. `server` is the tool's MCP server when it was requested; after a change of it the approval
+    is stale. `cause` says why it is required, `reason` is the decider's; `digest`
     identifies the approved call."""
 
     id: str
@@ -18,6 +28,7 @@ class ApprovalView(TypedDict):
     tool_call_id: str
     tool: str
     server_id: str | None
+    server: ApprovalServerView | None
     arguments: Mapping[str, object]
     edited_arguments: Mapping[str, object] | None
     digest: str
@@ -41,6 +52,7 @@ class ApprovalPage(TypedDict):
 
 
 def approval_view(approval: Approval) -> ApprovalView:
+    server = approval.server
     return {
         "id": approval.id,
         "state": approval.state.value,
@@ -49,6 +61,7 @@ def approval_view(approval: Approval) -> ApprovalView:
         "tool_call_id": approval.tool_call_id,
         "tool": approval.tool,
         "server_id": approval.server_id,
+        "server": None if server is None else {"slug": server.slug, "version": server.version, "runs": server.runs},
         "arguments": approval.arguments,
         "edited_arguments": approval.edited_arguments,
         "digest": approval.digest,

@@ -8,6 +8,7 @@ from pytest_mock import MockerFixture, MockType
 from application.agents.ports import AgentStore
 from application.approvals.check_decisions import CheckDecisions, CheckedDecisions
 from application.approvals.ports import ApprovalStore
+from application.mcp.ports import McpServerStore
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.toolset_builder import ToolsetBuilder
 from domain.approvals.approval import Approval, ApprovalState
@@ -16,10 +17,11 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonObject
+from domain.mcp.server import McpServer
 from domain.policy.rules import ToolRule, Verdict
 from domain.runs.run import Run
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
-from tests.builders import KEY, a_run, a_tool_call, after, an_agent
+from tests.builders import KEY, a_run, a_server, a_tool_call, after, an_agent
 from tests.refusals import refused, storage_away
 from tests.run_builders import (
     ASKS,
@@ -27,6 +29,7 @@ from tests.run_builders import (
     DENIES,
     ECHO,
     a_guarded_agent,
+    a_pinned_approval,
     a_run_approval,
     a_toolset,
     a_use_awaiting,
@@ -48,6 +51,8 @@ class Ports:
         self.approvals.of_run.return_value = (APPROVAL, OTHER)
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.agents.get.return_value = a_guarded_agent()
+        self.servers: MockType = mocker.create_autospec(McpServerStore, instance=True)
+        self.servers.get.return_value = a_server(version=3)
         self.catalog: MockType = mocker.create_autospec(ToolsetBuilder, instance=True)
         self.catalog.toolset.return_value = a_toolset(rules=ASKS)
         self.run: Run = RUN
@@ -58,6 +63,7 @@ class Ports:
         checking = CheckDecisions(
             approvals=self.approvals,
             agents=self.agents,
+            servers=self.servers,
             catalog=self.catalog,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
         )
@@ -314,3 +320,17 @@ async def test_approvals_are_read_for_the_organization_of_the_run(ports: Ports) 
     await ports.check(approve())
 
     ports.approvals.of_run.assert_awaited_once_with(RUN.organization_id, RUN.id)
+
+
+@pytest.mark.requirement("C3")
+@pytest.mark.parametrize("server", [a_server(version=4), None], ids=["changed", "deleted"])
+async def test_an_approval_for_another_version_of_the_server_is_stale(ports: Ports, server: McpServer | None) -> None:
+    pinned = a_pinned_approval(APPROVAL)
+    ports.approvals.of_run.return_value = (pinned, OTHER)
+    assert (await ports.check(approve(pinned))).stale is None
+
+    ports.servers.get.return_value = server
+    checked = await ports.check(approve(pinned))
+    assert checked.stale == pinned.id
+    assert [(outcome.approval_id, outcome.state) for outcome in checked.outcomes] == [(pinned.id, ApprovalState.STALE)]
+    assert (await ports.check(approve(OTHER))).stale is None  # of an earlier release, and bound to no server

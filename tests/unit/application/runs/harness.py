@@ -223,7 +223,11 @@ class RunHarness(RunRecords):
             reader=self.runs,
             queue=self.queue,
             decisions=CheckDecisions(
-                approvals=self.approvals, agents=self.agents, catalog=self.catalog, check=self.check
+                approvals=self.approvals,
+                agents=self.agents,
+                servers=self.servers,
+                catalog=self.catalog,
+                check=self.check,
             ),
             agents=self.agents,
             schemas=self.schemas,

@@ -1,1 +1,0 @@
-"""The API explorer at `/docs`: Swagger UI from the service's own files."""
