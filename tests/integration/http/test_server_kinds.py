@@ -6,7 +6,7 @@ from tests.composition import MODEL
 from tests.integration.http.service import PLATFORM, Service, problem_of
 
 CUSTOM: dict[str, object] = {"slug": "shell", "kind": "custom", "command": "sh", "args": ["-c", "id"]}
-ARCHIVE: dict[str, object] = {"slug": "wheel", "kind": "python", "package": "/tmp/server-1.0-py3-none-any.whl"}
+ARCHIVE: dict[str, object] = {"slug": "wheel", "kind": "python", "package": "/srv/server-1.0-py3-none-any.whl"}
 REMOTE: dict[str, object] = {"slug": "remote", "kind": "http", "url": "https://mcp.example.com/mcp"}
 REFUSED = "mcp_kind_not_permitted"
 
@@ -36,7 +36,7 @@ async def test_an_admin_of_a_new_organization_starts_no_program_of_the_machine(s
     assert (await service.call("POST", "/v1/mcp-servers", json=REMOTE, token=admin)).status_code == 201
     package = {"slug": "time", "kind": "python", "package": "mcp-server-time"}
     assert (await service.call("POST", "/v1/mcp-servers", json=package, token=admin)).status_code == 201
-    change = {"package": "/tmp/server-1.0-py3-none-any.whl"}
+    change = {"package": "/srv/server-1.0-py3-none-any.whl"}
     problem_of(await service.call("PATCH", "/v1/mcp-servers/time", json=change, token=admin), 403, REFUSED)
     assert service.connections.discoveries == []
 

@@ -297,59 +297,6 @@ async def test_a_changed_agent_makes_the_approval_stale_and_a_new_one_is_asked_f
     assert_consistent(harness, run_id)
 
 
-def reinstall(harness: RunHarness) -> None:
-    """Another command, as a change of the server does it."""
-    changed = harness.change_server("s", command="another-server")
-    harness.state.servers[changed.id] = replace(changed, version=changed.version + 1)
-
-
-@pytest.mark.requirement("C3", "B13")
-async def test_a_server_that_changes_after_the_request_makes_the_approval_stale() -> None:
-    harness = a_harness()
-    run_id, first = await a_waiting_run(harness)
-    reinstall(harness)
-    with pytest.raises(ServiceError) as refused:
-        await decide(harness, run_id, approve(first), principal=OPERATOR)
-    assert refused.value.code == "approval_stale"
-    await harness.worker.execute(run_id)
-    assert states(harness, run_id) == [ApprovalState.STALE, ApprovalState.PENDING]
-    assert harness.connections.calls == []
-    new = approvals(harness, run_id)[1]
-    assert new.server is not None
-    assert "another-server" in new.server.runs
-    await decide(harness, run_id, approve(new), principal=OPERATOR)
-    await harness.worker.execute(run_id)
-    assert harness.results() == ["sent hello"]
-    assert_consistent(harness, run_id)
-
-
-@pytest.mark.requirement("C3", "B13")
-async def test_a_server_that_changes_between_approval_and_execution_has_the_call_asked_for_again() -> None:
-    harness = a_harness()
-    run_id, first = await a_waiting_run(harness)
-    await decide(harness, run_id, approve(first), principal=OPERATOR)
-    reinstall(harness)
-    await harness.worker.execute(run_id)
-    assert harness.connections.calls == []
-    assert states(harness, run_id) == [ApprovalState.APPROVED, ApprovalState.PENDING]
-
-
-@pytest.mark.requirement("C3")
-async def test_an_approval_that_an_earlier_release_requested_is_bound_to_no_server() -> None:
-    harness = a_harness()
-    run_id, approval = await a_waiting_run(harness)
-    digest = approval_digest(SEND, {"text": "hello"}, harness.agent.version)
-    harness.state.approvals[approval.id] = replace(approval, server=None, digest=digest)
-    stored = harness.state.runs[run_id]
-    call = stored.calls[approval.tool_call_id]
-    assert call.approval is not None
-    stored.calls[call.id] = replace(call, approval=replace(call.approval, server=None, digest=digest))
-    reinstall(harness)
-    await decide(harness, run_id, approve(approval), principal=OPERATOR)
-    await harness.worker.execute(run_id)
-    assert harness.results() == ["sent hello"]
-
-
 @pytest.mark.requirement("C3")
 async def test_a_stale_call_is_made_if_the_changed_agent_may_and_blocked_if_it_may_not() -> None:
     for policies, outcome in ((asks_first(pattern="other"), "sent hello"), (denies(), "blocked by policy")):
