@@ -4,6 +4,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from domain.ids import OrganizationId
+from domain.runs.model_settings import ModelSettings
 from infrastructure.container import Container
 from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 from infrastructure.settings import Settings
@@ -53,6 +54,9 @@ class OneModel:
 
     async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
         return None if model == MODEL else f"there is no model {model!r}"
+
+    async def not_taken(self, organization_id: OrganizationId, model: str, settings: ModelSettings) -> tuple[str, ...]:
+        return ("seed",) if settings.seed is not None else ()
 
 
 def the_settings(**given: object) -> Settings:

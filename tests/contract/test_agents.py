@@ -14,6 +14,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.ids import AgentId
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.runs.limits import LimitSettings
+from domain.runs.model_settings import CacheTtl, Effort, ModelSettings
 from domain.tools.capabilities import ToolType
 from tests.builders import AGENT, ORG, OTHER_ORG, RUN, after, an_agent, an_audit_event, numbered
 from tests.contract.paging import all_of, pages_of
@@ -54,7 +55,11 @@ async def test_an_agent_with_every_field_set_is_read_back_as_it_was(stores: Stor
         enabled=False,
         created_at=after(1.000001),
     )
-    agent = replace(agent, config=replace(agent.config, description="Finds things.", agents=("clerk", "writer")))
+    settings = ModelSettings(
+        effort=Effort.HIGH, stop=("\n", "END"), cache_ttl=CacheTtl.ONE_HOUR, extra_body={"top_k": 3, "a": [{"b": None}]}
+    )
+    config = replace(agent.config, description="Finds things.", agents=("clerk", "writer"), model_settings=settings)
+    agent = replace(agent, config=config)
     await stores.agents.add(agent, created())
     assert await stores.agents.get(ORG, AGENT) == agent
     assert await stores.agents.find(ORG, "Ada's – agent") == agent

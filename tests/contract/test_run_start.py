@@ -1,5 +1,6 @@
 """The contract of `RunStore.start`: what a new run does to its thread."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -10,6 +11,7 @@ from application.system.pages import PageRequest
 from domain.errors import ErrorKind, ServiceError
 from domain.runs.closing import DISPLAYED
 from domain.runs.ledger import ToolCallState
+from domain.runs.model_settings import Effort, ModelSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.threads.message import Role
 from domain.tools.result import ToolOutcome
@@ -89,6 +91,14 @@ async def test_a_started_run_is_queued_with_its_first_event(run_stores: Stores) 
     assert event.data == {"thread_id": THREAD, "agent_id": AGENT}
     assert started.run.last_seq == 1
     assert await messages_of(run_stores.runs, ORG, RUN) == ()
+
+
+@pytest.mark.requirement("H3")
+async def test_settings_of_a_run_are_read_back_as_they_were(run_stores: Stores) -> None:
+    settings = ModelSettings(effort=Effort.LOW, stop=("END",), extra_body={"top_k": [1, {"a": None}]})
+    run = replace(a_run(), model_settings=settings)
+    await run_stores.runs.start(a_new_run(run))
+    assert (await stored(run_stores, RUN)).model_settings == settings
 
 
 @pytest.mark.requirement("A1")

@@ -17,6 +17,7 @@ from tests.saved_schema import FOLDER
 SAME_AS: Mapping[str, tuple[str, str]] = {
     "0032": ("0031", "adds to runs what a model provider said, which no saved run has"),
     "0034": ("0031", "adds to model providers what no provider from before has"),
+    "0039": ("0031", "adds to requests of runs what none from before has"),
     "0038": ("0031", "adds to model providers what all from before have alike"),
     "0035": ("0031", "adds to messages what no message from before has"),
     "0037": ("0031", "adds to approvals what those from before do not have"),

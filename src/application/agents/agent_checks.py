@@ -1,5 +1,6 @@
 """Checks an agent's settings: models, native tools, MCP servers."""
 
+from application.agents.model_settings_check import settings_violations
 from application.agents.ports import AgentStore, ModelDirectory, NativeToolDirectory
 from application.mcp.ports import McpServerStore
 from application.models.cost_limit import cost_limit_violations
@@ -16,7 +17,7 @@ from domain.tools.capabilities import NATIVE_TYPES, ToolType
 class AgentChecks:
     """Creates an AgentConfig from settings, and reports all errors at once, with nearest matches
     for typos. Models must be reachable, tools installed, servers and agents registered in the
-    organization; a cost limit requires models with a price."""
+    organization; a cost limit requires models with a price, a model setting a model that takes it."""
 
     def __init__(
         self,
@@ -66,11 +67,13 @@ class AgentChecks:
     ) -> list[Violation]:
         named = {"model": settings.model}
         named |= {f"fallback_models.{index}": model for index, model in enumerate(settings.fallback_models)}
-        return [
+        wrong = [
             Violation(path=path, message=problem)
             for path, model in named.items()
             if path not in reported and (problem := await self._models.problem_with(organization_id, model)) is not None
         ]
+        refused = await self._models.not_taken(organization_id, settings.model, settings.model_settings)
+        return wrong + settings_violations(settings.model, refused)
 
     def _tool_violations(self, settings: AgentSettings) -> list[Violation]:
         native = sorted(kind.value for kind in NATIVE_TYPES)

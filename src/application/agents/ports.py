@@ -8,6 +8,7 @@ from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.ids import AgentId, OrganizationId
+from domain.runs.model_settings import ModelSettings
 from domain.tools.capabilities import ToolType
 
 
@@ -60,6 +61,10 @@ class ModelDirectory(Protocol):
 
     async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
         """Why `PROVIDER:NAME` cannot be used (unknown provider, missing key, missing script), or None if it can."""
+        ...
+
+    async def not_taken(self, organization_id: OrganizationId, model: str, settings: ModelSettings) -> tuple[str, ...]:
+        """Names of the settings that the model refuses, as far as its family is known. Empty for an unusable model."""
         ...
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from domain.ids import OrganizationId, RunId
 from domain.json_value import JsonObject
 from domain.runs.finish_reason import FinishReason
+from domain.runs.model_settings import ModelSettings
 from domain.runs.provider_error import ProviderError
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Message
@@ -40,6 +41,7 @@ class ModelRequest:
     - `run_id` and `turn` identify the request in logs and for scripted models.
     - `max_output_tokens` None uses the provider's default.
     - `reasoning_summary`: the agent wants summaries of the model's reasoning, as ReasoningDelta.
+    - `settings` that the model does not take are not sent. `max_output_tokens` decides, not theirs.
     """
 
     organization_id: OrganizationId
@@ -53,6 +55,7 @@ class ModelRequest:
     max_output_tokens: int | None = None
     retries: RetryLimits = RetryLimits()
     reasoning_summary: bool = False
+    settings: ModelSettings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

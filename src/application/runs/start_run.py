@@ -26,6 +26,7 @@ from domain.identity.role import Role
 from domain.ids import RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
+from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.webhook import Webhook
 from domain.schedules.firing import Firing
@@ -39,7 +40,7 @@ class StartRunCommand:
     """The command of StartRun.
 
     - `agent` is an id or a name; without `thread_id` a thread is created.
-    - `limits` and `tool_allowlist` narrow the agent's. `wired` nodes replace the agent's tools (for workflows).
+    - `limits` and `tool_allowlist` narrow the agent's, `model_settings` replace the agent's one by one. `wired` nodes replace the agent's tools (for workflows).
     - `body_digest` distinguishes bodies with the same idempotency key.
     - `firing` starts the run only if its schedule has not advanced.
     - `run_id` is the run's id; the idempotency key must then identify the same request.
@@ -51,6 +52,7 @@ class StartRunCommand:
     thread_id: ThreadId | None = None
     strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE
     limits: LimitSettings = LimitSettings()
+    model_settings: ModelSettings = NO_SETTINGS
     model: str | None = None
     tool_allowlist: tuple[str, ...] | None = None
     metadata: JsonObject | None = None
@@ -128,6 +130,7 @@ class StartRun:
             agent,
             wanted=command.model,
             limits=command.limits,
+            settings=command.model_settings,
             organization=organization,
             models=self._models,
             prices=self._prices,
@@ -148,6 +151,7 @@ class StartRun:
             input=CanaryGuard.of(agent, run_id).input(command.input),
             model=model,
             limits=command.limits,
+            model_settings=command.model_settings,
             tool_allowlist=command.tool_allowlist,
             metadata=command.metadata or {},
             requested_by=command.principal.key_id,

@@ -11,6 +11,7 @@ from domain.ids import AgentId, OrganizationId
 from domain.policy.canary import CanaryToken, canary_violations
 from domain.policy.rules import NO_POLICIES, ToolPolicies
 from domain.runs.limits import LimitSettings
+from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
 
 
@@ -28,6 +29,7 @@ class AgentSettings:
     - `independent_agents` names those of `agents` that this agent's allowlist and policies do not
       apply to.
     - `description` describes this agent to those clients.
+    - `model_settings` are sent to the model, and to fallback models that take them.
     - `daily_budget_usd` bounds the total cost of its runs on one UTC day.
     - `reasoning_summary`: models are asked for summaries of their reasoning, which are shown.
     """
@@ -41,6 +43,7 @@ class AgentSettings:
     tool_allowlist: tuple[str, ...] | None = None
     tool_policies: ToolPolicies = NO_POLICIES
     limits: LimitSettings = LimitSettings()
+    model_settings: ModelSettings = NO_SETTINGS
     daily_budget_usd: Decimal | None = None
     canary_tokens: tuple[CanaryToken, ...] = ()
     enabled: bool = True

@@ -9,6 +9,7 @@ from domain.errors import ServiceError, conflict
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import IncompleteReason, LimitSettings
+from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.provider_error import ProviderError
 from domain.runs.usage import Usage
 from domain.runs.webhook import WebhookNote
@@ -93,7 +94,7 @@ class RunError:
 class Run:
     """The state of a run, without its messages and events.
 
-    - `limits` and `tool_allowlist` narrow those of the agent.
+    - `limits` and `tool_allowlist` narrow those of the agent; `model_settings` replace the agent's one by one.
     - With `wired` the run has the tools of these workflow nodes instead of its agent's.
     - `attempt` counts claims. `lapses` counts the lost workers that are attributed to the run
       (`domain/runs/lost_workers.py`) since a worker last stored a step.
@@ -114,6 +115,7 @@ class Run:
     metadata: JsonObject
     requested_by: ApiKeyId | None
     created_at: datetime
+    model_settings: ModelSettings = NO_SETTINGS
     webhook: WebhookNote | None = None
     wired: WiredNodes | None = None
     output: str | None = None

@@ -11,7 +11,9 @@ from infrastructure.llm.anthropic_reply import AnthropicReply
 from infrastructure.llm.anthropic_wire import AnthropicWire
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.items_origin import items_origin
+from infrastructure.llm.model_families import taken_by_messages
 from infrastructure.llm.providers import ProviderConfig
+from infrastructure.llm.wire_parameters import with_taken_settings
 
 _API_VERSION = "2023-06-01"
 _DEFAULT_MAX_TOKENS = 8192
@@ -65,6 +67,7 @@ class AnthropicModels:
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         name = request.model.partition(":")[2]
+        request = with_taken_settings(request, taken_by_messages)
         origin = self._origins.get(name)
         if origin is None:
             origin = items_origin(self._provider, WIRE, name)

@@ -127,8 +127,9 @@ class AnthropicReply:
         return text
 
     def taken_reasoning(self) -> str:
-        if not self._reasoning:
-            return ""
+        return self._take_reasoning() if self._reasoning else ""
+
+    def _take_reasoning(self) -> str:
         taken = "".join(self._reasoning)
         self._reasoning.clear()
         return taken

@@ -9,17 +9,23 @@ import msgspec
 
 from application.models.ports import ModelRequest, ToolChoice
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.model_settings import NO_SETTINGS, CacheTtl, ModelSettings
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
 from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
 from infrastructure.llm.anthropic_items import call_ids
+from infrastructure.llm.model_families import thinking_of
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import described_image, object_schema, wire_params
+from infrastructure.llm.wire_parameters import appended, messages_parameters
 
 _encode = msgspec.json.Encoder().encode
-_CACHE_CONTROL: JsonObject = {"type": "ephemeral"}
 _LAST_BLOCK_END = b"}]}"
-_LAST_BLOCK_END_CACHED = b',"cache_control":{"type":"ephemeral"}}]}'
+_MARKS = {
+    ttl: b',"cache_control":{"type":"ephemeral"%b}' % (b"" if ttl is None else b',"ttl":"%b"' % ttl.value.encode())
+    for ttl in (None, *CacheTtl)
+}
+"""Ends of blocks up to which the provider caches."""
 _USER_TURN = b'{"role":"user",'
 
 
@@ -43,20 +49,22 @@ class AnthropicWire:
 
     def body(self, model_name: str, request: ModelRequest, *, origin: str = "") -> bytes:
         """Encode the body. Items of `origin` go back as they came."""
-        max_tokens = request.max_output_tokens or self._default_max_tokens
+        settings = request.settings or NO_SETTINGS
+        max_tokens = request.max_output_tokens or self._default_max_tokens + (settings.thinking_budget or 0)
+        mark = _MARKS[settings.cache_ttl]
         parts = [b'{"model":', _encode(model_name), b',"max_tokens":%d' % max_tokens]
         if request.tools:
-            parts += [b',"tools":', self._tools.encoded(request.tools)]
-            if request.tool_choice is ToolChoice.NONE:
-                parts.append(b',"tool_choice":{"type":"none"}')
+            parts += [b',"tools":', self._tools.encoded(request.tools), mark, b"}]"]
+            parts.append(_tool_choice(request.tool_choice, settings.parallel_tool_calls))
         if request.system:
-            system: JsonObject = {"type": "text", "text": request.system, "cache_control": _CACHE_CONTROL}
-            parts += [b',"system":[', _encode(system), b"]"]
+            parts += [b',"system":[{"type":"text","text":', _encode(request.system), mark, b"}]"]
         messages = self._encoded(request.messages, origin)
-        _set_breakpoints(messages)
+        _set_breakpoints(messages, mark)
         parts += [b',"messages":[', b",".join(messages), b"]"]
         if self._streaming:
             parts.append(b',"stream":true')
+        if request.settings is not None or request.reasoning_summary:
+            parts.append(appended(_parameters(model_name, request, settings, max_tokens, origin)))
         parts.append(b"}")
         return b"".join(parts)
 
@@ -124,23 +132,53 @@ def _without_end_space(message: Message) -> Message:
     return replace(message, content=(*before, TextContent(text=last.text.rstrip())))
 
 
-def _set_breakpoints(messages: list[bytes]) -> None:
+def _set_breakpoints(messages: list[bytes], mark: bytes) -> None:
     """Mark the ends of the last two user turns: the newest for the next request, and the one
     before, which the previous request cached. A turn of many calls would move the latter out of the
     provider's look-back."""
     marked = 0
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].startswith(_USER_TURN):
-            messages[index] = messages[index].removesuffix(_LAST_BLOCK_END) + _LAST_BLOCK_END_CACHED
+            messages[index] = messages[index].removesuffix(_LAST_BLOCK_END) + mark + _LAST_BLOCK_END
             marked += 1
             if marked == 2:
                 return
 
 
+def _tool_choice(choice: ToolChoice, parallel: bool | None) -> bytes:
+    if choice is ToolChoice.NONE:
+        return b',"tool_choice":{"type":"none"}'
+    if parallel is None:
+        return b""
+    return b',"tool_choice":{"type":"auto","disable_parallel_tool_use":%b}' % (b"false" if parallel else b"true")
+
+
+def _parameters(
+    model_name: str, request: ModelRequest, settings: ModelSettings, max_tokens: int, origin: str
+) -> JsonObject:
+    return messages_parameters(
+        settings,
+        thinking_of(model_name),
+        max_tokens=max_tokens,
+        summary=request.reasoning_summary,
+        may_think=_all_think(request.messages, origin),
+    )
+
+
+def _all_think(messages: tuple[Message, ...], origin: str) -> bool:
+    """Whether each turn of the tool loop begins with thinking of this model: with a budget the API refuses others."""
+    for message in reversed(messages):
+        if message.role is Role.USER:
+            break
+        if message.role is Role.ASSISTANT and (message.items is None or message.items.origin != origin):
+            return False
+    return True
+
+
 def _encode_tools(tools: tuple[Tool, ...]) -> bytes:
+    """The list without the end of the last tool, where the mark is put."""
     entries: list[JsonObject] = [
         {"name": tool.name, "description": tool.description, "input_schema": object_schema(tool.parameters)}
         for tool in tools
     ]
-    entries[-1]["cache_control"] = _CACHE_CONTROL
-    return _encode(entries)
+    return _encode(entries).removesuffix(b"}]")

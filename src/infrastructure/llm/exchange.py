@@ -2,7 +2,7 @@
 formats. Below: `provider_http.py`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -137,8 +137,11 @@ class ModelExchange:
                     yield delta
                 await _drain(answer)
             else:
-                for delta in _deltas(reader, reader.read_whole(await self._read_reply(answer))):
-                    yield delta
+                text = reader.read_whole(await self._read_reply(answer))
+                if reasoning := reader.taken_reasoning():
+                    yield ReasoningDelta(text=reasoning)
+                if text:
+                    yield TextDelta(text=text)
             reply = reader.reply()
         except (aiohttp.ClientError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=self.streaming) from exc
@@ -172,11 +175,15 @@ class ModelExchange:
         return other
 
     async def _streamed(self, answer: Answer, reader: ReplyReader) -> AsyncIterator[TextDelta | ReasoningDelta]:
-        """The deltas of the stream, until the reader or the stream ends."""
+        """The deltas of the stream, until the reader or the stream ends. Reasoning comes before the text that follows
+        from it."""
         intake = _StreamIntake(reader, self.reply_limits, self.monotonic)
         while not reader.is_done and (chunk := await answer.read()):
-            for delta in _deltas(reader, intake.take(chunk)):
-                yield delta
+            text = intake.take(chunk)
+            if reasoning := reader.taken_reasoning():
+                yield ReasoningDelta(text=reasoning)
+            if text:
+                yield TextDelta(text=text)
 
     def _is_event_stream(self, content_type: str) -> bool:
         """Some servers answer a stream request whole, and some stream without declaring it."""
@@ -229,14 +236,6 @@ class _StreamIntake:
         elif now - self._progress_at > self._reply_limits.stall_s:
             raise stalled()
         return added
-
-
-def _deltas(reader: ReplyReader, text: str) -> Iterator[TextDelta | ReasoningDelta]:
-    """What was just read: reasoning comes before the text that follows from it."""
-    if reasoning := reader.taken_reasoning():
-        yield ReasoningDelta(text=reasoning)
-    if text:
-        yield TextDelta(text=text)
 
 
 def _too_large() -> ModelError:

@@ -10,9 +10,11 @@ from infrastructure.http.sessions import ENCODINGS
 from infrastructure.llm.chat_echo import MAX_CHANGES, ChatEcho, chat_echo
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.items_origin import items_origin
+from infrastructure.llm.model_families import taken_by_chat
 from infrastructure.llm.openai_reply import OpenAIReply
 from infrastructure.llm.openai_wire import OpenAIWire
 from infrastructure.llm.providers import ProviderConfig
+from infrastructure.llm.wire_parameters import with_taken_settings
 
 WIRE = "chat"
 """In the origin of items."""
@@ -65,6 +67,7 @@ class OpenAICompatibleModels:
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         name = request.model.partition(":")[2]
         model = self._models.get(name) or self._new_model(name)
+        request = with_taken_settings(request, taken_by_chat)
         body = self._wire.body(name, request, origin=model.origin, echo=model.echo)
         return self._exchange.run(
             body, OpenAIReply(request.model, origin=model.origin), _OtherBodies(self._wire, request, name, model)

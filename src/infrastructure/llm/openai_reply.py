@@ -128,16 +128,18 @@ class OpenAIReply:
 
     def read_event(self, data: bytes) -> str | None:
         """Add a chunk. What follows the last one is ignored."""
-        if data == b"[DONE]":
+        if self._is_done or data == b"[DONE]":
             self._is_done = True
-        return "" if self._is_done else self._read(data)
+            return ""
+        return self._read(data)
 
     def read_whole(self, data: bytes) -> str:
         return self._read(data)
 
     def taken_reasoning(self) -> str:
-        if not self._reasoning:
-            return ""
+        return self._take_reasoning() if self._reasoning else ""
+
+    def _take_reasoning(self) -> str:
         taken = "".join(self._reasoning)
         self._reasoning.clear()
         return taken
@@ -160,31 +162,22 @@ class OpenAIReply:
 
     def _read(self, data: bytes) -> str:
         """A message with fields that are not of the API takes a slower way, and so do those after it."""
-        if self._fields is None:
-            try:
-                completion = _decode(data)
-            except (ValueError, RecursionError):  # decided by the other way
-                self._fields = StreamedFields()
-            else:
-                return self._read_completion(completion)
+        if self._fields is not None:
+            return self._read_open(self._fields, data)
         try:
-            return self._read_open(decoded(_decode_open, data))
-        except (ValueError, RecursionError) as exc:
-            raise invalid_reply("sent something that is not a chat completion") from exc
-
-    def _read_completion(self, completion: _Completion) -> str:
-        self._read_rest(completion)
+            completion = _decode(data)
+        except (ValueError, RecursionError):  # decided by the other way
+            self._fields = StreamedFields()
+            return self._read_open(self._fields, data)
+        if completion.error is not None:
+            raise error_in_stream(completion.error)
+        if completion.usage is not None:
+            self._usage = _model_usage(completion.usage)
         added = ""
         for choice in completion.choices or ():
             if choice.index == 0:
                 added += self._read_choice(choice)
         return added
-
-    def _read_rest(self, completion: "_Completion | _OpenCompletion") -> None:
-        if completion.error is not None:
-            raise error_in_stream(completion.error)
-        if completion.usage is not None:
-            self._usage = _model_usage(completion.usage)
 
     def _read_choice(self, choice: _Choice) -> str:
         if choice.finish_reason:
@@ -219,21 +212,26 @@ class OpenAIReply:
                 slot.arguments.append(call.function.arguments)
         return slot
 
-    def _read_open(self, completion: _OpenCompletion) -> str:
-        self._read_rest(completion)
-        added = ""
-        for choice in completion.choices or ():
-            if choice.index == 0:
-                added += self._read_open_choice(choice)
-        return added
+    def _read_open(self, fields: StreamedFields, data: bytes) -> str:
+        try:
+            completion = decoded(_decode_open, data)
+            if completion.error is not None:
+                raise error_in_stream(completion.error)
+            if completion.usage is not None:
+                self._usage = _model_usage(completion.usage)
+            choices = [choice for choice in completion.choices or () if choice.index == 0]
+            return "".join([self._read_open_choice(choice, fields) for choice in choices])
+        except (ValueError, RecursionError) as exc:
+            raise invalid_reply("sent something that is not a chat completion") from exc
 
-    def _read_open_choice(self, choice: _OpenChoice) -> str:
+    def _read_open_choice(self, choice: _OpenChoice, own_fields: StreamedFields) -> str:
         fields: JsonObject = choice.delta or choice.message or {}
         calls = fields.pop("tool_calls", None)
         known, own = _parted(fields, _READ_OF_MESSAGE)
         message = msgspec.convert(known, _Message)
         if own:
-            self._add_fields(own, is_whole=choice.delta is None)
+            (own_fields.add_whole if choice.delta is None else own_fields.add)(own)
+            self._reasoning += filter(None, [shown_reasoning(own)])
         text = self._read_choice(_Choice(finish_reason=choice.finish_reason, delta=message))
         for position, call in enumerate(calls if isinstance(calls, list) else ()):
             if not isinstance(call, dict):
@@ -243,14 +241,6 @@ class OpenAIReply:
             if own:
                 slot.own_fields().add(own)
         return text
-
-    def _add_fields(self, own: JsonObject, *, is_whole: bool) -> None:
-        fields = self._fields
-        if fields is None:
-            return
-        (fields.add_whole if is_whole else fields.add)(own)
-        if reasoning := shown_reasoning(own):
-            self._reasoning.append(reasoning)
 
 
 def _parted(fields: JsonObject, read: tuple[str, ...]) -> tuple[JsonObject, JsonObject]:

@@ -24,6 +24,7 @@ from infrastructure.llm.chat_echo import ChatEcho
 from infrastructure.llm.chat_items import REASONING, as_it_came, call_ids, without_reasoning
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import described_image, object_schema, wire_params
+from infrastructure.llm.wire_parameters import appended, chat_parameters
 
 _encode = msgspec.json.Encoder().encode
 
@@ -73,6 +74,8 @@ class OpenAIWire:
             parts.append(b',"%b":%d' % (self._token_limit_field.encode(), request.max_output_tokens))
         if self._streaming:
             parts.append(b',"stream":true,"stream_options":{"include_usage":true}')
+        if request.settings is not None:
+            parts.append(appended(chat_parameters(request.settings, has_tools=bool(request.tools))))
         parts.append(b"}")
         return b"".join(parts)
 

@@ -10,9 +10,11 @@ from application.system.lru import LruCache
 from infrastructure.http.sessions import ENCODINGS
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.items_origin import items_origin
+from infrastructure.llm.model_families import taken_by_responses
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.responses_reply import ResponsesReply
 from infrastructure.llm.responses_wire import ResponsesWire
+from infrastructure.llm.wire_parameters import with_taken_settings
 
 WIRE = "responses"
 """In the origin of items."""
@@ -59,6 +61,7 @@ class ResponsesModels:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         name = request.model.partition(":")[2]
+        request = with_taken_settings(request, taken_by_responses)
         origin = items_origin(self._provider, WIRE, name)
         sent_as = _Sending(encrypted_reasoning=name not in self._plain_models, replays=True)
         while True:

@@ -8,6 +8,7 @@ import msgspec
 
 from application.models.ports import ModelRequest, ToolChoice
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.model_settings import NO_SETTINGS
 from domain.threads.message import (
     Content,
     ImageContent,
@@ -21,6 +22,7 @@ from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import described_image, object_schema, wire_params
+from infrastructure.llm.wire_parameters import appended, responses_parameters
 
 _encode = msgspec.json.Encoder().encode
 
@@ -50,8 +52,10 @@ class ResponsesWire:
         parts += [b',"input":[', b",".join(self._messages.encoded(request.messages, origin=origin)), b"]"]
         if request.max_output_tokens is not None:
             parts.append(b',"max_output_tokens":%d' % request.max_output_tokens)
-        if request.reasoning_summary:
-            parts.append(b',"reasoning":{"summary":"auto"}')
+        if request.reasoning_summary or request.settings is not None:
+            settings = request.settings or NO_SETTINGS
+            summary, has_tools = request.reasoning_summary, bool(request.tools)
+            parts.append(appended(responses_parameters(settings, has_tools=has_tools, summary=summary)))
         if encrypted_reasoning:
             parts.append(b',"include":["reasoning.encrypted_content"]')
         if request.messages:

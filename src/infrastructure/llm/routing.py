@@ -7,6 +7,8 @@ from application.models.ports import LanguageModel, ModelError, ModelEvent, Mode
 from application.system.lru import LruCache
 from domain.ids import OrganizationId
 from domain.model_providers.provider import SCRIPTED
+from domain.runs.model_settings import ModelSettings
+from infrastructure.llm.model_families import settings_taken
 from infrastructure.llm.organization_providers import ProviderUnusableError
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.scripted import ScriptedModels
@@ -60,6 +62,18 @@ class RoutedModels:
         except ProviderUnusableError as unusable:
             return unusable.reason
         return None
+
+    async def not_taken(self, organization_id: OrganizationId, model: str, settings: ModelSettings) -> tuple[str, ...]:
+        """Scripted models ignore all settings."""
+        provider_name, _, name = model.partition(":")
+        if not settings.stated or provider_name == SCRIPTED:
+            return ()
+        try:
+            provider = await self._usable(organization_id, provider_name)
+        except ProviderUnusableError:
+            return ()
+        taken = settings_taken(provider, name)
+        return tuple(setting for setting in settings.stated if setting not in taken)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Raises ModelError `model_rejected` for a model with a problem (see `problem_with`)."""

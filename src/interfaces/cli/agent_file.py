@@ -8,6 +8,7 @@ from domain.agents.agent import AgentSettings
 from domain.json_value import JsonObject, JsonValue
 from domain.policy.rule_json import policies_to_json
 from domain.policy.rules import ToolPolicies
+from domain.runs.model_settings import ModelSettings
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.definition_file import load_definition
 from interfaces.cli.failures import ApiProblem, UnexpectedAnswer
@@ -19,6 +20,8 @@ def _as_json(default: object) -> JsonValue:
     match default:
         case ():
             return []
+        case ModelSettings() if not default.stated:
+            return {}
         case ToolPolicies():
             return policies_to_json(default)
         case None | bool() | str():

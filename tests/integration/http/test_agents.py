@@ -15,6 +15,24 @@ GUIDE: dict[str, object] = {
 }
 
 
+@pytest.mark.requirement("H3")
+async def test_model_settings_are_stored_replaced_and_refused_as_the_model_refuses_them(service: Service) -> None:
+    settings = {"effort": "high", "stop": ["END"], "extra_body": {"top_k": 3}}
+    created = await service.call("POST", "/v1/agents", json={**GUIDE, "model_settings": settings})
+    stored = created.json()["model_settings"]
+    assert {name: value for name, value in stored.items() if value is not None} == settings
+    changed = await service.call("PATCH", "/v1/agents/guide", json={"model_settings": {"temperature": 0}})
+    assert changed.json()["model_settings"] == {**dict.fromkeys(stored), "temperature": 0}
+    refused = await service.call("PATCH", "/v1/agents/guide", json={"model_settings": {"seed": 1}})
+    assert paths_of(problem_of(refused, 422, "agent_invalid")) == ["model_settings.seed"]
+    run = {"agent": "guide", "input": "Hi", "model_settings": {"seed": 1}}
+    assert paths_of(problem_of(await service.call("POST", "/v1/runs", json=run), 422, "model_settings_invalid")) == [
+        "model_settings.seed"
+    ]
+    outside = await service.call("PATCH", "/v1/agents/guide", json={"model_settings": {"extra_body": {"tools": None}}})
+    assert paths_of(problem_of(outside, 422, "model_settings_invalid")) == ["model_settings.extra_body"]
+
+
 async def test_an_agent_is_created_read_changed_and_deleted(service: Service) -> None:
     created = await service.call("POST", "/v1/agents", json=GUIDE)
     agent = created.json()

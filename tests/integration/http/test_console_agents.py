@@ -2,6 +2,7 @@
 
 import html
 import re
+from typing import cast
 
 import httpx
 import pytest
@@ -82,6 +83,12 @@ async def test_what_is_entered_is_what_the_api_reads_back(service: Service) -> N
         "allowlist_entries": "send_*\ncreate_calendar_event",
         "limits.max_turns": "7",
         "limits.timeout_s": "1.5",
+        "model_settings.effort": "low",
+        "model_settings.temperature": "0.5",
+        "model_settings.max_output_tokens": "900",
+        "model_settings.parallel_tool_calls": "no",
+        "model_settings.stop": "END\n\nSTOP",
+        "model_settings.extra_body": '{"top_k": 3}',
         "rule.n1.pattern": "send_email",
         "rule.n1.decision": "deny",
         "rule.n1.on_block": "halt",
@@ -113,6 +120,19 @@ async def test_what_is_entered_is_what_the_api_reads_back(service: Service) -> N
     }
     assert agent["canary_tokens"] == [{"id": "trap", "per_run": False}]
     assert agent["enabled"] is True
+    settings = cast("dict[str, object]", agent["model_settings"])
+    assert {name: value for name, value in settings.items() if value is not None} == {
+        "effort": "low",
+        "temperature": 0.5,
+        "max_output_tokens": 900,
+        "parallel_tool_calls": False,
+        "stop": ["END", "STOP"],
+        "extra_body": {"top_k": 3},
+    }
+    agent_id = str(agent["id"])
+    again = await form_of(service, browser, agent_id)
+    await browse(service, "POST", f"/console/agents/{agent_id}", headers=browser, data=again)
+    assert (await saved(service, agent_id))["version"] == 1
 
 
 @pytest.mark.parametrize(
@@ -124,6 +144,10 @@ async def test_what_is_entered_is_what_the_api_reads_back(service: Service) -> N
         ({"limits.max_turns": "many"}, "limits-max_turns"),
         ({"limits.max_turns": "0"}, "limits-max_turns"),
         ({"daily_budget_usd": "-1"}, "daily_budget_usd"),
+        ({"model_settings.temperature": "3"}, "model_settings-temperature"),
+        ({"model_settings.seed": "1"}, "model_settings-seed"),
+        ({"model_settings.extra_body": "[]"}, "model_settings-extra_body"),
+        ({"model_settings.extra_body": '{"tools": []}'}, "model_settings-extra_body"),
         ({"agents": "nobody"}, "agents"),
         ({"rule.n1.pattern": "a b"}, "rule-n1-pattern"),
         ({"rule.n1.decision": "deny"}, "rule-n1-pattern"),

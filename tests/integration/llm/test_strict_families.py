@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from application.models.ports import LanguageModel, TextDelta
+from domain.runs.model_settings import Effort, ModelSettings
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.llm.provider_http import AiohttpProviders
 from infrastructure.llm.provider_models import ProviderModels
@@ -52,7 +53,11 @@ async def vendors(http: AiohttpProviders) -> AsyncIterator[Vendors]:
 
 
 async def a_tool_loop_of_three_turns(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
-    there, thread, model = vendors.at[family.name], Conversation(), vendors.models(streaming=streaming)
+    there, thread, model = (
+        vendors.at[family.name],
+        Conversation(settings=family.settings),
+        vendors.models(streaming=streaming),
+    )
     there.say(
         Said(text="Let me look.", calls=((CLOCK, {}),)), Said(calls=((ECHO, {"text": "hi"}),)), Said(text="It is noon.")
     )
@@ -66,7 +71,11 @@ async def a_tool_loop_of_three_turns(vendors: Vendors, family: ModelFamily, stre
 
 
 async def parallel_calls(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
-    there, thread, model = vendors.at[family.name], Conversation(), vendors.models(streaming=streaming)
+    there, thread, model = (
+        vendors.at[family.name],
+        Conversation(settings=family.settings),
+        vendors.models(streaming=streaming),
+    )
     there.say(Said(calls=((ECHO, {"text": "hi"}), (CLOCK, {}), (ECHO, {}))), Said(text="It is noon."))
     reply = await thread.ask(model, family.model)
     assert [(call.name, call.arguments) for call in reply.calls] == [(ECHO, {"text": "hi"}), (CLOCK, {}), (ECHO, {})]
@@ -76,7 +85,11 @@ async def parallel_calls(vendors: Vendors, family: ModelFamily, streaming: bool)
 
 
 async def a_second_question_after_a_tool_loop(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
-    there, thread, model = vendors.at[family.name], Conversation(), vendors.models(streaming=streaming)
+    there, thread, model = (
+        vendors.at[family.name],
+        Conversation(settings=family.settings),
+        vendors.models(streaming=streaming),
+    )
     for answer in ("It is noon.", "It is late."):
         there.say(Said(calls=((CLOCK, {}),)), Said(text=answer))
         await thread.ask(model, family.model)
@@ -90,7 +103,7 @@ async def fallback_to_another_family_and_back(vendors: Vendors, family: ModelFam
     """Within one tool loop. The first request after the change may be refused once, by which the wire learns what the
     provider needs."""
     other = FAMILIES[(FAMILIES.index(family) + 1) % len(FAMILIES)]
-    thread, model = Conversation(), vendors.models(streaming=streaming)
+    thread, model = Conversation(settings=family.settings), vendors.models(streaming=streaming)
     there = vendors.at[family.name]
     there.say(Said(calls=((CLOCK, {}),)), Said(calls=((CLOCK, {}),)), Said(text="It is noon."))
     vendors.at[other.name].say(Said(calls=((ECHO, {"text": "hi"}), (CLOCK, {}))))
@@ -107,7 +120,7 @@ async def fallback_to_another_family_and_back(vendors: Vendors, family: ModelFam
 
 
 async def adapters_opened_anew_between_call_and_result(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
-    there, thread = vendors.at[family.name], Conversation()
+    there, thread = vendors.at[family.name], Conversation(settings=family.settings)
     there.say(Said(calls=((CLOCK, {}),)), Said(text="It is noon."))
     await thread.ask(vendors.models(streaming=streaming), family.model)
     thread.answer("12:00")
@@ -116,7 +129,11 @@ async def adapters_opened_anew_between_call_and_result(vendors: Vendors, family:
 
 
 async def cached_input_from_the_third_turn(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
-    there, thread, model = vendors.at[family.name], Conversation(), vendors.models(streaming=streaming)
+    there, thread, model = (
+        vendors.at[family.name],
+        Conversation(settings=family.settings),
+        vendors.models(streaming=streaming),
+    )
     there.say(Said(calls=((CLOCK, {}),)), Said(calls=((CLOCK, {}),)), Said(text="It is noon."))
     for result in ("11:58", "11:59"):
         await thread.ask(model, family.model)
@@ -126,10 +143,21 @@ async def cached_input_from_the_third_turn(vendors: Vendors, family: ModelFamily
     assert not usage.estimated
 
 
+async def settings_that_another_family_takes(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
+    """What this one refuses is not sent to it."""
+    everything = ModelSettings(
+        effort=Effort.HIGH, temperature=0.5, top_p=0.9, stop=("END",), seed=1, parallel_tool_calls=True
+    )
+    there, thread = vendors.at[family.name], Conversation(settings=everything)
+    there.say(Said(text="It is noon."))
+    assert (await thread.ask(vendors.models(streaming=streaming), family.model)).text == "It is noon."
+    assert there.refused == []
+
+
 async def cancel_in_mid_stream(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
     there = vendors.at[family.name]
     there.say(Said(text="It is noon, as it often is at this time of the day, which is noon.", hangs_after=16))
-    events = vendors.models().stream(Conversation().request(family.model))
+    events = vendors.models().stream(Conversation(settings=family.settings).request(family.model))
     async with aclosing(events):  # type: ignore[type-var]
         while not isinstance(await anext(events), TextDelta):
             pass
@@ -145,6 +173,7 @@ CASES: dict[str, Case] = {
     "another process between call and result": adapters_opened_anew_between_call_and_result,
     "fallback to another family and back": fallback_to_another_family_and_back,
     "cached input from turn 3": cached_input_from_the_third_turn,
+    "settings of another family": settings_that_another_family_takes,
     "cancel in mid-stream": cancel_in_mid_stream,
 }
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from application.models.ports import LanguageModel, ModelReply, ModelRequest, ReasoningDelta, TextDelta
 from domain.ids import tool_call_id
+from domain.runs.model_settings import ModelSettings
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolUse
 from domain.tools.tool import Tool
 from tests.builders import RUN, a_message, a_tool
@@ -15,10 +16,17 @@ TOOLS = (a_tool("mcp__files__echo"), a_tool("mcp__clock__now"))
 class Conversation:
     """One thread, whose model may change from turn to turn."""
 
-    def __init__(self, question: str = "What time is it?", *, tools: tuple[Tool, ...] = TOOLS) -> None:
+    def __init__(
+        self,
+        question: str = "What time is it?",
+        *,
+        tools: tuple[Tool, ...] = TOOLS,
+        settings: ModelSettings | None = None,
+    ) -> None:
         self.messages: list[Message] = [a_user_message(question)]
         self.replies: list[ModelReply] = []
         self._tools = tools
+        self._settings = settings
 
     async def ask(self, model: LanguageModel, name: str, *, reasoning_summary: bool = False) -> ModelReply:
         """The model's reply, which the thread then has. Deltas must make up its text."""
@@ -53,7 +61,7 @@ class Conversation:
 
     def request(self, name: str, *, reasoning_summary: bool = False) -> ModelRequest:
         request = a_request(name, messages=tuple(self.messages), tools=self._tools, turn=len(self.replies) + 1)
-        return replace(request, reasoning_summary=reasoning_summary)
+        return replace(request, reasoning_summary=reasoning_summary, settings=self._settings)
 
     def _next(self) -> int:
         return len(self.messages) + 1

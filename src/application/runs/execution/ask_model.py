@@ -31,6 +31,7 @@ from domain.policy.canary import mark
 from domain.policy.canary_scan import CanaryStream
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.finish_reason import FinishReason
+from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.provider_error import ProviderError
 from domain.runs.run_events import message_discarded
 from domain.runs.usage import ModelSpending, ModelUsage
@@ -114,6 +115,7 @@ class AskModel:
         limits = session.limits
         budgeted = session.kept_reserve_usd is not None
         capped = closing and (budgeted or limits.max_tokens is not None or limits.max_cost_usd is not None)
+        settings = _settings(session)
         cap = CLOSING_OUTPUT_TOKENS if capped else BUDGETED_OUTPUT_TOKENS if budgeted and not closing else None
         return ModelRequest(
             organization_id=session.run.organization_id,
@@ -124,7 +126,8 @@ class AskModel:
             messages=messages,
             tools=prompt.toolset.shown,
             tool_choice=ToolChoice.NONE if closing else ToolChoice.AUTO,
-            max_output_tokens=cap,
+            max_output_tokens=cap if settings is None else _fewer(cap, settings.max_output_tokens),
+            settings=settings,
             retries=RetryLimits(attempts=limits.model_attempts, total_s=limits.model_retry_s),
             reasoning_summary=session.agent.config.reasoning_summary,
         )
@@ -198,6 +201,15 @@ class AskModel:
                 finished_at=self._clock.now(),
             )
         )
+
+
+def _settings(session: RunSession) -> ModelSettings | None:
+    of_agent, of_run = session.agent.config.model_settings, session.run.model_settings
+    return None if of_agent is NO_SETTINGS and of_run is NO_SETTINGS else of_agent.changed_by(of_run)
+
+
+def _fewer(one: int | None, other: int | None) -> int | None:
+    return one if other is None else other if one is None else min(one, other)
 
 
 def _acceptable(reply: ModelReply | None) -> ModelReply:

@@ -12,6 +12,7 @@ from typing import Any, Generic, NewType, TypeVar, Union, get_args, get_origin
 from domain.policy.rule_json import policies_from_json, policies_to_json
 from domain.policy.rules import ToolPolicies
 from domain.runs.limits import LimitSettings
+from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.secrets.secret import SecretRef, SecretValue
 from infrastructure.persistence.columns.column_types import micros, moment_of
 from infrastructure.persistence.columns.paging import AnyRow
@@ -186,10 +187,16 @@ def _secret_read(stored: str | dict[str, str]) -> SecretValue:
     return SecretRef(stored["secret"]) if isinstance(stored, dict) else stored
 
 
+def _read_settings(stored: Any) -> ModelSettings:
+    return _settings.read(stored) if stored else NO_SETTINGS
+
+
 _PLAIN = (str, int, float, bool, bytes)
+_settings = Fields(ModelSettings, codecs={})
 _limits = Fields(LimitSettings, codecs={Decimal: (str, Decimal)})
 _STATED: dict[object, Codec | None] = {
     LimitSettings: (_limits.write_stated, _limits.read),
+    ModelSettings: (_settings.write_stated, _read_settings),
     ToolPolicies: (policies_to_json, policies_from_json),
     SecretValue: (_secret_written, _secret_read),
 }

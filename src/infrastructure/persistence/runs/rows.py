@@ -7,6 +7,7 @@ from sqlalchemy import Select, select
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.limits import IncompleteReason, LimitSettings
+from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.provider_error import ProviderError
 from domain.runs.run import Run, RunError, RunStatus
 from domain.runs.usage import Usage
@@ -25,6 +26,7 @@ select_run: Select[Any] = select(
     run_request.c.model,
     run_request.c.limits,
     run_request.c.tool_allowlist,
+    run_request.c.model_settings,
     run_request.c.metadata,
     run_request.c.overview,
     run_request.c.webhook,
@@ -33,6 +35,7 @@ select_run: Select[Any] = select(
 
 
 _write_limits, _read_limits = json_codec(LimitSettings)
+_write_settings, _read_settings = json_codec(ModelSettings)
 
 NEW_RUN_COLUMNS = [column.name for column in run.columns if column.name not in ("worker_id", "lease_expires_at")]
 """Columns of a run that was never claimed."""
@@ -66,6 +69,7 @@ def run_request_row(new: Run, *, webhook_url: bytes | None) -> dict[str, object]
         "input": content_json(new.input),
         "model": new.model,
         "limits": _write_limits(new.limits),
+        "model_settings": _write_settings(new.model_settings) or None,
         "tool_allowlist": None if new.tool_allowlist is None else list(new.tool_allowlist),
         "metadata": new.metadata,
         "overview": new.overview,
@@ -113,6 +117,7 @@ def run_of(row: AnyRow) -> Run:
         model=row.model,
         limits=_read_limits(row.limits),
         tool_allowlist=None if row.tool_allowlist is None else tuple(cast("list[str]", row.tool_allowlist)),
+        model_settings=NO_SETTINGS if row.model_settings is None else _read_settings(row.model_settings),
         metadata=cast(JsonObject, row.metadata),
         requested_by=None if row.requested_by is None else ApiKeyId(row.requested_by),
         created_at=row.created_at,

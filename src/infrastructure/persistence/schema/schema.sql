@@ -1,4 +1,4 @@
--- revision 0037
+-- revision 0039
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -286,7 +286,7 @@ CREATE TABLE run_request (
 	overview TEXT,
 	webhook TEXT,
 	wired TEXT,
-	webhook_url BLOB,
+	webhook_url BLOB, model_settings TEXT,
 	CONSTRAINT pk_run_request PRIMARY KEY (run_id),
 	CONSTRAINT fk_run_request_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
 );

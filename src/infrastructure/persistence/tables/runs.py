@@ -96,6 +96,7 @@ run_request = Table(
     Column("webhook", JsonText),
     Column("webhook_url", LargeBinary),
     Column("wired", JsonText),
+    Column("model_settings", JsonText),
 )
 
 # An event about a message of the same step has its `message_id`; `data` is then the remaining content, or NULL.

@@ -10,6 +10,7 @@ from domain.agents.agent import AgentSettings
 from domain.errors import invalid
 from domain.json_value import JsonObject, JsonValue
 from interfaces.console import policy_rows
+from interfaces.console.agents.settings_fields import PREFIX, settings_body, settings_values
 from interfaces.console.form_values import LIMITS, FormValues, allowlist_values, fields_of, joined, limit_values, text
 from interfaces.http.agents.views import AgentView
 
@@ -17,7 +18,7 @@ TOOLS, SERVERS, CANARIES = "tools.", "servers.", "canary"
 _TEXTS, _NAMES = fields_of(AgentSettings, str), ("name", "model")
 _LINES = tuple(name for name in fields_of(AgentSettings, tuple[str, ...]) if name not in ("tools", "mcp_servers"))
 _NUMBERS, _TICKS = fields_of(AgentSettings, Decimal | None), fields_of(AgentSettings, bool)
-_PLAIN = frozenset(field.name for field in fields(AgentSettings)) - {"limits", "tool_policies", "canary_tokens"}
+_PLAIN = frozenset(field.name for field in fields(AgentSettings)) - {"limits", "tool_policies", "canary_tokens", PREFIX}
 """Fields of the settings by input type. Fields that the template does not show are not sent."""
 NEW_AGENT = {"enabled": "on", "allowlist": "inherit"}
 """Initial values of the form of a new agent."""
@@ -32,6 +33,7 @@ def agent_values(view: AgentView) -> dict[str, str]:
     values |= {f"{TOOLS}{name}": "on" for name in view["tools"]}
     values |= {f"{SERVERS}{slug}": "on" for slug in view["mcp_servers"]}
     values |= allowlist_values(view["tool_allowlist"]) | limit_values(dict(view["limits"]))
+    values |= settings_values(cast("Mapping[str, JsonValue]", view["model_settings"]))
     values |= policy_rows.policy_values(view["tool_policies"])
     values |= {name: "on" for name in _TICKS if shown[name]}
     for index, token in enumerate(view["canary_tokens"]):
@@ -51,6 +53,7 @@ def agent_body(form: FormValues) -> JsonObject:
     body |= {name: form.number(name) for name in _NUMBERS if form.has(name)}
     body |= {
         "limits": form.limits(),
+        "model_settings": settings_body(form),
         "canary_tokens": _canaries(form),
         **{name: form.has(name) for name in _TICKS},
     }
@@ -75,6 +78,8 @@ def draft_body(form: FormValues) -> dict[str, JsonValue]:
 def agent_field(form: FormValues, path: str) -> str | None:
     """The field of a path in the body, or None."""
     first, _, rest = path.partition(".")
+    if first == PREFIX:
+        return path.rsplit(".", 1)[0] if path.count(".") > 1 else path
     if first in _PLAIN or (first == "limits" and rest in LIMITS):
         return path if first == "limits" else "allowlist_entries" if first == "tool_allowlist" else first
     if first == policy_rows.PREFIX and path.count(".") > 1:

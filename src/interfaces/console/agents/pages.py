@@ -19,6 +19,7 @@ from domain.identity.role import Role
 from domain.runs.run import Run
 from domain.tools.capabilities import NATIVE_TYPES
 from interfaces.console.agents.form import CANARIES, SERVERS, TOOLS
+from interfaces.console.agents.settings_fields import CHOICES
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
 from interfaces.console.policy_rows import PREFIX
@@ -174,6 +175,7 @@ class AgentPages:
             "tools": _options(form, TOOLS, [kind.value for kind in NATIVE_TYPES]),
             "servers": _options(form, SERVERS, sorted(server.config.slug for server in servers)),
             "models": list(dict.fromkeys((*organization.models, *used))),
+            "choices": CHOICES,
             "rules": form.rows(PREFIX),
             "canaries": form.rows(CANARIES),
         }

@@ -10,6 +10,7 @@ from application.system.changes import Changes
 from domain.agents.agent import AgentSettings
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
+from interfaces.http.agents.model_settings import ModelSettingsBody
 from interfaces.http.bodies import Body, Name, Patch, Strings
 from interfaces.http.tool_policies import PoliciesBody, policies_of
 
@@ -102,6 +103,7 @@ class CreateAgentBody(Body):
     tool_allowlist: Strings | None = Field(default=None, examples=[["code_execution", "mcp__git__*"]])
     tool_policies: PoliciesBody = Field(default={}, description="Rules by tool name or glob.", examples=[_POLICIES])
     limits: LimitsBody = LimitsBody()
+    model_settings: ModelSettingsBody = ModelSettingsBody()
     daily_budget_usd: DailyBudget = Field(default=None, description=_BUDGET)
     canary_tokens: CanaryTokens = Field(default=(), description=_CANARIES, repr=False)
     enabled: bool = True
@@ -131,6 +133,7 @@ class UpdateAgentBody(
     tool_allowlist: Strings | None = Field(default=None, description="null removes the allowlist.")
     tool_policies: PoliciesBody | None = Field(default=None, description="Replaces all of them.")
     limits: LimitsBody | None = None
+    model_settings: ModelSettingsBody | None = Field(default=None, description="Replaces all of them.")
     daily_budget_usd: DailyBudget = Field(default=None, description="null removes the budget.")
     canary_tokens: CanaryTokens | None = Field(
         default=None, description=_CANARIES + " Replaces all of them.", repr=False

@@ -5,6 +5,7 @@ from typing import TypedDict
 from domain.agents.agent import Agent
 from domain.runs.limits import LimitSettings
 from domain.threads.message_json import timestamp
+from interfaces.http.agents.model_settings_views import ModelSettingsView, model_settings_view
 from interfaces.http.tool_policy_views import ToolRuleView, policies_view
 
 
@@ -44,6 +45,7 @@ class AgentView(TypedDict):
     tool_allowlist: list[str] | None
     tool_policies: dict[str, ToolRuleView]
     limits: LimitsView
+    model_settings: ModelSettingsView
     daily_budget_usd: float | None
     canary_tokens: list[CanaryView]
     enabled: bool
@@ -99,6 +101,7 @@ def agent_view(agent: Agent) -> AgentView:
         "tool_allowlist": None if config.tool_allowlist is None else list(config.tool_allowlist),
         "tool_policies": policies_view(config.tool_policies),
         "limits": limits_view(config.limits),
+        "model_settings": model_settings_view(config.model_settings),
         "daily_budget_usd": None if config.daily_budget_usd is None else float(config.daily_budget_usd),
         "canary_tokens": [{"id": token.id, "per_run": token.per_run} for token in config.canary_tokens],
         "enabled": config.enabled,

@@ -15,6 +15,7 @@ from domain.identity.api_key import Principal
 from domain.ids import RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.run import MultitaskStrategy
+from interfaces.http.agents.model_settings import ModelSettingsBody
 from interfaces.http.agents.schemas import LimitsBody
 from interfaces.http.approvals.schemas import DecisionBody
 from interfaces.http.bodies import Body, Name, Strings
@@ -37,6 +38,9 @@ class RunBody(Body):
         default=MultitaskStrategy.ENQUEUE, description="What happens to an unfinished run of the thread."
     )
     limits: LimitsBody = LimitsBody()
+    model_settings: ModelSettingsBody = Field(
+        default=ModelSettingsBody(), description="Replace the agent's one by one."
+    )
     model: Name | None = Field(
         default=None, description="The agent's, one of its fallbacks, or one of the organization's."
     )
@@ -71,6 +75,7 @@ class RunBody(Body):
             thread_id=None if thread_id is None else ThreadId(thread_id),
             strategy=self.multitask_strategy,
             limits=self.limits.to_domain(),
+            model_settings=self.model_settings.to_domain(),
             model=self.model,
             tool_allowlist=self.tool_allowlist,
             metadata=cast(JsonObject, self.metadata),

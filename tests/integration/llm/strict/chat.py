@@ -9,7 +9,12 @@ from itertools import chain
 from tests.integration.llm.strict.provider import Answer, Json, PromptCache, Refusal, Said, pieces
 from tests.unit.llm.sdk_types import OWN_FIELDS, valid_chat_body
 
-_ASKED_FOR = frozenset({"model", "messages", "tools", "tool_choice", "max_tokens", "stream", "stream_options"})
+_TAKEN = frozenset(
+    {
+        *("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "stream", "stream_options"),
+        *("reasoning_effort", "temperature", "top_p", "stop", "seed"),
+    }
+)
 THOUGHT = "I think about it."
 
 
@@ -67,7 +72,7 @@ class StrictChat:
         return Answer(whole=whole, events=tuple(events), end=b"data: [DONE]\n\n")
 
     def _parameters(self, body: Json) -> Iterator[Refusal]:
-        for name in sorted(set(body) - _ASKED_FOR):
+        for name in sorted(set(body) - _TAKEN):
             yield bad_request(f"Unsupported parameter: '{name}' is not supported with this model.", param=name)
 
     def _pairs(self, messages: list[Json]) -> Iterator[Refusal]:

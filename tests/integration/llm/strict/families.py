@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from domain.model_providers.provider import ProviderKind, ProviderWire
+from domain.runs.model_settings import ModelSettings
 from infrastructure.llm.providers import ProviderConfig
 from tests.integration.llm.strict.chat import (
     StrictDeepSeek,
@@ -27,6 +28,7 @@ class ModelFamily:
     make: Callable[[], Family]
     kind: ProviderKind = ProviderKind.OPENAI
     wire: ProviderWire = ProviderWire.AUTO
+    settings: ModelSettings | None = None
 
     @property
     def model(self) -> str:
@@ -57,6 +59,7 @@ FAMILIES = (
         model_name="claude-sonnet-4-5",
         make=lambda: StrictMessages(adaptive=False),
         kind=ProviderKind.ANTHROPIC,
+        settings=ModelSettings(thinking_budget=1_024),
     ),
     ModelFamily(name="google", title="Gemini, OpenAI-compatible", model_name="gemini-3-pro", make=StrictGemini),
     ModelFamily(name="deepseek", title="DeepSeek, thinking", model_name="deepseek-v4-pro", make=StrictDeepSeek),

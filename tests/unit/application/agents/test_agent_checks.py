@@ -17,6 +17,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.ids import McpServerId, OrganizationId
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.runs.limits import LimitSettings
+from domain.runs.model_settings import ModelSettings
 from domain.runs.usage import ModelUsage
 from domain.tools.capabilities import ToolType
 from tests.builders import ORG, OTHER_ORG, a_server, an_agent
@@ -34,6 +35,9 @@ class KnownModels:
 
     async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
         return None if model in (MODEL, OTHER_MODEL) else f"there is no model {model!r}"
+
+    async def not_taken(self, organization_id: OrganizationId, model: str, settings: ModelSettings) -> tuple[str, ...]:
+        return ("seed",) if model == MODEL and settings.seed is not None else ()
 
 
 class FlatPrices:
@@ -97,6 +101,16 @@ async def test_valid_settings_become_a_configuration_with_the_same_values(ports:
 
     assert config.tools == (ToolType.CODE_EXECUTION,)
     assert AgentSettings.of(config) == SETTINGS
+
+
+@pytest.mark.requirement("H3")
+async def test_a_setting_that_the_model_refuses_is_reported_and_one_that_a_fallback_refuses_is_not(
+    ports: Ports,
+) -> None:
+    seeded = replace(SETTINGS, model_settings=ModelSettings(seed=1, top_p=0.5))
+    assert set(await ports.faults_of(seeded)) == {"model_settings.seed"}
+    other = replace(seeded, model=OTHER_MODEL, fallback_models=(MODEL,))
+    assert (await ports.config_of(other)).model_settings == seeded.model_settings
 
 
 async def test_everything_wrong_with_an_agent_is_reported_at_once_with_its_path(ports: Ports) -> None:

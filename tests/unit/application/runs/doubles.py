@@ -12,6 +12,7 @@ from application.tracing.ports import GenerationRecord, ToolCallRecord
 from domain.agents.agent import Agent
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.model_settings import ModelSettings
 from domain.runs.run import Run
 from domain.runs.usage import ModelUsage
 from domain.tools.capabilities import ToolType
@@ -113,6 +114,9 @@ class AllModels:
 
     async def problem_with(self, organization_id: str, model: str) -> str | None:
         return "there is no provider nowhere" if model.startswith("nowhere:") else None
+
+    async def not_taken(self, organization_id: str, model: str, settings: ModelSettings) -> tuple[str, ...]:
+        return ()
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from domain.errors import conflict
 from domain.identity.role import Role
 from domain.ids import ScheduleId, WorkflowRunId
 from domain.runs.limits import LimitSettings
+from domain.runs.model_settings import Effort, ModelSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.webhook import Webhook
 from domain.schedules.firing import Firing
@@ -67,6 +68,7 @@ class Ports:
         self.organizations.get.return_value = an_organization()
         self.models: MockType = mocker.create_autospec(ModelDirectory, instance=True)
         self.models.problem_with.return_value = None
+        self.models.not_taken.return_value = ()
         self.prices: MockType = mocker.create_autospec(PriceTable, instance=True)
         self.prices.cost_usd.return_value = Decimal("0.01")
         self.queue: MockType = mocker.create_autospec(RunQueue, instance=True)
@@ -112,6 +114,20 @@ def ports(mocker: MockerFixture) -> Ports:
 
 
 # --- what is stored ---
+
+
+@pytest.mark.requirement("H3")
+async def test_settings_of_the_run_are_stored_unless_its_model_refuses_them(ports: Ports) -> None:
+    settings = ModelSettings(effort=Effort.HIGH)
+    assert ports.stored(await ports.start(replace(HELLO, model_settings=settings))).model_settings == settings
+
+
+@pytest.mark.requirement("H3")
+async def test_settings_that_the_model_refuses_start_nothing(ports: Ports) -> None:
+    ports.models.not_taken.return_value = ("temperature",)
+    with refused("model_settings_invalid"):
+        await ports.start(replace(HELLO, model_settings=ModelSettings(temperature=0.5)))
+    ports.assert_nothing_starts()
 
 
 @pytest.mark.requirement("A1", "E1")

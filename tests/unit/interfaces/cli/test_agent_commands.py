@@ -45,6 +45,7 @@ def test_an_agent_that_exists_becomes_what_the_file_says_and_nothing_else(tmp_pa
             "tool_allowlist": None,
             "tool_policies": {},
             "limits": {**dict.fromkeys(LimitsView.__annotations__), "timeout_s": 9},
+            "model_settings": {},
             "daily_budget_usd": None,
             "canary_tokens": [],
             "enabled": False,

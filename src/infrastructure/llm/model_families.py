@@ -1,0 +1,83 @@
+"""Which parameters a model takes, by its wire and the family that its name shows. Unknown families take all of their
+wire's."""
+
+import re
+from enum import Enum
+from typing import assert_never
+
+from domain.model_providers.provider import ProviderKind
+from infrastructure.llm.items_origin import model_family
+from infrastructure.llm.providers import ProviderConfig
+
+_COMMON = frozenset(
+    {"effort", "temperature", "top_p", "max_output_tokens", "parallel_tool_calls", "service_tier", "extra_body"}
+)
+TAKEN_BY_RESPONSES = _COMMON | {"verbosity"}
+TAKEN_BY_CHAT = _COMMON | {"verbosity", "stop", "seed"}
+TAKEN_BY_MESSAGES = _COMMON | {"thinking_budget", "stop", "cache_ttl"}
+
+_SAMPLING = frozenset({"temperature", "top_p"})
+_OPENAI_REASONING = re.compile(r"(?:^|/)(?:gpt-(?:[5-9]|\d\d)(?!.*-chat)|o\d)")
+_OPENAI_PLAIN = re.compile(r"(?:^|/)(?:gpt-[34]|chatgpt|gpt-\d+(?:\.\d+)?-chat)")
+_CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(?P<major>\d{1,2})(?:[.-](?P<minor>\d{1,2})(?!\d))?")
+
+
+class Thinking(Enum):
+    """How thinking of Claude is asked for."""
+
+    ADAPTIVE = "adaptive"
+    BUDGET = "budget"
+
+
+def taken_by_chat(model_name: str) -> frozenset[str]:
+    return TAKEN_BY_CHAT - _not_taken_at_openai(model_family(model_name))
+
+
+def taken_by_responses(model_name: str) -> frozenset[str]:
+    return TAKEN_BY_RESPONSES - _not_taken_at_openai(model_family(model_name))
+
+
+def taken_by_messages(model_name: str) -> frozenset[str]:
+    """Claude takes sampling and budgets before 4.7, and an effort since 4.5."""
+    version = _claude_version(model_name)
+    taken = TAKEN_BY_MESSAGES
+    if version is None:
+        return taken
+    if version >= (4, 7):
+        taken -= _SAMPLING | {"thinking_budget"}
+    if version < (4, 5):
+        taken -= {"effort"}
+    return taken
+
+
+def settings_taken(provider: ProviderConfig, model_name: str) -> frozenset[str]:
+    """What a model takes over the wire of its provider."""
+    match provider.kind:
+        case ProviderKind.OPENAI if provider.speaks_responses:
+            return taken_by_responses(model_name)
+        case ProviderKind.OPENAI:
+            return taken_by_chat(model_name)
+        case ProviderKind.ANTHROPIC:
+            return taken_by_messages(model_name)
+        case _:
+            assert_never(provider.kind)
+
+
+def thinking_of(model_name: str) -> Thinking:
+    """Claude has adaptive thinking since 4.6, and took only budgets before."""
+    version = _claude_version(model_name)
+    return Thinking.BUDGET if version is not None and version < (4, 6) else Thinking.ADAPTIVE
+
+
+def _not_taken_at_openai(family: str) -> frozenset[str]:
+    if _OPENAI_REASONING.search(family):
+        return _SAMPLING | {"stop"}
+    if _OPENAI_PLAIN.search(family):
+        return frozenset({"effort", "verbosity"})
+    return frozenset()
+
+
+def _claude_version(model_name: str) -> tuple[int, int] | None:
+    """Major and minor. Older names have the version before the model: `claude-3-7-sonnet`."""
+    found = _CLAUDE.search(model_family(model_name))
+    return None if found is None else (int(found["major"]), int(found["minor"] or 0))
