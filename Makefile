@@ -200,6 +200,16 @@ fmt: setup ## format the code and fix what lint can fix
 serve: setup ## run the service on its defaults
 	@$(BIN)/dragoman serve
 
+.PHONY: wheel
+wheel: setup ## build the wheel in dist/, for pip, pipx and uv
+	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
+
+.PHONY: image
+image: ## build the container image `dragoman`, with docker or podman
+	@engine=$$(command -v docker || command -v podman) || { echo "There is no docker and no podman on PATH." >&2; exit 1; }; \
+	"$$engine" build -f Containerfile -t dragoman .
+
 .PHONY: screenshots
 screenshots: setup browser ## the pictures of the console in docs/images/console
 	@DRAGOMAN_TEST_SCREENSHOTS=$(CURDIR)/docs/images/console $(BIN)/python -m pytest -q -n0 tests/e2e/test_console_pictures.py

@@ -31,7 +31,11 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "mcp_rate_limit": f"How often the MCP servers of each organization may be called, taken together ([more limits]({_GUIDES}/mcp-operations.md)).",
         "mcp_max_calls": "How many MCP calls of an organization are under way at a time.",
         "mcp_max_processes": "How many started MCP servers an organization has at a time.",
-        "mcp_process_limits": "What a started MCP server may use.",
+        "mcp_process_limits": f"What a started MCP server may use ([limits]({_GUIDES}/confinement.md#limits)).",
+        "mcp_sandbox": f"How started MCP servers and installers are [confined]({_GUIDES}/confinement.md).",
+        "mcp_readable": "What every started MCP server may read besides its own files.",
+        "mcp_writable": "What every started MCP server may also write.",
+        "mcp_ports": "The TCP ports that started MCP servers may connect to.",
         "tool_search_threshold": f"How many MCP tools an agent is shown at most; with more it [searches]({_GUIDES}/many-tools.md).",
     },
     "Models": {

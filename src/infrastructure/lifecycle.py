@@ -16,6 +16,7 @@ from application.retention import sweep
 from application.system.ended import cancelled
 from application.system.periodic import every
 from domain.errors import invalid
+from infrastructure.confinement.leftovers import end_leftovers
 from infrastructure.container import Container
 from infrastructure.persistence.engine.sqlite.backup import back_up
 from infrastructure.persistence.engine.waiting_start import once_available
@@ -49,6 +50,7 @@ async def open_service(container: Container) -> AsyncIterator[None]:
     os.umask(0o077)
     async with AsyncExitStack() as stack:
         stack.enter_context(container.home().owned())
+        await _end_leftovers()
         await _open_storage(container, stack)
         await when_storage_available(container, container.bootstrap_identity().execute)
         await stack.enter_async_context(_sealing(container))
@@ -89,6 +91,7 @@ async def open_worker(container: Container) -> AsyncIterator[None]:
     os.umask(0o077)
     async with AsyncExitStack() as stack:
         container.home().create()
+        await _end_leftovers()
         await _open_storage(container, stack)
         await stack.enter_async_context(_sealing(container))
         await stack.enter_async_context(_reporting(container))
@@ -96,6 +99,12 @@ async def open_worker(container: Container) -> AsyncIterator[None]:
         warming = asyncio.create_task(_warm(container), name="warm-up")
         stack.push_async_callback(cancelled, warming)
         yield
+
+
+async def _end_leftovers() -> None:
+    """End MCP servers that outlived the process that started them."""
+    if ended := await asyncio.to_thread(end_leftovers):
+        logger.warning("ended %d processes of MCP servers whose service is gone", ended)
 
 
 def watching(container: Container) -> AbstractContextManager[None]:
@@ -207,8 +216,11 @@ def _periodic(seconds: float, step: Callable[[], Awaitable[object]], *, task: st
 
 
 async def _warm(container: Container) -> None:
-    """Load what the first runs need, after the service is ready."""
+    """Load what the first runs need, after the service is ready, and say how servers are confined."""
     try:
+        held = await asyncio.to_thread(container.sandbox().report)
+        log = logger.info if held.profile is not None else logger.warning
+        log("confinement of started MCP servers: %s", held.words)
         # The MCP SDK takes tens of megabytes; a service without servers does not need it.
         if not await container.servers().is_empty():
             await container.connections().warm()

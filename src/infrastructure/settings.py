@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from domain.rate_limit import RateLimit
-from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS
+from infrastructure.process_settings import ProcessSettings
 from infrastructure.runtime import process_environment
 from infrastructure.runtime import setting_values as values
 
@@ -29,7 +29,7 @@ class SettingsError(Exception):
     secret."""
 
 
-class Settings(BaseModel):
+class Settings(ProcessSettings):
     """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True)
@@ -135,11 +135,6 @@ class Settings(BaseModel):
         le=100_000,
         description="a number from 1 to 100000: concurrently started MCP servers of one organization",
         examples=["100"],
-    )
-    mcp_process_limits: Annotated[str, AfterValidator(values.process_limits)] = Field(
-        default=DEFAULT_PROCESS_LIMITS,
-        description="resource limits of started MCP servers, NAME=NUMBER separated by commas",
-        examples=["core=0,nofile=4096"],
     )
     public_url: values.HttpUrl | None = Field(
         default=None, description="an http or https URL", examples=["https://agents.example.com"]
@@ -307,10 +302,10 @@ class Settings(BaseModel):
         return tuple(sorted(found - {""}))
 
 
-def load_settings() -> Settings:
-    """Raises SettingsError naming every invalid setting."""
+def load_settings(**replaced: str) -> Settings:
+    """The environment's settings, with some `replaced`. Raises SettingsError naming every invalid one."""
     try:
-        settings = Settings.model_validate(_given())
+        settings = Settings.model_validate({**_given(), **replaced})
     except ValidationError as error:
         # From None: pydantic's message contains the values, including secrets.
         raise _settings_error([_complaint(detail) for detail in error.errors(include_url=False)]) from None

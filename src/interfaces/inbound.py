@@ -33,6 +33,8 @@ _LINGER_BYTES, _LINGER_S = (
 )  # bytes of a refused body that are read first: closing at once could lose the response
 _AT_ONCE, _PAUSE_S = 100, 0.005
 _SCOPE_KEY = "dragoman_connection"
+_HEAD_START = b"HTTP/1.1 "
+"""A part of a body that begins so is sent at the end of its step, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +150,7 @@ class _Connection(asyncio.Protocol):
         self._inbound = inbound
         self._make = make
         self._inner: HttpToolsProtocol | None = None
+        self._outbound: _ClosedBy | None = None
         self._parser: httptools.HttpRequestParser | None = None
         self._is_closing = False
         self._mark: object = None
@@ -166,9 +169,8 @@ class _Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self.reading)
         self._parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's own
         self._inner = self._make({_SCOPE_KEY: self})
-        self._inner.connection_made(
-            cast(asyncio.Transport, _ClosedBy(self._transport, self._close, lambda: self._is_closing))
-        )
+        self._outbound = _ClosedBy(self._transport, self._close, lambda: self._is_closing)
+        self._inner.connection_made(cast(asyncio.Transport, self._outbound))
 
     def data_received(self, data: bytes) -> None:
         """Count the bytes and pass them on."""
@@ -266,6 +268,8 @@ class _Connection(asyncio.Protocol):
         if self._is_closing:
             return
         self._is_closing = True
+        if self._outbound is not None:
+            self._outbound.send_head()
         if (discard or self.reading.phase is Phase.BODY) and not self._transport.is_closing():
             self._transport.write_eof()
             self._transport.resume_reading()
@@ -275,13 +279,33 @@ class _Connection(asyncio.Protocol):
 
 
 class _ClosedBy:
-    """A transport that its connection closes."""
+    """A transport that its connection closes. A head and what follows it in the same step of the event loop are one
+    write, which uvicorn makes two: one packet, and one call of the system."""
+
+    __slots__ = ("_head", "_transport", "close", "get_extra_info", "is_closing", "pause_reading", "resume_reading")
 
     def __init__(self, transport: asyncio.Transport, close: Callable[[], None], is_closing: Callable[[], bool]) -> None:
-        self.close, self.is_closing = close, is_closing
-        self.write = transport.write
+        self._transport, self.close, self.is_closing = transport, close, is_closing
+        self._head: bytes | None = None
         self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
         self.get_extra_info = transport.get_extra_info
+
+    def write(self, data: bytes) -> None:
+        head = self._head
+        if head is not None:
+            self._head = None
+            self._transport.write(head + data)
+        elif data.startswith(_HEAD_START):
+            self._head = data
+            asyncio.get_running_loop().call_soon(self.send_head)
+        else:
+            self._transport.write(data)
+
+    def send_head(self) -> None:
+        """Write a head that nothing has followed yet."""
+        head, self._head = self._head, None
+        if head is not None and not self._transport.is_closing():
+            self._transport.write(head)
 
 
 def _leaves_much(headers: Iterable[tuple[bytes, bytes]]) -> bool:

@@ -2,6 +2,7 @@
 heads."""
 
 from enum import Enum
+from itertools import chain
 
 import httptools
 
@@ -28,15 +29,16 @@ class RequestReading:
         self.begun = self.headed = self.completed = 0
         self.body = self.loose = 0
         self.is_too_large = False
-        self._lines = self._size = 0
+        self._url_size = 0
+        self._headers: list[tuple[bytes, bytes]] = []
         self._events = 0
-        """Callbacks except `on_header`, which `_lines` counts: a request has many headers."""
+        """Callbacks except `on_header`, which only appends: a request has many headers."""
 
     def feed(self, parser: httptools.HttpRequestParser, data: bytes) -> None:
         """Parse the data. Raises the parser's errors."""
-        events, lines = self._events, self._lines
+        events, lines = self._events, len(self._headers)
         parser.feed_data(data)
-        if self._events == events and self._lines == lines:
+        if self._events == events and len(self._headers) == lines:
             self.loose += len(data)
         else:
             self.loose = len(data) - data.rfind(b"\n") - 1 if self.phase is Phase.HEAD else 0
@@ -46,15 +48,15 @@ class RequestReading:
         self.phase = Phase.HEAD
         self.begun += 1
         self._events += 1
-        self._lines = self._size = self.body = 0
+        self._url_size = self.body = 0
+        self._headers = []
 
     def on_url(self, url: bytes) -> None:
         self._events += 1
-        self._size += len(url)
+        self._url_size += len(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._lines += 1
-        self._size += len(name) + len(value) + 4
+        self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         self._events += 1
@@ -77,7 +79,8 @@ class RequestReading:
         self._check_head()
 
     def _check_head(self) -> None:
-        """Called where a head may end and after each read; `_size` and `_lines` only grow in
-        between."""
-        if self._size > MAX_HEAD_BYTES or self._lines > MAX_HEADER_LINES or self.loose > MAX_HEAD_BYTES:
+        """Called where a head may end and after each read; the head only grows in between."""
+        lines = len(self._headers)
+        size = self._url_size + 4 * lines + sum(map(len, chain.from_iterable(self._headers)))
+        if size > MAX_HEAD_BYTES or lines > MAX_HEADER_LINES or self.loose > MAX_HEAD_BYTES:
             self.is_too_large = True

@@ -25,6 +25,10 @@ class DragomanHere(Dragoman):
         assert done.exit_code == exit_code, f"exit code {done.exit_code}\n{done.out}\n{done.err}"
         return done
 
+    def run_in_a_process(self, *arguments: str, **environment: str) -> Done:
+        """Run a command as the real one, for what depends on its process."""
+        return super().run(*arguments, exit_code=0, **environment)
+
     def outcome(self, *arguments: str, **environment: str) -> Done:
         """Run a command to its end, whatever it is."""
         out, err = io.StringIO(), io.StringIO()

@@ -31,8 +31,8 @@ Json = dict[str, Any]
 
 def environment(home: Path, **settings: str) -> dict[str, str]:
     """What the process gets: the tests' environment, this HOME, a free port, servers on this machine,
-    and `settings` as they are named."""
-    local = {"DRAGOMAN_PORT": "0", "DRAGOMAN_EGRESS_ALLOW": "127.0.0.0/8"}
+    and `settings` as they are named. Servers of tests are not confined, because they write into HOME (their logs and gates); tests of confinement name a sandbox."""
+    local = {"DRAGOMAN_PORT": "0", "DRAGOMAN_EGRESS_ALLOW": "127.0.0.0/8", "DRAGOMAN_MCP_SANDBOX": "off"}
     return {**os.environ, "DRAGOMAN_HOME": str(home), **local, **settings}
 
 

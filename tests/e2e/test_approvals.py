@@ -144,7 +144,7 @@ def test_a_person_decides_on_the_command_line(tmp_path: Path) -> None:
         assert answer["state"] == "denied"
         again = dragoman(home, "approval", "decide", first["id"], "--approve")
         assert (again.returncode, len(again.stderr.splitlines())) == (1, 1)
-        resumed = dragoman(home, "run-resume", second["run_id"], "--approve", second["tool_call_id"])
+        resumed = dragoman(home, "run", "resume", second["run_id"], "--approve", second["tool_call_id"])
         assert resumed.returncode == 0, resumed.stderr
         assert "note says second" in resumed.stdout
         waiting = dragoman(home, "run", "Go.", "--agent", "noting")

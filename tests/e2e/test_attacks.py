@@ -63,7 +63,7 @@ def test_no_way_of_calling_a_denied_tool_reaches_its_server(tmp_path: Path) -> N
         assert len(blocked) == 3
 
 
-PIECES = f"'{TOKEN[:6]}' + '{TOKEN[6:14]}' + '{TOKEN[14:]}'"
+PIECES = f"'{TOKEN[6:]}and{TOKEN[:6]}'.split('and')[1] + '{TOKEN[6:14]}' + '{TOKEN[14:]}'"
 CODES = {
     "printed": f"print({PIECES})",
     "upper": f"({PIECES}).upper()",

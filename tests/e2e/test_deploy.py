@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 
 from infrastructure.settings import Settings
 from tests.architecture.published_files import tracked_files
@@ -40,7 +41,7 @@ class Instruction:
 
 def stages() -> list[list[Instruction]]:
     """The instructions of each stage, from its FROM on."""
-    text = (DEPLOY / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    text = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     found: list[list[Instruction]] = []
     for line in lines:
@@ -58,7 +59,7 @@ def only(stage: list[Instruction], name: str) -> Instruction:
 
 def test_everything_that_is_copied_is_in_the_checkout_and_let_through_to_the_builder() -> None:
     published = [path.as_posix() for path in tracked_files(ROOT)]
-    let_through = (DEPLOY / "Containerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    let_through = (ROOT / "Containerfile.dockerignore").read_text(encoding="utf-8").splitlines()
     copied = [word for step in stages()[0] if step.name == "COPY" for word in step.words[:-1]]
     assert copied
     for source in copied:
@@ -230,3 +231,25 @@ def test_the_proxy_holds_back_no_event_and_closes_unused_connections_first() -> 
         assert needed in text
     assert int(str(re.search(r"keepalive_timeout (\d+)s;", text)[1])) < 75  # type: ignore[index]
     assert text.count("{") == text.count("}")
+
+
+@pytest.mark.requirement("G2")
+def test_the_compose_file_starts_a_service_and_two_workers_on_one_database_with_settings_that_exist() -> None:
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    assert services.keys() == {"database", "service", "worker"}
+    assert services["worker"]["deploy"]["replicas"] == 2
+    aliases = {field.validation_alias for field in Settings.model_fields.values()}
+    for name in ("service", "worker"):
+        one = services[name]
+        assert one["build"]["dockerfile"] == "Containerfile"
+        assert (ROOT / one["build"]["dockerfile"]).is_file()
+        assert one["command"][0] in {"serve", "worker"}
+        assert one["depends_on"]["database"]["condition"] == "service_healthy"
+        for variable in one["environment"]:
+            known = variable.removeprefix("DRAGOMAN_").lower() in Settings.model_fields
+            assert known if variable.startswith("DRAGOMAN_") else variable in aliases, variable
+    assert services["service"]["environment"].items() <= services["worker"]["environment"].items()
+    user = services["database"]["environment"]
+    url = services["service"]["environment"]["DRAGOMAN_DATABASE_URL"]
+    assert url.startswith(f"postgresql://{user['POSTGRES_USER']}:")
+    assert url.endswith(f"@database/{user['POSTGRES_DB']}")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from domain.errors import Violation
 from domain.ids import RunId
+from domain.policy.canary_forms import MIN_FORM, letters
 
 MIN_LENGTH = 8
 """Fewest characters of a token. Shorter ones would occur in base64 by chance."""
@@ -69,14 +70,14 @@ def canary_violations(tokens: Sequence[CanaryToken], instructions: str) -> list[
         if token.per_run:
             continue
         fault = token_fault(token.secret)
-        folded = token.secret.casefold()
+        folded = letters(token.secret)
         if fault is None and folded in by_text:
             fault = f"is the same token as canary_tokens.{by_text[folded]}"
         by_text.setdefault(folded, index)
         if fault is not None:
             wrong.append(Violation(path=path, message=fault))
     for index, token in enumerate(tokens):
-        if any(folded and folded in token.id.casefold() for folded in by_text):
+        if any(len(text) >= MIN_FORM and text in letters(mark(token.id)) for text in by_text):
             wrong.append(Violation(path=f"canary_tokens.{index}.id", message="must not hold a token: ids are shown"))
     return wrong + (_unknown_placeholders(instructions, by_id) if tokens else [])
 
@@ -97,6 +98,8 @@ def token_fault(token: str) -> str | None:
         return f"must have between {MIN_LENGTH} and {MAX_LENGTH} characters"
     if not token.isprintable():
         return "must not have line breaks or other characters that cannot be printed"
+    if len(letters(token)) < MIN_FORM:
+        return f"must have at least {MIN_FORM} letters and digits"
     return None
 
 

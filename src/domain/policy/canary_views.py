@@ -1,20 +1,34 @@
-"""Alternative spellings of a text: case folded, escapes decoded, line breaks removed; each maps
-back to the text."""
+"""Decoded spellings of a text: escapes of URLs, JSON and programming languages, HTML, e-mail and
+CSS, up to twice. Each spelling maps back to the text."""
 
-import codecs
+import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 _URL = r"(?:%[0-9a-fA-F]{2})+"
-_JSON = r'(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]'
-_ESCAPES = re.compile(f"{_URL}|{_JSON}")
-_URL_ESCAPES, _JSON_ESCAPES = re.compile(_URL), re.compile(_JSON)
-_UNFINISHED = re.compile(r"(?:%[0-9a-fA-F]?|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
+_E_MAIL = r"(?:=[0-9a-fA-F]{2})+"
+_HTML = r"&(?:\#[0-9]{1,7};?|\#[xX][0-9a-fA-F]{1,6};?|[a-zA-Z][a-zA-Z0-9]{1,31};)"
+_CODE = r"""(?:\\u[0-9a-fA-F]{4})+|\\u\{[0-9a-fA-F]{1,6}\}|\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2}|\\["\\/bfnrt]"""
+_CSS = r"\\[0-9a-fA-F]{1,6}[ \t\n]?"
+_URL_ESCAPES = re.compile(f"({_URL})")
+_CODE_ESCAPES = re.compile(f"({_CODE})")
+_ALL_ESCAPES = re.compile(f"({_URL}|{_CODE}|{_HTML}|{_E_MAIL})")
+_ESCAPES_WITH_CSS = re.compile(f"({_URL}|{_CSS}|{_HTML}|{_E_MAIL})")
 _SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_BREAKS = str.maketrans("", "", "\r\n")
-_PERCENT, _UNICODE = 3, 6
+_TAIL_CHARS = 48
+"""The longest end of a text that more text could turn into another character."""
+_TAIL = re.compile(
+    r"(?:(?:%[0-9a-fA-F]{0,2})+|(?:=[0-9a-fA-F]{0,2})+|&(?:\#[xX]?[0-9a-fA-F]{0,7}|[a-zA-Z0-9]{0,32})"
+    r"|\\u\{[0-9a-fA-F]{0,6}|(?:\\u[0-9a-fA-F]{0,4})+\\?|\\x[0-9a-fA-F]{0,2}|\\[0-9a-fA-F]{0,6})\Z"
+)
+_BYTE, _UNICODE = 3, 6
 """Characters of one escape."""
+
+_MOST_MEANINGS = 4_096
+
+Units = Iterator[tuple[str, int]]
+"""Decoded characters, and how many characters of the text each one takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,132 +40,146 @@ class View:
     starts: list[int]
     ends: list[int]
 
-    def without(self, dropped: str) -> "View":
-        places = [place for place, char in enumerate(self.text) if char not in dropped]
-        return View(
-            "".join(self.text[place] for place in places),
-            [self.starts[place] for place in places],
-            [self.ends[place] for place in places],
-        )
+    def until(self, end: int) -> "View":
+        return View(self.text[:end], self.starts[:end], self.ends[:end])
 
 
-def folded(text: str) -> str:
-    """The text for comparison without case. Characters with a common upper case (ı and i) become
-    equal."""
-    return text.upper().casefold()
+class _Meanings(dict[str, str]):
+    """Decoded escapes by escape. The first ones are kept."""
+
+    def __init__(self, decode: Callable[[str], Units]) -> None:
+        super().__init__()
+        self._decode = decode
+
+    def __missing__(self, escape: str) -> str:
+        meaning = "".join(char for char, _ in self._decode(escape))
+        if len(self) < _MOST_MEANINGS:
+            self[escape] = meaning
+        return meaning
 
 
-def spellings(text: str, *, plus_is_space: bool) -> Iterator[str]:
-    bases = [folded(text)]
-    bases += [
-        folded(escapes.sub(lambda escape: _meaning(escape[0]), source))
-        for source, escapes in _escaped(text, plus_is_space=plus_is_space)
-    ]
-    for base in bases:
-        yield base
-        joined = base.translate(_BREAKS) if "\n" in base or "\r" in base else base
-        if joined is not base:
-            yield joined
-        if plus_is_space and "+" in base:
-            yield joined.replace("+", " ")
+class _Escapes:
+    """Kinds of escapes that are decoded together. `signs`: each escape begins with one of them."""
+
+    def __init__(self, signs: str, pattern: re.Pattern[str], decode: Callable[[str], Units]) -> None:
+        self.signs = signs
+        self._pattern = pattern
+        self._decode = decode
+
+    def decoded(self, text: str) -> str:
+        parts = self._pattern.split(text)
+        meanings = _Meanings(self._decode)
+        parts[1::2] = [meanings[escape] for escape in parts[1::2]]
+        return "".join(parts)
+
+    def decoded_view(self, view: View) -> View:
+        chars: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+        place = 0
+        for found in self._pattern.finditer(view.text):
+            chars += view.text[place : found.start()]
+            starts += view.starts[place : found.start()]
+            ends += view.ends[place : found.start()]
+            place = found.start()
+            for char, width in self._decode(found[0]):
+                chars.append(char)
+                starts.append(view.starts[place])
+                ends.append(view.ends[max(place, place + width - 1)])
+                place = min(place + width, found.end() - 1)
+            place = found.end()
+        return View("".join(chars) + view.text[place:], starts + view.starts[place:], ends + view.ends[place:])
 
 
-def views(text: str, *, plus_is_space: bool) -> Iterator[View]:
+def spellings(text: str) -> Iterator[str]:
+    """The text; the text with its escapes decoded; and this decoded once more."""
+    yield text
+    for escapes, again in _decoders_of(text):
+        once = escapes.decoded(text)
+        if once != text:
+            yield once
+            if again and any(sign in once for sign in escapes.signs):
+                yield escapes.decoded(once)
+
+
+def views(text: str) -> Iterator[View]:
     """The same as `spellings`, with the mapping to the text; much slower."""
-    bases = [_view(_characters(text))]
-    bases += [_view(_decoded(source, escapes)) for source, escapes in _escaped(text, plus_is_space=plus_is_space)]
-    for base in bases:
-        yield base
-        joined = base.without("\r\n") if "\n" in base.text or "\r" in base.text else base
-        if joined is not base:
-            yield joined
-        if plus_is_space and "+" in base.text:
-            yield View(joined.text.replace("+", " "), joined.starts, joined.ends)
-
-
-def _escaped(text: str, *, plus_is_space: bool) -> Iterator[tuple[str, re.Pattern[str]]]:
-    """The texts to decode, and the escapes to decode in each.
-
-    In a token that was escaped for a URL a backslash may be literal, and in JSON a percent sign.
-    Form encoding turns a plus into a space before it decodes an escaped plus.
-    """
-    in_url, in_json = "%" in text, "\\" in text
-    if in_url:
-        yield text, _URL_ESCAPES
-    if in_json:
-        yield text, _JSON_ESCAPES
-    if in_url and in_json:
-        yield text, _ESCAPES
-    if in_url and plus_is_space and "+" in text:
-        yield text.replace("+", " "), _URL_ESCAPES
+    view = View(text, list(range(len(text))), list(range(1, len(text) + 1)))
+    yield view
+    for escapes, again in _decoders_of(text):
+        once = escapes.decoded_view(view)
+        if once.text != text:
+            yield once
+            if again and any(sign in once.text for sign in escapes.signs):
+                yield escapes.decoded_view(once)
 
 
 def unfinished_escape(text: str) -> int:
-    """The start of an escape that the end of the text truncates; the text's length if there is
-    none. For a character of several escapes, the start of the first."""
-    escapes = list(_ESCAPES.finditer(text))
-    last = escapes[-1] if escapes else None
-    after = 0 if last is None else last.end()
-    cut = _UNFINISHED.search(text, after)
-    end = len(text) if cut is None else cut.start()
-    if last is None or last.end() != end:
-        return end
-    if last[0].startswith("%"):
-        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        decoder.decode(_bytes(last[0]))
-        return end - _PERCENT * len(decoder.getstate()[0])
-    if last[0].startswith("\\u") and 0xD800 <= int(last[0][-4:], 16) < 0xDC00:
-        return end - _UNICODE
-    return end
+    """The start of the end of a text that more text could turn into other characters; the text's
+    length if there is none."""
+    found = _TAIL.search(text, max(0, len(text) - _TAIL_CHARS))
+    return len(text) if found is None else found.start()
 
 
-def _view(units: Iterator[tuple[str, int, int]]) -> View:
-    chars: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    for char, start, end in units:
-        same = folded(char)
-        chars.append(same)
-        starts += [start] * len(same)
-        ends += [end] * len(same)
-    return View("".join(chars), starts, ends)
+def _decoders_of(text: str) -> Iterator[tuple[_Escapes, bool]]:
+    """The decoders for a text, and whether each is applied twice.
+
+    A backslash may be literal in a text that was escaped for a URL, and a percent sign in JSON:
+    these two are decoded alone, too.
+    """
+    signs = [sign for sign in _ALL.signs if sign in text]
+    if not signs:
+        return
+    yield _ALL, True
+    if "\\" in signs:
+        yield _ALL_WITH_CSS, True
+    if len(signs) > 1:
+        yield from ((escapes, False) for escapes in (_OF_URLS, _OF_CODE) if escapes.signs in signs)
 
 
-def _characters(text: str) -> Iterator[tuple[str, int, int]]:
-    for place, char in enumerate(text):
-        yield char, place, place + 1
+def _bytes(escapes: str) -> Units:
+    text = bytes.fromhex(escapes.replace(escapes[0], "")).decode("utf-8", "surrogateescape")
+    return ((char, _BYTE * len(char.encode("utf-8", "surrogateescape"))) for char in text)
 
 
-def _decoded(text: str, escapes: re.Pattern[str]) -> Iterator[tuple[str, int, int]]:
-    place = 0
-    for escape in escapes.finditer(text):
-        for at in range(place, escape.start()):
-            yield text[at], at, at + 1
-        place = escape.start()
-        for char in _meaning(escape[0]):
-            width = _width(escape[0], char)
-            yield char, place, place + width
-            place += width
-        place = escape.end()
-    for at in range(place, len(text)):
-        yield text[at], at, at + 1
-
-
-def _meaning(escape: str) -> str:
-    if escape.startswith("%"):
-        return _bytes(escape).decode("utf-8", "surrogateescape")
+def _code(escape: str) -> Units:
+    if escape.startswith("\\u{"):
+        return _character(escape[3:-1], 16, len(escape))
     if escape.startswith("\\u"):
-        return bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "surrogatepass")
-    return _SHORT[escape[1]]
+        text = bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "surrogatepass")
+        return ((char, _UNICODE * (2 if ord(char) > 0xFFFF else 1)) for char in text)
+    if escape.startswith("\\x"):
+        return _character(escape[2:], 16, len(escape))
+    if escape[1].isdigit():
+        return _character(escape[1:], 8, len(escape))
+    return _in_one(_SHORT[escape[1]], len(escape))
 
 
-def _width(escape: str, char: str) -> int:
-    if escape.startswith("%"):
-        return _PERCENT * len(char.encode("utf-8", "surrogateescape"))
-    if escape.startswith("\\u"):
-        return _UNICODE * (2 if ord(char) > 0xFFFF else 1)
-    return len(escape)
+def _any(escape: str) -> Units:
+    match escape[0]:
+        case "&":
+            return _in_one(html.unescape(escape), len(escape))
+        case "\\":
+            return _code(escape)
+        case _:
+            return _bytes(escape)
 
 
-def _bytes(escapes: str) -> bytes:
-    return bytes.fromhex(escapes.replace("%", ""))
+def _any_with_css(escape: str) -> Units:
+    return _character(escape[1:].strip(), 16, len(escape)) if escape[0] == "\\" else _any(escape)
+
+
+def _character(digits: str, radix: int, width: int) -> Units:
+    code = int(digits, radix)
+    return _in_one(chr(code) if code <= 0x10FFFF else "\ufffd", width)
+
+
+def _in_one(text: str, width: int) -> Units:
+    """The characters of an escape that is replaced as a whole."""
+    return ((char, width if place == 0 else 0) for place, char in enumerate(text))
+
+
+_OF_URLS = _Escapes("%", _URL_ESCAPES, _bytes)
+_OF_CODE = _Escapes("\\", _CODE_ESCAPES, _code)
+_ALL = _Escapes("%\\&=", _ALL_ESCAPES, _any)
+_ALL_WITH_CSS = _Escapes("%\\&=", _ESCAPES_WITH_CSS, _any_with_css)

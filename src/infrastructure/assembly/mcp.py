@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import sys
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,8 @@ from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from domain.mcp.server import McpServer
+from infrastructure.confinement.grants import Grants
+from infrastructure.confinement.sandbox import Sandbox, SandboxMode, probe_machine
 from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.proxies import Proxies
@@ -25,9 +28,11 @@ from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime, packaged_node
 from infrastructure.mcp.install.npm import NpmPackages
 from infrastructure.mcp.install.python_packages import PythonPackages
+from infrastructure.mcp.install.server_confinement import ServerConfinement
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.oauth.lazy_oauth import LazyOAuth, OpenOAuth
 from infrastructure.mcp.state_reporter import StateReporter
+from infrastructure.mcp.transports.launcher import LAUNCHER
 from infrastructure.mcp.transports.process_limits import parse_process_limits
 from infrastructure.mcp.wrappers.announced_connections import Announcements
 from infrastructure.mcp.wrappers.announced_news import AnnouncedNews
@@ -92,6 +97,7 @@ def connections(
     proxies: Proxies,
     oauth: LazyOAuth,
     launches: InstalledLaunches,
+    confinement: ServerConfinement,
     node: NodeRuntime,
     reporter: StateReporter | None,
     states: ServerStates,
@@ -118,6 +124,7 @@ def connections(
                     credentials=oauth.get().credentials,
                     environment={**base_process_environment(), "PATH": node.search_path},
                     launch=launches.of,
+                    confine=confinement.of_server,
                     limits=parse_process_limits(settings.mcp_process_limits),
                 ),
                 switch=switch,
@@ -170,12 +177,36 @@ def node_runtime(home: Home) -> NodeRuntime:
     )
 
 
+def sandbox(settings: Settings, home: Home) -> Sandbox:
+    inherited = base_process_environment()
+    user_home = inherited.get("HOME")
+    search_path = inherited.get("PATH", os.defpath)
+    return Sandbox(
+        mode=SandboxMode(settings.mcp_sandbox),
+        private=(home.path, home.database_path),
+        granted=Grants(readable=settings.readable_paths, writable=settings.writable_paths),
+        ports=settings.allowed_ports,
+        user_home=None if user_home is None else Path(user_home),
+        probe=partial(probe_machine, LAUNCHER, search_path=search_path),
+    )
+
+
+def server_confinement(*, sandbox: Sandbox, directories: InstallDirectories, node: NodeRuntime) -> ServerConfinement:
+    return ServerConfinement(
+        sandbox=sandbox,
+        directories=directories,
+        search_path=node.search_path,
+        runtime=tuple(dict.fromkeys(map(Path, (sys.prefix, sys.base_prefix)))),
+    )
+
+
 def mcp_installer(
     *,
     home: Home,
     directories: InstallDirectories,
     node: NodeRuntime,
     launches: InstalledLaunches,
+    confinement: ServerConfinement,
     clock: Clock,
     ids: IdSource,
 ) -> McpInstaller:
@@ -193,4 +224,5 @@ def mcp_installer(
         home=home.path,
         clock=clock,
         ids=ids,
+        confine=confinement.of_installer,
     )

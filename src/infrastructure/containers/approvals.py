@@ -5,7 +5,7 @@ from dependency_injector import containers, providers
 from application.approvals.decide_approval import DecideApproval
 from application.approvals.fire_timers import FireTimers
 from application.approvals.ports import TimerStore
-from application.approvals.queries import ListApprovals
+from application.approvals.queries import GetApproval, ListApprovals
 from application.runs.decide_run_approval import DecideRunApproval
 from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.platform import Platform
@@ -25,3 +25,4 @@ class Approvals(containers.DeclarativeContainer):
     )
     decide_approval = singleton(DecideApproval, of_run=decide_run_approval, of_session=Gateway.decide_gateway_approval)
     list_approvals = singleton(ListApprovals)
+    get_approval = singleton(GetApproval)

@@ -16,6 +16,7 @@ from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from application.identity.key_validity import KeyValidity
 from application.identity.queries import GetOrganization, ListApiKeys, ListOrganizations
+from application.identity.sign_in_links import SignInLinks
 from application.identity.token_cache import TokenCache
 from application.identity.update_organization import UpdateOrganization
 from infrastructure.assembly import storage as storage_assembly
@@ -42,6 +43,7 @@ class Identity(containers.DeclarativeContainer):
     authenticate = singleton(Authenticate, cache=token_cache, limits=key_limits, uses=key_uses)
     bootstrap_identity = singleton(BootstrapIdentity, first_key=Platform.home)
     create_api_key = singleton(CreateApiKey)
+    sign_in_links = singleton(SignInLinks)
     list_api_keys = singleton(ListApiKeys, uses=key_uses)
 
     list_audit_events = singleton(ListAuditEvents)

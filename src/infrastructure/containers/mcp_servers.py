@@ -32,6 +32,7 @@ from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
 from infrastructure.assembly import mcp as mcp_assembly
 from infrastructure.assembly import storage as storage_assembly
+from infrastructure.confinement.sandbox import Sandbox
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.wiring import Singletons
@@ -39,6 +40,7 @@ from infrastructure.mcp.connections.resource_watches import ResourceWatches
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
+from infrastructure.mcp.install.server_confinement import ServerConfinement
 from infrastructure.mcp.oauth.lazy_oauth import LazyOAuth
 from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.wrappers.announced_connections import AnnouncedConnections
@@ -52,6 +54,10 @@ class McpServers(containers.DeclarativeContainer):
     install_directories = singleton(InstallDirectories, Platform.home.provided.servers_path)
     node_runtime: providers.Provider[NodeRuntime] = singleton(mcp_assembly.node_runtime, Platform.home)
     server_launches = singleton(InstalledLaunches, directories=install_directories, node=node_runtime)
+    sandbox: providers.Provider[Sandbox] = singleton(mcp_assembly.sandbox, Platform.settings, Platform.home)
+    server_confinement: providers.Provider[ServerConfinement] = singleton(
+        mcp_assembly.server_confinement, sandbox=sandbox, directories=install_directories, node=node_runtime
+    )
     oauth: providers.Provider[LazyOAuth] = singleton(
         mcp_assembly.oauth,
         store=Storage.oauth_store,
@@ -67,6 +73,7 @@ class McpServers(containers.DeclarativeContainer):
         egress=Platform.egress_policy,
         oauth=oauth,
         launches=server_launches,
+        confinement=server_confinement,
         node=node_runtime,
         reporter=state_reporter,
         states=Platform.server_states,
@@ -80,7 +87,11 @@ class McpServers(containers.DeclarativeContainer):
     catalog_reader = singleton(CatalogReader, catalog_updater=catalog_updater)
 
     mcp_installer: providers.Provider[McpInstaller] = singleton(
-        mcp_assembly.mcp_installer, directories=install_directories, node=node_runtime, launches=server_launches
+        mcp_assembly.mcp_installer,
+        directories=install_directories,
+        node=node_runtime,
+        launches=server_launches,
+        confinement=server_confinement,
     )
     server_installs = singleton(ServerInstalls, installer=mcp_installer, connections=announced_connections)
     server_statuses = singleton(

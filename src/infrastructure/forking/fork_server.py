@@ -127,7 +127,7 @@ class ForkServer:
             with theirs:
                 process = await asyncio.create_subprocess_exec(
                     sys.executable,
-                    *("-I", "-m", module),
+                    *("-I", "-m", "dragoman.run_module", module),
                     str(theirs.fileno()),
                     stdin=DEVNULL,
                     stdout=DEVNULL,

@@ -8,7 +8,6 @@ the other end of FD is closed, also by the service's death, all processes end.
 """
 
 import contextlib
-import ctypes
 import gc
 import os
 import resource
@@ -17,10 +16,10 @@ import signal
 import socket
 from collections.abc import Callable
 
+from infrastructure.confinement import landlock, seccomp
+from infrastructure.confinement.kernel import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
 from infrastructure.forking.wire import READY
 
-PR_SET_PDEATHSIG = 1
-PR_SET_NO_NEW_PRIVS = 38
 POLLRDHUP = 0x2000
 """The other end was closed. The module `select` has no name for it."""
 
@@ -131,12 +130,17 @@ class ForkingProcess:
 
 
 def confine(*, max_memory_bytes: int, cpu_s: int) -> None:
-    """Give up what a job does not need. Open descriptors stay usable; no new one can be opened."""
+    """Give up what a job does not need. Open descriptors stay usable; no new one can be opened. Landlock and the filter of
+    system calls come on top, where the kernel has them."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     bound(resource.RLIMIT_AS, address_space() + max_memory_bytes)
     bound(resource.RLIMIT_CPU, cpu_s)
     bound(resource.RLIMIT_FSIZE, 0)
     bound(resource.RLIMIT_NPROC, 0)
+    if version := landlock.abi():
+        landlock.Ruleset(version=version, paths=True, ports=()).apply()
+    if filtered := seccomp.program(unix_sockets=False, network=False, modes=False):
+        seccomp.install(filtered)
     bound(resource.RLIMIT_NOFILE, 0)
 
 
@@ -151,15 +155,6 @@ def address_space() -> int:
     """Bytes of address space in use. Mappings of the libraries are not charged to a job."""
     with open("/proc/self/statm", "rb") as statm:
         return int(statm.read().split()[0]) * resource.getpagesize()
-
-
-def prctl(option: int, value: int) -> None:
-    """prctl(2), which the standard library does not offer."""
-    unused = ctypes.c_ulong(0)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(ctypes.c_int(option), ctypes.c_ulong(value), unused, unused, unused) != 0:
-        error = ctypes.get_errno()
-        raise OSError(error, os.strerror(error))
 
 
 def prefer_as_victim() -> None:

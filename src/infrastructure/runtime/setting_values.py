@@ -18,6 +18,7 @@ SQLITE_FILE = re.compile(r"sqlite:///(?P<path>(?!:memory:)[^?#]+)")
 POSTGRES_URL = re.compile(r"postgres(ql)?(\+\w+)?://.")
 _MAX_RATE_CALLS = 1_000_000
 _MAX_RATE_S = 86_400
+_MAX_PORT = 65_535
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
@@ -52,6 +53,27 @@ def database_url(value: str) -> str:
 def process_limits(value: str) -> str:
     parse_process_limits(value)
     return value
+
+
+def paths(value: str) -> str:
+    if not all(entry.startswith("/") for entry in entries(value)):
+        raise ValueError("not absolute")
+    return value
+
+
+def ports(value: str) -> str:
+    parse_ports(value)
+    return value
+
+
+def parse_ports(value: str) -> tuple[int, ...] | None:
+    """Ports; None for `all`, empty for `none`. Raises ValueError."""
+    if value.lower() in {"all", "none"}:
+        return None if value.lower() == "all" else ()
+    numbers = tuple(map(int, entries(value)))
+    if not numbers or not all(0 < number <= _MAX_PORT for number in numbers):
+        raise ValueError("not ports")
+    return numbers
 
 
 def absolute(value: Path) -> Path:

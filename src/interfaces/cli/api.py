@@ -10,6 +10,8 @@ from interfaces.cli.failures import BadUsage, UnexpectedAnswer
 
 Query = Mapping[str, str | int]
 PAGE_SIZE = 200
+IN_PROCESS = "http://in-process"
+"""The address of a service that was opened for one command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

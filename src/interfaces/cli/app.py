@@ -5,15 +5,17 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from domain.errors import ErrorKind, ServiceError
 from interfaces.cli.api import ServiceApi
-from interfaces.cli.command_table import COMMANDS
-from interfaces.cli.failures import BAD_USAGE, FAILED, CommandFailure
-from interfaces.cli.session import Session
+from interfaces.cli.command_table import COMMANDS, Command
+from interfaces.cli.failures import BAD_USAGE, FAILED, CommandFailure, with_faults
+from interfaces.cli.session import Connect, Session
 from interfaces.cli.terminal import Terminal
 
 
@@ -35,53 +37,75 @@ def _root(
     ./.dragoman), else they open that directory themselves."""
 
 
-def build_app(arguments: Sequence[str] | None = None) -> typer.Typer:
-    """The command line. It loads only the command that `arguments` name, because loading all
-    takes too long. Without `arguments` it is complete; arguments without a command give an
-    outline with names and summaries."""
+def build_app() -> typer.Typer:
+    """The complete command line, with every command loaded."""
+    app = _root_app(TyperGroup)
+    for command in COMMANDS:
+        _load(app, command)
+    return app
+
+
+def build_outline() -> typer.Typer:
+    """The command line with names and summaries. It loads only the command that is used, because
+    loading all takes too long."""
+
+    def nothing() -> None:
+        """Placeholder of a command in the outline."""
+
+    app = _root_app(_LoadedOnUse)
+    for command in COMMANDS:
+        if command.is_group:
+            app.add_typer(typer.Typer(), name=command.name, help=command.summary)
+        else:
+            app.command(command.name, help=command.summary, hidden=command.hidden)(nothing)
+    return app
+
+
+def _root_app(group: type[TyperGroup]) -> typer.Typer:
     app = typer.Typer(
         name="dragoman",
-        add_completion=False,
+        cls=group,
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         epilog='Example: dragoman run "What time is it in Lisbon?" --model openai:gpt-5-mini --server time',
     )
     app.callback()(_root)
-    named = COMMANDS if arguments is None else [command for command in COMMANDS if command.name in arguments]
-    first = [command for command in named if arguments and command.name == arguments[0]]
-    for command in first or (COMMANDS if named else ()):
-        loaded: object = getattr(import_module(f"interfaces.cli.commands.{command.module}"), command.attribute)
-        if isinstance(loaded, typer.Typer):
-            app.add_typer(loaded, name=command.name)
-        elif callable(loaded):
-            app.command(command.name, epilog=command.epilog)(loaded)
-    if not named:
-        _outline(app)
     return app
 
 
-def _outline(app: typer.Typer) -> None:
-    def nothing() -> None:
-        """Placeholder of a command in the outline."""
+def _load(app: typer.Typer, command: Command) -> None:
+    loaded: object = getattr(import_module(f"interfaces.cli.commands.{command.module}"), command.attribute)
+    if isinstance(loaded, typer.Typer):
+        app.add_typer(loaded, name=command.name)
+    elif callable(loaded):
+        app.command(command.name, epilog=command.epilog, hidden=command.hidden)(loaded)
 
-    for command in COMMANDS:
-        if command.is_group:
-            app.add_typer(typer.Typer(), name=command.name, help=command.summary)
-        else:
-            app.command(command.name, help=command.summary)(nothing)
+
+class _LoadedOnUse(TyperGroup):
+    """Replaces a placeholder by its command when it is used or completed."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        for entry in COMMANDS:
+            if entry.name == name:
+                app = _root_app(TyperGroup)
+                _load(app, entry)
+                loaded = get_command(app)
+                command = loaded.commands[name] if isinstance(loaded, TyperGroup) else loaded
+        return name, command, rest
 
 
 def invoke(arguments: Sequence[str], session: Session) -> int:
     """Run one command. Expected failures end as one line on stderr."""
     try:
-        code = build_app(arguments)(arguments, prog_name="dragoman", standalone_mode=False, obj=session)
+        code = build_outline()(arguments, prog_name="dragoman", standalone_mode=False, obj=session)
     except CommandFailure as failure:
         session.terminal.note(f"Error: {failure.message}")
         return failure.exit_code
     except ServiceError as error:
-        faults = "; ".join(f"{violation.path} {violation.message}" for violation in error.violations)
-        session.terminal.note(f"Error: {error.detail} {faults}".rstrip())
+        faults = [(violation.path, violation.message) for violation in error.violations]
+        session.terminal.note(f"Error: {with_faults(error.detail, faults)}")
         return BAD_USAGE if error.kind is ErrorKind.INVALID else FAILED
     except typer.TyperException as error:
         session.terminal.note(_usage_line(error))
@@ -99,10 +123,13 @@ def _usage_line(error: typer.TyperException) -> str:
     return f"Error: {message.rstrip('.')}. Try `{path} --help`."
 
 
-def _connect(*, worker: bool) -> AbstractAsyncContextManager[ServiceApi]:
-    from interfaces.cli.connecting import connected
+def _connecting(terminal: Terminal) -> Connect:
+    def connect(*, worker: bool, creates: bool = False) -> AbstractAsyncContextManager[ServiceApi]:
+        from interfaces.cli.connecting import connected
 
-    return connected(worker=worker)
+        return connected(worker=worker, creates=creates, remark=terminal.note)
+
+    return connect
 
 
 def main() -> None:
@@ -111,7 +138,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A model's text may not fit the terminal's encoding.
             stream.reconfigure(errors="replace")
-    session = Session(terminal=Terminal(out=sys.stdout, err=sys.stderr), connect=_connect)
+    terminal = Terminal(out=sys.stdout, err=sys.stderr)
+    session = Session(terminal=terminal, connect=_connecting(terminal))
     try:
         code = invoke(sys.argv[1:], session)
         sys.stdout.flush()

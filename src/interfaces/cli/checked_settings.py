@@ -4,9 +4,10 @@ from infrastructure.settings import Settings, SettingsError, load_settings
 from interfaces.cli.failures import BadUsage
 
 
-def checked_settings() -> Settings:
-    """Raises BadUsage naming every invalid setting."""
+def checked_settings(**replaced: str) -> Settings:
+    """The settings of the environment, some of them replaced by options. Raises BadUsage naming every invalid
+    setting."""
     try:
-        return load_settings()
+        return load_settings(**replaced)
     except SettingsError as exc:
         raise BadUsage(str(exc)) from exc

@@ -14,6 +14,7 @@ class Command:
     attribute: str
     epilog: str | None = None
     is_group: bool = False
+    hidden: bool = False
 
 
 def _group(name: str, summary: str) -> Command:
@@ -23,67 +24,79 @@ def _group(name: str, summary: str) -> Command:
 COMMANDS = (
     Command(
         name="serve",
-        summary="Run the service on DRAGOMAN_HOST and DRAGOMAN_PORT until it is stopped.",
+        summary="Run the service until it is stopped.",
         module="serve",
         attribute="serve",
-        epilog="Example: dragoman serve",
+        epilog="Examples: dragoman serve; dragoman serve --port 9000",
     ),
     Command(
         name="worker",
-        summary="Execute runs of a PostgreSQL database until stopped, beside `dragoman serve` and other workers.",
+        summary="Execute runs of a PostgreSQL database.",
         module="worker",
         attribute="worker",
         epilog="Example: DRAGOMAN_DATABASE_URL=postgresql://dragoman@db/dragoman dragoman worker",
     ),
     Command(
-        name="run",
-        summary="Run an agent and show its progress.",
-        module="run",
-        attribute="run",
-        epilog='Example: dragoman run "What changed last week?" --agent guide',
+        name="init",
+        summary="Set up a model, an MCP server and an agent, and say hello.",
+        module="init",
+        attribute="init",
+        epilog="Examples: dragoman init; dragoman init --yes --model scripted --server none",
     ),
     Command(
-        name="run-show",
-        summary="Show a run: its status, usage and messages.",
-        module="runs",
-        attribute="run_show",
-        epilog="Example: dragoman run-show run_0123 --events",
+        name="open",
+        summary="Open the console in the browser, signed in.",
+        module="open",
+        attribute="open_console",
+        epilog="Example: dragoman open",
     ),
+    _group("run", "Start and manage runs."),
     Command(
-        name="run-cancel",
-        summary="Cancel a run and wait until it has stopped, or cancel all runs of an agent, a server or the organization.",
-        module="runs",
-        attribute="run_cancel",
-        epilog="Examples: dragoman run-cancel run_0123; dragoman run-cancel --agent guide",
-    ),
-    Command(
-        name="run-resume",
-        summary="Resume a waiting run with results, answers and approvals, and follow it.",
-        module="runs",
-        attribute="run_resume",
-        epilog='Example: dragoman run-resume run_0123 --result call_1="sent"',
+        name="chat",
+        summary="Chat with an agent, and decide about its calls.",
+        module="chat",
+        attribute="chat",
+        epilog="Example: dragoman chat --agent guide",
     ),
     _group("mcp", "Manage MCP servers."),
     _group("agent", "Manage agents."),
     _group("tool", "List and explain tools."),
-    _group("thread", "Read threads, and release them."),
+    _group("thread", "Manage threads."),
     _group("source", "Manage files of threads."),
     _group("approval", "Approve or deny pending tool calls."),
     _group("schedule", "Start runs on a schedule."),
     _group("audit", "Read, export and verify the audit trail."),
-    _group("org", "Manage organizations (requires a platform key) and the settings of your own."),
+    _group("org", "Manage organizations and their settings."),
     _group("key", "Manage API keys."),
     _group("gateway", "Open an agent's tools to MCP clients."),
     _group("provider", "Manage the organization's model providers."),
     _group("secret", "Manage named secrets."),
+    Command(
+        name="usage",
+        summary="Show tokens and cost by day, agent and model.",
+        module="usage",
+        attribute="usage",
+        epilog="Example: dragoman usage --since 2026-11-01 --by agent",
+    ),
     _group("webhook", "Manage webhook deliveries and the signing key."),
     _group("workflow", "Manage and run workflows."),
     _group("db", "Upgrade and back up the database."),
     Command(
         name="doctor",
-        summary="Check the installation, the data directory, the database, the service, the model providers and every MCP server.",
+        summary="Check the installation and everything it depends on.",
         module="doctor",
         attribute="doctor",
         epilog="Example: dragoman doctor",
+    ),
+    *(
+        Command(
+            name=f"run-{verb}",
+            summary=f"Former name of `dragoman run {verb}`.",
+            module="run",
+            attribute=f"{verb}_run",
+            epilog=f"Example: dragoman run-{verb} run_0123",
+            hidden=True,
+        )
+        for verb in ("show", "cancel", "resume")
     ),
 )

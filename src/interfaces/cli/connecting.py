@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 
 from infrastructure.settings import Settings
-from interfaces.cli.api import ServiceApi
+from interfaces.cli.api import IN_PROCESS, ServiceApi
 from interfaces.cli.asgi_transport import StreamingAsgiTransport
 from interfaces.cli.checked_settings import checked_settings
 from interfaces.cli.failures import BadUsage, CommandFailure
@@ -28,30 +28,64 @@ class RunningService:
     pid: int
 
 
+def _unsaid(_remark: str) -> None:
+    """The default for remarks."""
+
+
 @asynccontextmanager
-async def connected(*, worker: bool) -> AsyncIterator[ServiceApi]:
+async def connected(
+    *, worker: bool, creates: bool = False, remark: Callable[[str], None] = _unsaid
+) -> AsyncIterator[ServiceApi]:
     """The service, by the settings of this process:
     - DRAGOMAN_URL with DRAGOMAN_API_KEY; else
     - the service that owns HOME, with its HOME/admin.key (or DRAGOMAN_API_KEY); else
     - HOME opened in this process, under its lock, during the command; with `worker` it executes
-      runs.
+      runs. Without data in HOME this requires `creates`.
+    Raises BadUsage, CommandFailure.
     """
     settings = checked_settings()
-    api_key = None if settings.api_key is None else settings.api_key.get_secret_value()
+    running = await _running(settings)
+    if running is not None:
+        async with aclosing(running) as client:
+            yield client
+        return
+    if settings.postgres_url is None and not (settings.database_path or settings.home / "dragoman.db").exists():
+        if not creates:
+            raise CommandFailure(
+                f"There is no service here: none runs on {settings.home}, and there is no data in it. Start one with "
+                "`dragoman serve` or `dragoman init`, or set DRAGOMAN_HOME or DRAGOMAN_URL to where it is."
+            )
+        remark(f"There is no service here. Creating the data directory {settings.home}.")
+    async with _opened_here(settings, _key_of(settings), worker=worker) as client:
+        yield client
+
+
+@asynccontextmanager
+async def connected_to_running() -> AsyncIterator[ServiceApi]:
+    """The running service, as in `connected`. Raises BadUsage, CommandFailure if there is none."""
+    running = await _running(checked_settings())
+    if running is None:
+        raise CommandFailure("No service is running.")
+    async with aclosing(running) as client:
+        yield client
+
+
+async def _running(settings: Settings) -> ServiceClient | None:
+    """A client of the service of the settings, or of the one that owns HOME. Its user closes it."""
+    api_key = _key_of(settings)
     if settings.url is not None:
         if api_key is None:
             raise BadUsage(f"DRAGOMAN_URL is set to {settings.url}; set DRAGOMAN_API_KEY to a key of that service too.")
-        async with aclosing(ServiceClient(address=settings.url, api_key=api_key)) as client:
-            yield client
-        return
+        return ServiceClient(address=settings.url, api_key=api_key)
     running = await running_service(settings.home)
-    if running is not None:
-        key = api_key or admin_key(settings.home)
-        async with aclosing(ServiceClient(address=running.url, api_key=key, through_proxies=False)) as client:
-            yield client
-        return
-    async with _opened_here(settings, api_key, worker=worker) as client:
-        yield client
+    if running is None:
+        return None
+    key = api_key or admin_key(settings.home)
+    return ServiceClient(address=running.url, api_key=key, through_proxies=False)
+
+
+def _key_of(settings: Settings) -> str | None:
+    return None if settings.api_key is None else settings.api_key.get_secret_value()
 
 
 async def running_service(home: Path) -> RunningService | None:
@@ -110,6 +144,6 @@ async def _opened_here(settings: Settings, api_key: str | None, *, worker: bool)
     async with embedded(settings, worker=worker) as service:
         transport = StreamingAsgiTransport(service.app)
         key = api_key or service.api_key
-        client = ServiceClient(address="http://in-process", api_key=key, transport=transport, through_proxies=False)
+        client = ServiceClient(address=IN_PROCESS, api_key=key, transport=transport, through_proxies=False)
         async with aclosing(client):
             yield client

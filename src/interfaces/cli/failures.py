@@ -1,4 +1,6 @@
-"""Expected failures of a command: one line for a person, and an exit code."""
+"""Expected failures of a command: a line for a person, one more for each fault of the input, and an exit code."""
+
+from collections.abc import Sequence
 
 FAILED = 1
 BAD_USAGE = 2
@@ -7,8 +9,14 @@ INTERRUPTED = 130
 """128 + SIGINT, as shells say it."""
 
 
+def with_faults(detail: str, faults: Sequence[tuple[str, str]]) -> str:
+    """The detail with a path and a message for each fault of the input: one on the same line, several on a line each."""
+    told = [f"{path}: {message}" if path else message for path, message in faults]
+    return (" " if len(told) == 1 else "\n  ").join([detail, *told])
+
+
 class CommandFailure(Exception):
-    """A command failed. The message is one line that is safe to show."""
+    """A command failed. The message is safe to show."""
 
     def __init__(self, message: str, *, exit_code: int = FAILED) -> None:
         super().__init__(message)
@@ -53,12 +61,16 @@ class ApiProblem(CommandFailure):
     """The service rejected the request: a problem document (RFC 9457) with status and code."""
 
     def __init__(self, *, status: int, code: str, detail: str, violations: tuple[tuple[str, str], ...] = ()) -> None:
-        faults = "; ".join(f"{path} {message}" if path else message for path, message in violations)
         super().__init__(
-            f"{detail} {faults}" if faults else detail, exit_code=BAD_USAGE if status in _INPUT_FAULTS else FAILED
+            with_faults(detail, violations),
+            exit_code=BAD_USAGE if status in _INPUT_FAULTS else FAILED,
         )
         self.status = status
         self.code = code
+
+    def with_hint(self, hint: str) -> "ApiProblem":
+        """The same problem, with a next step for the person."""
+        return ApiProblem(status=self.status, code=self.code, detail=f"{self.message} {hint}".rstrip())
 
 
 _INPUT_FAULTS = frozenset({400, 413, 422})

@@ -121,7 +121,7 @@ async def events_of_run(api: ServiceApi, run_id: str, *, after: str | None) -> A
         if failures > RECONNECTS:
             raise CommandFailure(
                 f"The connection to the service at {api.address} is lost. The run continues there; see "
-                f"`dragoman run-show {run_id}`."
+                f"`dragoman run show {run_id}`."
             )
         await asyncio.sleep(RECONNECT_PAUSE_S * failures)
 

@@ -3,23 +3,33 @@ text."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TextIO
 
 from domain.hidden_text import revealed
 from domain.json_value import JsonValue
+from interfaces.cli.moments import readable_times, relative_times
+from interfaces.cli.table_fit import fitted
 
 # Control characters of models and servers could control the user's terminal; tab and newline stay.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _GAP = "  "
 
 
-class Terminal:
-    """Two text streams and their capabilities."""
+def _now() -> datetime:
+    return datetime.now(UTC)
 
-    def __init__(self, *, out: TextIO, err: TextIO) -> None:
+
+class Terminal:
+    """Two text streams and their capabilities. On a terminal times are shown with their distance from now; elsewhere
+    they stay as the service has them."""
+
+    def __init__(self, *, out: TextIO, err: TextIO, now: Callable[[], datetime] = _now) -> None:
         self._out = out
         self._err = err
+        self._now = now
 
     @property
     def is_interactive(self) -> bool:
@@ -32,7 +42,8 @@ class Terminal:
 
     def note(self, text: str) -> None:
         """A remark, on stderr."""
-        print(printable(text), file=self._err, flush=True)
+        shown = readable_times(text, now=self._now()) if self._err.isatty() else text
+        print(printable(shown), file=self._err, flush=True)
 
     def stream(self, text: str) -> None:
         """A piece of text on stdout, at once and without a line end."""
@@ -60,7 +71,8 @@ class Terminal:
         shown = {name: value for name, value in fields.items() if value}
         width = max(map(len, shown), default=0)
         for name, value in shown.items():
-            self.line(f"{name:<{width}}{_GAP}{value}")
+            said = readable_times(value, now=self._now()) if self._out.isatty() else value
+            self.line(f"{name:<{width}}{_GAP}{said}")
 
     def progress_bar(self, label: str) -> "ProgressBar":
         """A bar on stderr, for work that a person waits for."""
@@ -73,23 +85,26 @@ class Terminal:
             return
         cells = [[one_line(cell) for cell in row] for row in rows]
         if self._out.isatty():
-            self._rich_table(columns, cells)
+            self._fitted_table(columns, cells)
             return
         headed = [[column.upper() for column in columns], *cells]
         widths = [max(len(row[index]) for row in headed) for index in range(len(columns))]
         for row in headed:
             self.line(_GAP.join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
-    def _rich_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        from rich.box import SIMPLE_HEAD
+    def _fitted_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
 
-        table = Table(*columns, box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
-        for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
-        Console(file=self._out).print(table)
+        cells = [[relative_times(cell, now=self._now()) for cell in row] for row in rows]
+        width = shutil.get_terminal_size().columns
+        table = fitted([column.upper() for column in columns], cells, width=width)
+        widths = [max(map(len, column)) for column in zip(table.columns, *table.rows, strict=True)]
+        console = Console(file=self._out)
+        for number, row in enumerate((table.columns, *table.rows)):
+            line = _GAP.join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+            console.print(line, style="" if number else "bold", markup=False, highlight=False, soft_wrap=True)
+        if table.dropped:
+            self.note(f"Not shown at this width: {', '.join(table.dropped).lower()} (--json shows all).")
 
 
 class ProgressBar:

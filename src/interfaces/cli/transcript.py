@@ -94,7 +94,8 @@ def provider_words(run: RunView) -> str:
     return "" if said is None else one_line(said["message"], _RESULT_LIMIT)
 
 
-def show_run(terminal: Terminal, run: RunView) -> None:
+def describe_run(terminal: Terminal, run: RunView, *, agent: str | None) -> None:
+    """The fields of a run, with the name of its agent if there is one."""
     usage = run["usage"]
     cost = f", ${usage['cost_usd']:.4f}" if usage["cost_usd"] else ""
     terminal.fields(
@@ -105,7 +106,7 @@ def show_run(terminal: Terminal, run: RunView) -> None:
             "error": f"{run['error']['code']}: {one_line(run['error']['detail'])}" if run["error"] else "",
             "provider said": provider_words(run),
             "thread": run["thread_id"],
-            "agent": f"{run['agent_id']} version {run['agent_version']}",
+            "agent": f"{agent or run['agent_id']}, version {run['agent_version']}",
             "created": run["created_at"],
             "started": run["started_at"] or "",
             "finished": run["finished_at"] or "",
@@ -123,11 +124,11 @@ def show_pending(terminal: Terminal, run: RunView) -> None:
     for call in pending:
         terminal.note(f"{_INDENT}{call_text(call)}  [{call.id}]")
         if call.elicitation is not None:
-            terminal.note(f"{_INDENT}{_INDENT}{_question(call.elicitation)}")
+            terminal.note(f"{_INDENT}{_INDENT}{pending_question(call.elicitation)}")
         if call.approval_id is not None:
             terminal.note(f"{_INDENT}{_INDENT}needs an approval until {call.expires_at}: {one_line(call.reason, 300)}")
             terminal.note(f"{_INDENT}{_INDENT}dragoman approval decide {call.approval_id} --approve (or --deny)")
-    terminal.note(f"Go on with: dragoman run-resume {run['id']} {' '.join(map(_settling, pending))}")
+    terminal.note(f"Resume it with: dragoman run resume {run['id']} {' '.join(map(_settling, pending))}")
 
 
 def _settling(call: Part) -> str:
@@ -137,7 +138,7 @@ def _settling(call: Part) -> str:
     return f"{'--result' if call.elicitation is None else '--answer'} {call.id}={_given(call)}"
 
 
-def _question(asked: Elicitation) -> str:
+def pending_question(asked: Elicitation) -> str:
     """A server's question on one line, without control characters."""
     if asked.url is not None:
         return f"asks you to visit {one_line(asked.url, 300)}: {one_line(asked.message, 300)}"

@@ -39,9 +39,10 @@ from interfaces.console.routes.servers import ServerPages
 from interfaces.console.routes.workflow_runs import WorkflowRunPages
 from interfaces.console.routes.workflows import WorkflowPages
 from interfaces.console.run_costs import RunCosts
-from interfaces.console.sessions import PATH, ConsoleSessions, signed_in
+from interfaces.console.sessions import ConsoleSessions, signed_in
 from interfaces.console.sign_in_attempts import SignInAttempts
 from interfaces.console.usage_pages import UsagePages
+from interfaces.console_paths import PATH
 from interfaces.http.bodies import MAX_JSON_BYTES
 from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
 from interfaces.http.runs.frames import EventFrames

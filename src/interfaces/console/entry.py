@@ -5,7 +5,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from application.system.lazy import Lazy
 from infrastructure.container import Container
-from interfaces.console.sessions import PATH
+from interfaces.console_paths import PATH
 from interfaces.http.runs.frames import EventFrames
 
 

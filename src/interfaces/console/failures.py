@@ -11,7 +11,7 @@ from litestar.types import ExceptionHandlersMap
 from domain.errors import ErrorKind, ServiceError
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.sessions import SIGN_IN_PATH
+from interfaces.console_paths import SIGN_IN_PATH
 from interfaces.http.bodies import MAX_JSON_BYTES
 from interfaces.http.problems import STATUS_OF_KIND, AnyRequest, unexpected_reference
 

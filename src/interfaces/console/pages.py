@@ -12,7 +12,7 @@ from litestar import Response
 
 from domain.hidden_text import revealed, revealed_json
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.sessions import PATH
+from interfaces.console_paths import PATH
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"

@@ -19,14 +19,13 @@ from application.system.ports import Clock
 from application.tools.ports import Box
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
+from interfaces.console_paths import PATH, SIGN_IN_PATH
 from interfaces.host_names import FOREIGN_HOST, host_of, names_this_service
 
 COOKIE = "dragoman_console"
-PATH = "/console"
 LASTS = timedelta(hours=12)
 _MAX_ENDED = 100_000
 CSRF_HEADER = b"x-csrf-token"
-SIGN_IN_PATH = f"{PATH}/sign-in"
 _OPEN_PATHS = (SIGN_IN_PATH, f"{PATH}/static/")
 _SAFE = frozenset({"GET", "HEAD"})
 

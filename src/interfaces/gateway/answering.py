@@ -153,8 +153,10 @@ class _PendingResponse:
         self._timer = asyncio.get_running_loop().call_later(WATCH_AFTER_S, self._watch)
 
     def end(self) -> None:
-        """The response is known, or the request was cancelled."""
+        """The response is known, or the request was cancelled. Exchange and response do not refer to each other any
+        more: a cycle would keep the whole request until a garbage collection."""
         self._is_over = True
+        self._exchange.tell = None
         if self._timer is not None:
             self._timer.cancel()
         if self._watcher is not None:

@@ -10,6 +10,7 @@ import binascii
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from domain.gateway.client import GatewayClient
 from domain.json_value import JsonObject
@@ -34,6 +35,7 @@ _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri
 _TASK_METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 _SHOWN = 64
 _ENCODED = re.compile(r"=\?base64\?(.*)\?=")
+_NO_PARAMS: Mapping[str, str | None] = MappingProxyType({})
 _ROUTING = frozenset({VERSION_HEADER, METHOD_HEADER, NAME_HEADER})
 
 
@@ -95,8 +97,14 @@ def modern_envelope(headers: Mapping[str, str], message: RpcMessage, duplicated:
     return Envelope(
         version=str(version),
         capabilities=capabilities,
-        param_headers={name: header_value(headers[name]) for name in headers if name.startswith(PARAM_PREFIX)},
+        param_headers=_param_headers(headers),
     )
+
+
+def _param_headers(headers: Mapping[str, str]) -> Mapping[str, str | None]:
+    if PARAM_PREFIX not in "\n".join(headers):  # as in most requests; looked up in one step
+        return _NO_PARAMS
+    return {name: header_value(headers[name]) for name in headers if name.startswith(PARAM_PREFIX)}
 
 
 def unsupported_version(requested: str) -> RpcError:

@@ -4,6 +4,7 @@ from litestar import Litestar
 from litestar.di import Provide
 
 from infrastructure.container import Container
+from interfaces.explorer.routes import explorer, explorer_file
 from interfaces.http.agents import routes as agents
 from interfaces.http.api_keys import routes as api_keys
 from interfaces.http.approvals import routes as approvals
@@ -89,11 +90,11 @@ def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float)
             for slice_ in _SLICES
         ],
         middleware=[authentication(container.authenticate())],
-        before_request=only_declared_queries,
+        guards=[only_declared_queries],
         security=[{SECURITY_SCHEME: []}],
     )
     return Litestar(
-        route_handlers=[v1, front_door, health_router(), metrics_router(), oauth_router()],
+        route_handlers=[v1, front_door, explorer, explorer_file, health_router(), metrics_router(), oauth_router()],
         dependencies={
             **_of_process(container),
             "finish_mcp_authorization": instance_of(container.finish_mcp_authorization()),

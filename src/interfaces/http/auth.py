@@ -17,7 +17,7 @@ def authentication(authenticate: Authenticate) -> Callable[[ASGIApp], ASGIApp]:
     def middleware(app: ASGIApp) -> ASGIApp:
         async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == ScopeType.HTTP:
-                token = _bearer_token(scope["headers"])
+                token = bearer_token(scope["headers"])
                 scope["auth"] = await authenticate.execute(AuthenticateCommand(token=token))
             await app(scope, receive, send)
 
@@ -26,7 +26,8 @@ def authentication(authenticate: Authenticate) -> Callable[[ASGIApp], ASGIApp]:
     return middleware
 
 
-def _bearer_token(headers: Iterable[tuple[bytes, bytes]]) -> str:
+def bearer_token(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """The token of a request. Raises UNAUTHENTICATED."""
     header = next((value for name, value in headers if name == b"authorization"), b"")
     scheme, _, token = header.decode("latin-1").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():

@@ -19,13 +19,14 @@ from litestar.types import Method
 from litestar.types.internal_types import PathParameterDefinition
 from litestar.typing import FieldDefinition
 
+from interfaces.console_paths import PATH
 from interfaces.http.bodies import Body
 
 SECURITY_SCHEME = "apiKey"
 
 
 def openapi_config(version: str) -> OpenAPIConfig:
-    """The frame of the document. Plain JSON and YAML: a viewer would load code from elsewhere."""
+    """The frame of the document. Plain JSON and YAML; the explorer at `/docs` shows it."""
     return OpenAPIConfig(
         title="Dragoman",
         version=version,
@@ -90,8 +91,8 @@ def _mend_container(schema: Schema, own: Mapping[str, object]) -> None:
 
 @get("/", include_in_schema=False, status_code=303, sync_to_thread=False)
 def front_door() -> Redirect:
-    """Redirect from `/` to the OpenAPI document."""
-    return Redirect("/schema", status_code=303)
+    """Redirect from `/` to the console, which links to the API explorer."""
+    return Redirect(PATH, status_code=303)
 
 
 def _operation_id(handler: HTTPRouteHandler, _: Method, path: list[str | PathParameterDefinition]) -> str:

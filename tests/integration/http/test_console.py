@@ -21,7 +21,7 @@ from tests.doubles.mcp_connections import text_reply
 from tests.integration.http.service import OTHER_ADMIN, Act, Harness, Service, token_of
 from tests.integration.http.test_audit import seal
 
-OPEN_PATHS = frozenset({"/sign-in", "/static/{name:str}"})
+OPEN_PATHS = frozenset({"/sign-in", "/sign-in/{code:str}", "/static/{name:str}"})
 PAGES = (
     "/console",
     "/console/runs",

@@ -1,6 +1,7 @@
 """Health, the OpenAPI document, API keys, the audit trail and the access log."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -75,9 +76,23 @@ async def test_bodies_are_described_as_generators_of_clients_read_them(service: 
     assert {schema.get("type") for schema in in_paths} == {"string"}
 
 
-async def test_the_front_door_leads_to_the_openapi_document(service: Service) -> None:
+async def test_the_front_door_leads_to_the_console(service: Service) -> None:
     answer = await service.client.get("/", follow_redirects=False)
-    assert (answer.status_code, answer.headers["location"]) == (303, "/schema")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/console")
+
+
+async def test_the_api_explorer_is_served_from_own_files_without_a_key(service: Service) -> None:
+    page = await service.client.get("/docs")
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    referred = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert not [url for url in referred if not url.startswith(("/", "data:"))]
+    for url in (url for url in referred if url.startswith("/docs/")):
+        file = await service.client.get(url)
+        assert file.status_code == 200
+        assert file.headers["x-content-type-options"] == "nosniff"
+    assert (await service.client.get("/docs/../pages.py")).status_code == 404
+    assert (await service.client.get("/docs/explorer.html")).status_code == 404
 
 
 async def test_every_operation_has_its_own_name_a_summary_and_documented_problems(service: Service) -> None:

@@ -59,7 +59,7 @@ class Launched:
 def launch(*command: str, options: tuple[str, ...] = ("--grace", "0.3")) -> Iterator[Launched]:
     end, lifeline = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", launcher.__file__, "--lifeline", str(end), *options, "--", *command],
+        [*launcher.LAUNCHER, "--lifeline", str(end), *options, "--", *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -199,7 +199,7 @@ def test_a_file_that_is_no_program_is_one_clear_line_and_126(tmp_path: Path) -> 
 )
 def test_wrong_usage_is_one_clear_line_and_2(arguments: tuple[str, ...], complaint: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-I", "-S", launcher.__file__, *arguments],
+        [*launcher.LAUNCHER, *arguments],
         capture_output=True,
         timeout=DEADLINE_S,
         check=False,

@@ -1,6 +1,8 @@
 """The scanner for canary tokens: every spelling, every split, and nothing else."""
 
 import base64
+import binascii
+import html
 import json
 import re
 from collections.abc import Callable
@@ -11,12 +13,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from domain.json_value import JsonValue
+from domain.policy.canary_forms import MIN_FORM, letters
 from domain.policy.canary_scan import CanaryScanner, CanaryStream
 
 TOKEN = "Night-ingale/47 ß"
 VISIBLE = st.characters(exclude_categories=("C", "Z"))
 tokens = st.text(st.one_of(st.sampled_from("abcXYZ019-_/+ %\\"), VISIBLE), min_size=8, max_size=24).filter(
-    lambda token: bool(token.strip()) and token.isprintable()
+    lambda token: token.isprintable() and len(letters(token)) >= MIN_FORM
 )
 texts = st.text(st.sampled_from('abN iß%41\\u0"/+-=\n3F'), max_size=20)
 _BROKEN_ESCAPE = re.compile(r"(?:%[0-9a-fA-F]?|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
@@ -28,12 +31,16 @@ def spelled(draw: st.DrawFn, token: str) -> str:
     """The token in one of the watched spellings."""
     written = draw(cases)(token)
     raw = written.encode()
-    kind = draw(st.sampled_from(["plain", "hex", "percent", "plus", "json", "base64", "wrapped"]))
+    kind = draw(st.sampled_from(["plain", "hex", "percent", "plus", "json", "html", "separated", "base64", "wrapped"]))
     match kind:
         case "plain":
             return "".join(draw(st.sampled_from([char, char.upper(), char.lower()])) for char in token)
         case "hex":
-            return draw(cases)(raw.hex())
+            return draw(cases)(raw.hex(draw(st.sampled_from(":- ")), draw(st.integers(1, 4))))
+        case "html":
+            return html.escape(written)
+        case "separated":
+            return draw(st.sampled_from(["", "-", "\n" * 300, "\u200b "])).join(written)
         case "percent":
             return "".join(draw(st.sampled_from([_percent(char), quote(char, safe=""), char])) for char in written)
         case "plus":
@@ -79,7 +86,8 @@ def streamed(scanner: CanaryScanner, pieces: list[str]) -> tuple[list[str], str 
         shown.append(clean.text)
         if clean.found is not None:
             return shown, clean.found
-    return [*shown, stream.finish()], None
+    rest, found, _ = stream.finish().partition("[canary:t]")
+    return [*shown, rest], "t" if found else None
 
 
 @pytest.mark.requirement("C4")
@@ -120,9 +128,9 @@ def test_text_without_a_token_comes_through_whole_and_in_order(data: st.DataObje
 @settings(max_examples=100)
 @given(leaks())
 @example(("aaaaaaaa", "aaaaaaaaaaaa"))
-@example(("000000+ ", "000000%2B+"))
-@example(("000000\\b", "%30%30%30%30%30%30\\b"))
-@example(("000/00%41", "000\\/00%41"))
+@example(("00000000+ ", "00000000%2B+"))
+@example(("0000000\\b", "%30%30%30%30%30%30%30\\b"))
+@example(("00000/00%41", "00000\\/00%41"))
 def test_a_cleaned_text_holds_no_token_and_says_where_it_stood(leak: tuple[str, str]) -> None:
     token, text = leak
     scanner = CanaryScanner({"t": token})
@@ -170,6 +178,80 @@ def test_base64_of_a_token_leaves_none_of_its_bits_behind() -> None:
         assert scanner.clean(f"see {encoded}!").text == f"see {encoded[: untouched + offset]}[canary:t]!"
 
 
+SPOKEN = "Night-ingale-47"
+ENCODINGS: dict[str, Callable[[str], str]] = {
+    "base32": lambda text: base64.b32encode(b"so " + text.encode()).decode(),
+    "base32 in lower case, with separators": lambda text: "-".join(base64.b32encode(text.encode()).decode().lower()),
+    "base85": lambda text: base64.b85encode(b"12345" + text.encode()).decode(),
+    "ascii85": lambda text: base64.a85encode(b"1" + text.encode(), wrapcol=11).decode(),
+    "uuencode": lambda text: binascii.b2a_uu(b"12" + text.encode()).decode(),
+    "quoted-printable": lambda text: "".join(f"={byte:02X}" if byte % 2 else chr(byte) for byte in text.encode()),
+    "hex with separators": lambda text: text.encode().hex(":"),
+    "0x": lambda text: ", ".join(f"0x{byte:02x}" for byte in text.encode()),
+    "hex of UTF-16": lambda text: text.encode("utf-16-be").hex(),
+    "base64 with separators": lambda text: " ".join(base64.b64encode(text.encode()).decode()),
+    "base64 of UTF-16": lambda text: base64.b64encode(text.encode("utf-16-le")).decode(),
+    "decimal": lambda text: json.dumps(list(text.encode())),
+    "octal": lambda text: " ".join(f"{byte:03o}" for byte in text.encode()),
+    "binary": lambda text: " ".join(f"{byte:08b}" for byte in text.encode()),
+    "octal escapes": lambda text: "".join(f"\\{byte:03o}" for byte in text.encode()),
+    "escapes of bytes": lambda text: "".join(f"\\x{byte:02x}" if byte % 3 else chr(byte) for byte in text.encode()),
+    "escapes of code points": lambda text: "".join(f"\\u{{{ord(c):x}}}" if ord(c) % 3 else c for c in text),
+    "decimal entities": lambda text: "".join(f"&#{ord(c)};" if ord(c) % 3 else c for c in text),
+    "hexadecimal entities": lambda text: "".join(f"&#x{ord(c):X};" for c in text),
+    "named entities": lambda text: text.replace("-", "&hyphen;"),
+    "CSS": lambda text: "".join(f"\\{ord(c):x} " if ord(c) % 2 else c for c in text),
+    "base64 of base64": lambda text: base64.b64encode(base64.b64encode(text.encode())).decode(),
+    "base64 of hex": lambda text: base64.b64encode(text.encode().hex().encode()).decode(),
+    "hex of base64": lambda text: base64.b64encode(b"1" + text.encode()).hex(" "),
+    "base32 of base64": lambda text: base64.b32encode(base64.b64encode(text.encode())).decode(),
+    "percent of percent": lambda text: quote("".join(f"%{byte:02x}" for byte in text.encode())),
+    "JSON in JSON": lambda text: json.dumps("".join(f"\\u{ord(c):04x}" for c in text)),
+    "percent of base64": lambda text: "".join(f"%{b:02x}" for b in base64.b64encode(text.encode())),
+    "entities of percent": lambda text: "".join(f"&#37;{byte:02x}" for byte in text.encode()),
+    "a letter a line": ("\n" * 3_000).join,
+    "base64 with 3,000 line breaks": lambda text: ("\n" * 3_000).join(base64.b64encode(text.encode()).decode()),
+}
+
+
+@pytest.mark.requirement("C4", "S6")
+@pytest.mark.parametrize("written", [SPOKEN, SPOKEN.lower(), SPOKEN.upper()])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_token_is_found_in_each_encoding_and_none_of_it_is_let_through(encoding: str, written: str) -> None:
+    scanner = CanaryScanner({"t": SPOKEN})
+    text = f"See: {ENCODINGS[encoding](written)}"
+    clean = scanner.clean(text + " .")
+    assert clean.found == "t"
+    assert not scanner.found_in(clean.text)
+    shown, found = streamed(scanner, [text[place : place + 7] for place in range(0, len(text), 7)])
+    assert found == "t"
+    # A few characters may be shared with what came before: a prefix of the encoding, or its length.
+    assert len("".join(shown).rstrip()) <= clean.text.index("[canary:t]") + 2
+
+
+@pytest.mark.requirement("C4", "S6")
+def test_what_separates_the_characters_of_a_token_is_held_back_whatever_its_length() -> None:
+    stream = CanaryStream(CanaryScanner({"t": "nightingale"}))
+    assert stream.feed("nightin").text == ""
+    assert all(stream.feed("\n" * 500).text == "" for _ in range(40))
+    assert stream.finish() == "nightin" + "\n" * 20_000
+
+
+@pytest.mark.requirement("C4", "S6")
+def test_a_token_in_text_that_waits_for_its_scan_is_not_let_through_at_the_end() -> None:
+    stream = CanaryStream(CanaryScanner({"t": "nightingale"}))
+    assert stream.feed("nightin" + "\n" * 20_000).text == ""
+    assert stream.feed("gale").text == ""
+    assert stream.finish() == "[canary:t]"
+
+
+def test_a_mark_that_forms_a_token_with_its_neighbours_ends_the_search() -> None:
+    scanner = CanaryScanner({"x1": "nightingale", "b": "seecanaryx1"})
+    clean = scanner.clean("see nightingale")
+    assert clean.found == "x1"
+    assert not scanner.found_in(clean.text)
+
+
 def test_a_token_that_holds_another_one_is_found_whole() -> None:
     scanner = CanaryScanner({"short": "nightingale", "long": "the nightingale sings"})
     assert scanner.clean("Hear: The Nightingale Sings.").text == "Hear: [canary:long]."
@@ -179,8 +261,8 @@ def test_a_token_that_holds_another_one_is_found_whole() -> None:
     "text",
     [
         "Night-ingale/47",
-        "Nightingale/47 ß",
-        "Night_ingale/47 ß",
+        "Night-ingale/4 7",
+        "Nightingale 48 ß",
         base64.b64encode(b"Night-ingale/48 and so on").decode(),
         "night%2Dingale%2F48",
     ],

@@ -75,8 +75,10 @@ class EventBuffer:
             self._arm()
 
     def close(self) -> None:
-        """Discard unwritten events and ignore new ones. A running write completes."""
+        """Discard unwritten events and ignore new ones. A running write completes. The buffer lets go of the session
+        that writes: a cycle would keep its transcript until a garbage collection."""
         self._closed = True
+        self._write = _nothing
         self._disarm()
         self._drained()
         if self._flush is not None:
@@ -139,6 +141,10 @@ class EventBuffer:
             data: JsonObject = {**last.data, "text": "".join(self._texts)}
             self._pending[-1] = NewEvent(type=last.type, at=last.at, data=data)
         self._texts = []
+
+
+async def _nothing(_events: tuple[NewEvent, ...]) -> None:
+    """What a closed buffer writes."""
 
 
 class _Pause:

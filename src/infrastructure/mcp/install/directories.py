@@ -16,6 +16,8 @@ from domain.ids import McpServerId, OrganizationId
 _MANIFEST = "installed.json"
 _LOG = "install.log"
 _REMOVED = ".removed"
+_DATA = ".data"
+_CACHE = ".cache"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _LOCATION_PARTS = 3
 
@@ -89,14 +91,31 @@ class InstallDirectories:
     def remove_all(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         """Remove all installations of a server, and its log."""
         self._remove(self._server(organization_id, server_id), f"{organization_id}.{server_id}")
+        self._remove(self._data(organization_id, server_id), f"{organization_id}.{server_id}.data")
+
+    def data(self, organization_id: OrganizationId, server_id: McpServerId) -> Path:
+        """The directory for the data of a confined server, with one for temporary files in it. It is removed when the
+        server is uninstalled or deleted."""
+        data = self._data(organization_id, server_id)
+        (data / "tmp").mkdir(mode=0o700, parents=True, exist_ok=True)
+        return data
+
+    def cache(self, target: Path) -> Path:
+        """The directory for the caches of confined installers of an organization, that of the installation `target`."""
+        cache = self._root / _CACHE / target.relative_to(self._root).parts[0]
+        (cache / "tmp").mkdir(mode=0o700, parents=True, exist_ok=True)
+        return cache
 
     def log_path(self, organization_id: OrganizationId, server_id: McpServerId) -> Path:
         """The log of a server's newest installation."""
         return self._server(organization_id, server_id) / _LOG
 
     def tidy(self) -> tuple[InstalledServer, ...]:
-        """Remove incomplete installations; returns the complete ones."""
+        """Remove incomplete installations and empty data directories; returns the complete installations."""
         shutil.rmtree(self._root / _REMOVED, ignore_errors=True)
+        for data in self._root.glob(f"{_DATA}/*/*/"):
+            if not any(path.is_file() for path in data.rglob("*")):
+                shutil.rmtree(data, ignore_errors=True)
         found = []
         for path in self._root.glob("[!.]*/*/*/"):
             organization, server, name = path.parts[-_LOCATION_PARTS:]
@@ -115,6 +134,9 @@ class InstallDirectories:
 
     def _server(self, organization_id: OrganizationId, server_id: McpServerId) -> Path:
         return self.path(f"{organization_id}/{server_id}/x").parent
+
+    def _data(self, organization_id: OrganizationId, server_id: McpServerId) -> Path:
+        return self._root / _DATA / self._server(organization_id, server_id).relative_to(self._root)
 
     def _remove(self, path: Path, name: str) -> None:
         removed = self._root / _REMOVED / name

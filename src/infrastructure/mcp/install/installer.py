@@ -19,7 +19,7 @@ from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from infrastructure.mcp.install.copying import CopyLimits, TreeCopy, check_source, single_executable
 from infrastructure.mcp.install.directories import InstallDirectories, Manifest
-from infrastructure.mcp.install.job import InstallJob, InstallLog, disk_failure
+from infrastructure.mcp.install.job import ConfineInstaller, InstallJob, InstallLog, disk_failure
 from infrastructure.mcp.install.launches import CONTENT, InstalledLaunches, NoSuchCommandError
 from infrastructure.mcp.install.npm import NpmPackages
 from infrastructure.mcp.install.python_packages import PythonPackages
@@ -31,7 +31,7 @@ _SHOWN_LOG_BYTES = 64 * 1024
 
 
 class LocalMcpInstaller:
-    """`environment` is the environment of installer processes. An installation is stopped after
+    """`environment` is the environment of installer processes, `confine` says what they may use. An installation is stopped after
     `deadline_s`. Nothing is copied from the data directory `home`."""
 
     def __init__(
@@ -47,6 +47,7 @@ class LocalMcpInstaller:
         ids: IdSource,
         copy_limits: CopyLimits | None = None,
         deadline_s: float = DEFAULT_DEADLINE_S,
+        confine: ConfineInstaller | None = None,
     ) -> None:
         self._directories = directories
         self._npm = npm
@@ -58,13 +59,14 @@ class LocalMcpInstaller:
         self._ids = ids
         self._copy_limits = copy_limits or CopyLimits()
         self._deadline_s = deadline_s
+        self._confine = confine
 
     async def install(self, server: McpServer, on_progress: InstallProgressCallback) -> Installation:
         location = f"{server.organization_id}/{server.id}/{self._ids.new('ins')}"
         try:
             target = await asyncio.to_thread(self._directories.create, location)
             with InstallLog(self._directories.log_path(server.organization_id, server.id)) as log:
-                job = InstallJob(log=log, on_progress=on_progress, environment=self._environment)
+                job = InstallJob(log=log, on_progress=on_progress, environment=self._environment, confine=self._confine)
                 try:
                     manifest = await self._installed(server.config, target, job)
                 except McpInstallFailure as failure:

@@ -3,7 +3,7 @@
 import errno
 import os
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +11,7 @@ from typing import Self
 
 from application.mcp.ports import InstallProgress, InstallProgressCallback, McpInstallFailure, McpInstallFailureKind
 from infrastructure.mcp.install.process import run_to_end
+from infrastructure.mcp.transports.launch import Confined
 
 _LOG_LIMIT_BYTES = 256 * 1024
 _KEPT_LINES = 400
@@ -46,6 +47,10 @@ class InstallLog:
         self._file.close()
 
 
+ConfineInstaller = Callable[[Path, Mapping[str, str], tuple[str, ...]], Awaitable[Confined]]
+"""By target directory, environment and command."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
     """Exit status of an installer, and its last lines of output."""
@@ -59,14 +64,21 @@ class Ended:
 
 
 class InstallJob:
-    """Context of the installers. `environment` is the environment of their processes."""
+    """Context of the installers. `environment` is the environment of their processes, and `confine`
+    says what they may use."""
 
     def __init__(
-        self, *, log: InstallLog, on_progress: InstallProgressCallback, environment: Mapping[str, str]
+        self,
+        *,
+        log: InstallLog,
+        on_progress: InstallProgressCallback,
+        environment: Mapping[str, str],
+        confine: ConfineInstaller | None = None,
     ) -> None:
         self._log = log
         self._on_progress = on_progress
         self._environment = environment
+        self._confine = confine
         self._step = ""
         self._done = 0.0
         self._until = 0.0
@@ -94,9 +106,16 @@ class InstallJob:
             self._log.line(line)
             self.advance()
 
+        environment = {**self._environment, **(env or {})}
+        confined = Confined() if self._confine is None else await self._confine(cwd, environment, (command, *args))
         try:
             status = await run_to_end(
-                command, args, cwd=cwd, environment={**self._environment, **(env or {})}, on_line=on_line
+                command,
+                args,
+                cwd=cwd,
+                environment={**environment, **confined.environment},
+                on_line=on_line,
+                confinement=confined.options,
             )
         except OSError as exc:
             raise disk_failure(exc) from exc

@@ -7,6 +7,7 @@ from application.mcp.ports import McpFailure, McpFailureKind
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from infrastructure.mcp.install.directories import InstallDirectories, Manifest
 from infrastructure.mcp.install.node import NodeRuntime
+from infrastructure.mcp.install.npm import MODULES
 from infrastructure.mcp.install.python_packages import ENVIRONMENT, PYTHON
 from infrastructure.mcp.transports.launch import Launch, launch_in_place
 
@@ -48,13 +49,19 @@ class InstalledLaunches:
                 node = self._node.node()
                 if node is None:
                     raise NoSuchCommandError("There is no Node.js on this machine.")
-                return Launch(command=node, args=(_command(config, manifest, place), *config.args))
+                own = (place / MODULES,)
+                return Launch(
+                    command=node, args=(_command(config, manifest, place), *config.args), place=place, own=own
+                )
             case McpServerKind.PYTHON:
                 scripts = place / ENVIRONMENT / "bin"
                 if config.command is None and config.args[:1] == ("-m",):
                     # Without -P, a module in the working directory would replace the package's.
-                    return Launch(command=str(place / PYTHON), args=("-P", *config.args), path_entries=(scripts,))
-                return Launch(command=_command(config, manifest, place), args=config.args, path_entries=(scripts,))
+                    command, args = str(place / PYTHON), ("-P", *config.args)
+                else:
+                    command, args = _command(config, manifest, place), config.args
+                own = (place / ENVIRONMENT,)
+                return Launch(command=command, args=args, path_entries=(scripts,), place=place, own=own)
             case _:
                 return _of_copy(config, manifest, place / CONTENT)
 
@@ -89,7 +96,8 @@ def _of_copy(config: McpServerConfig, manifest: Manifest, content: Path) -> Laun
     is_own = not Path(name).is_absolute() and own.resolve().is_relative_to(content.resolve()) and own.is_file()
     if is_own and not os.access(own, os.X_OK):
         raise NoSuchCommandError(f"{name!r} in the copy is not executable.")
-    return Launch(command=str(own) if is_own else name, args=config.args, cwd=content)
+    command = str(own) if is_own else name
+    return Launch(command=command, args=config.args, cwd=content, place=content.parent, own=(content,))
 
 
 def _plain(name: str) -> str:

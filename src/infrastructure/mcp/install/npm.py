@@ -18,7 +18,7 @@ _UNREACHABLE = re.compile(
 )
 _UNTRUSTED = re.compile(r"CERT|UNABLE_TO_(GET|VERIFY)|SSL")
 _REFUSED = ("E401", "E403", "ENEEDAUTH")
-_MODULES = "node_modules"
+MODULES = "node_modules"
 
 
 class NpmPackages:
@@ -69,11 +69,11 @@ class NpmPackages:
 
 def _manifest(target: Path) -> Manifest:
     (name,) = cast("dict[str, str]", _json(target / "package.json")["dependencies"])
-    described = _json(target / _MODULES / name / "package.json")
+    described = _json(target / MODULES / name / "package.json")
     unscoped = name.rpartition("/")[2]
     stated = described.get("bin") or {}
     commands = {unscoped: stated} if isinstance(stated, str) else stated
-    root = target / _MODULES / name
+    root = target / MODULES / name
     locked = _locked(target)
     return Manifest(
         version=str(described["version"]),
@@ -91,7 +91,7 @@ def _manifest(target: Path) -> Manifest:
 def _locked(target: Path) -> dict[str, dict[str, Any]]:
     """The lock entries, by place in the tree since a package may have several versions."""
     packages = cast("dict[str, dict[str, Any]]", _json(target / "package-lock.json").get("packages") or {})
-    return {place.removeprefix(f"{_MODULES}/"): entry for place, entry in packages.items() if place}
+    return {place.removeprefix(f"{MODULES}/"): entry for place, entry in packages.items() if place}
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from infrastructure.mcp.transports.stdio_process import INHERITED_NAMES, ServerP
 
 _KILL_GRACE_S = 2.0
 _MAX_LINE = 2_000
-_LIMITS = {"core": 0, "cpu": 1_800, "fsize": 4 * 1024**3}
+_LIMITS = {"core": 0, "cpu": 1_800, "fsize": 4 * 1024**3, "memory": 6 * 1024**3, "processes": 512}
 
 
 async def run_to_end(
@@ -20,6 +20,7 @@ async def run_to_end(
     cwd: Path,
     environment: Mapping[str, str],
     on_line: Callable[[str], None],
+    confinement: tuple[str, ...] = (),
 ) -> int:
     """Returns the exit status (128 + N for signal N, 127 for an unknown command). `on_line`
     receives each line of both outputs, cleaned and capped. Cancelling ends the installer and its
@@ -32,6 +33,7 @@ async def run_to_end(
             env={name: value for name, value in environment.items() if name not in INHERITED_NAMES},
             cwd=cwd,
             limits=_LIMITS,
+            confinement=confinement,
         ),
         environment=environment,
         kill_grace_s=_KILL_GRACE_S,

@@ -1,6 +1,7 @@
 """Start commands of servers."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from application.mcp.ports import McpFailure, McpFailureKind
@@ -10,12 +11,24 @@ from domain.mcp.server import McpServer
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     """A start command; `path_entries` come first in the server's PATH, `cwd` is its working
-    directory, if set."""
+    directory, if set. `place` is its installation, and `own` the directories in it that it may
+    write to."""
 
     command: str
     args: tuple[str, ...]
     cwd: Path | None = None
     path_entries: tuple[Path, ...] = ()
+    place: Path | None = None
+    own: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confined:
+    """The launcher's options for a process, and the variables that name its directories. Both are empty without a
+    sandbox."""
+
+    options: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def launch_in_place(server: McpServer) -> Launch:

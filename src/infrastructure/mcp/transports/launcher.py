@@ -1,20 +1,23 @@
 """Runs one stdio MCP server, and leaves no process behind when Dragoman, the server or its children
 end.
 
-A stand-alone script (``python -I -S launcher.py``), with the standard library only, and without
-slow imports such as typing or argparse, which would double its startup time. Above:
-``stdio_process.py``. Below: the server.
+A program by itself (`LAUNCHER`), with the standard library only, and without slow imports such as
+typing or argparse, which would double its startup time. Above: ``stdio_process.py``. Below: the
+server.
 
-    launcher.py --lifeline FD [--grace SECONDS] [--rlimit NAME=VALUE]... -- COMMAND [ARGUMENT]...
+    LAUNCHER --lifeline FD [--grace SECONDS] [--rlimit NAME=VALUE]... [--group NAME=VALUE]...
+        [--profile NAME [--read PATH]... [--write PATH]... [--ports N,...]] -- COMMAND [ARGUMENT]...
 
 - The server inherits stdin, stdout and stderr: the launcher is not in the data path.
 - It ends every descendant (SIGTERM, after the grace SIGKILL) when the server exits, when the
-  lifeline pipe closes (also by Dragoman's death), or on SIGTERM, SIGINT or SIGHUP.
+  lifeline pipe closes (also by Dragoman's death), on SIGTERM, SIGINT or SIGHUP, or at once when they
+  together exceed a limit of the group.
+- With a profile, the server is confined (`infrastructure.confinement.plan`), or not started. With
+  namespaces, a process of ours is the first one in them: the kernel ends all others with it.
 - Exit code: the server's, 128 + N for signal N, 127 for an unknown command, 126 for one that cannot
   run, 2 for wrong usage. Linux only.
 """
 
-import ctypes
 import os
 import resource
 import select
@@ -22,11 +25,28 @@ import signal
 import sys
 import time
 
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
+from infrastructure.confinement import landlock, namespaces
+from infrastructure.confinement.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
+from infrastructure.confinement.plan import BUBBLEWRAP, NAMESPACES, Plan
+from infrastructure.confinement.process_group import GroupLimits
+
+LAUNCHER = (
+    sys.executable,
+    *("-I", "-S", "-c"),
+    "import sys; sys.path.insert(0, sys.argv.pop(1));"
+    " from infrastructure.mcp.transports import launcher; sys.exit(launcher.main(sys.argv[1:]))",
+    __file__.removesuffix("/infrastructure/mcp/transports/launcher.py"),
+)
+"""The command that runs this module, without site-packages."""
+
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_NOT_FOUND = 2, 126, 127
+EXIT_OVER_LIMIT = 128 + signal.SIGKILL
 FIRST_KILL_PAUSE_S, LAST_KILL_PAUSE_S = 0.02, 1.0
+GROUP_CHECK_S = 0.5
+NICENESS = 5
+OOM_SCORE = "500"
+"""When memory runs out, the kernel ends servers before the service."""
 
 Limits = dict[str, int]
 Process = tuple[int, bytes]
@@ -42,6 +62,8 @@ class Options:
         self.lifeline = -1
         self.grace_s = 2.0
         self.limits: Limits = {}
+        self.group = GroupLimits()
+        self.plan: Plan | None = None
         rest = list(arguments)
         while rest and rest[0] != "--":
             option = rest.pop(0)
@@ -65,8 +87,14 @@ class Options:
                 if not hasattr(resource, f"RLIMIT_{name.upper()}"):
                     raise UsageError(f"there is no limit named {name!r}")
                 self.limits[name] = int(number)
+            elif option == "--group":
+                name, _, number = value.partition("=")
+                if not self.group.set(name, int(number)):
+                    raise UsageError(f"there is no limit named {name!r}")
             else:
-                raise UsageError(f"unknown option {option!r}")
+                self.plan = self.plan or Plan()
+                if not self.plan.set(option, value):
+                    raise UsageError(f"unknown option {option!r}")
         except ValueError as exc:
             raise UsageError(f"{option}: {value!r} is not a number") from exc
 
@@ -94,11 +122,15 @@ class Launcher:
     def run(self) -> int:
         """Run the server to its end; returns the launcher's exit code."""
         self._start_server()
+        grace_s = self._options.grace_s
         while self._reap() and self._child_status is None:
-            stop_asked = self._wait(None)
+            stop_asked = self._wait(GROUP_CHECK_S if self._options.group else None)
             if stop_asked or not self._lifeline_open:
                 break
-        self._end_descendants()
+            if self._options.group and (excess := self._options.group.excess(os.getpid())) is not None:
+                complain(f"the server used {excess} and was ended")
+                self._child_status, grace_s = signal.SIGKILL, 0.0
+        self._end_descendants(grace_s)
         status = self._child_status or 0
         return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
@@ -106,10 +138,10 @@ class Launcher:
         os.set_inheritable(self._options.lifeline, False)
         # A signal between fork and exec would reach Python's handler in the child, and be lost.
         signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
-        launcher = os.getpid()
+        launcher, service = os.getpid(), os.getppid()
         self._child = os.fork()
         if self._child == 0:
-            _become_server(self._options.command, self._options.limits, launcher)
+            _become_server(self._options, launcher, service)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         # Without these copies, Dragoman sees the end of stdout, and the server its broken stdin, at
         # once.
@@ -145,16 +177,21 @@ class Launcher:
             if pid == self._child:
                 self._child_status = status
 
-    def _end_descendants(self) -> None:
+    def _end_descendants(self, grace_s: float) -> None:
         """SIGTERM each descendant once; SIGKILL the rest after the grace, or after a further stop
         signal."""
+        profile = None if self._options.plan is None else self._options.plan.profile
         asked: set[Process] = set()
-        kill_at = time.monotonic() + self._options.grace_s
+        kill_at = time.monotonic() + grace_s
         kill_pause_s = FIRST_KILL_PAUSE_S
         while self._reap():
             remaining_s = kill_at - time.monotonic()
             processes = descendants(os.getpid())
+            if remaining_s <= 0 and profile == NAMESPACES:
+                return  # the end of the first process of a namespace ends all others
             if remaining_s > 0:
+                if profile == BUBBLEWRAP:
+                    asked |= self._of_bubblewrap(processes)
                 for process in processes - asked:
                     # A stopped process handles SIGTERM only after SIGCONT.
                     send(process, signal.SIGTERM)
@@ -170,15 +207,22 @@ class Launcher:
             self._wait(kill_pause_s)
             kill_pause_s = min(kill_pause_s * 2, LAST_KILL_PAUSE_S)
 
+    def _of_bubblewrap(self, processes: set[Process]) -> set[Process]:
+        """The two processes of bubblewrap itself, which end with the server. SIGTERM would end them, and all at once
+        with them."""
+        own = {self._child, *children(self._child)}
+        return {process for process in processes if process[0] in own}
+
 
 def _no_action(_number: int, _frame: object) -> None:
     """The wake-up pipe delivers the signal, but requires a handler."""
 
 
-def _become_server(command: list[str], limits: Limits, launcher: int) -> None:
+def _become_server(options: Options, launcher: int, service: int) -> None:
     """In the forked child, never returning: execute the server, or write one line to stderr and
     exit with 126 or 127."""
     code = EXIT_CANNOT_RUN
+    command = options.command
     try:
         # Its own session: a server that signals its whole group ("kill 0" in shell scripts) must
         # not reach the launcher.
@@ -196,16 +240,35 @@ def _become_server(command: list[str], limits: Limits, launcher: int) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         # The service's umask protects its own files; files of the server are not the service's.
         os.umask(0o022)
-        for name, value in limits.items():
-            set_limit(getattr(resource, f"RLIMIT_{name.upper()}"), value)
+        _bound(options)
+        if options.plan is not None:
+            command = options.plan.confine(command, unreachable=(launcher, service))
         os.execvp(command[0], command)  # noqa: S606 (no shell is the point)
     except (FileNotFoundError, NotADirectoryError) as exc:
         code = EXIT_NOT_FOUND
         complain(f"cannot run {command[0]!r}: {exc.strerror}")
     except (OSError, ValueError) as exc:
-        complain(f"cannot run {command[0]!r}: {exc.strerror if isinstance(exc, OSError) else exc}")
+        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else exc
+        complain(f"cannot run {command[0]!r}: {reason}")
     finally:
         os._exit(code)
+
+
+def _bound(options: Options) -> None:
+    """Resource limits. The number of processes is counted by the kernel where it counts those of
+    the server alone."""
+    for name, value in options.limits.items():
+        set_limit(getattr(resource, f"RLIMIT_{name.upper()}"), value)
+    if options.plan is None:
+        return
+    if options.plan.profile == NAMESPACES and options.group.processes:
+        set_limit(resource.RLIMIT_NPROC, options.group.processes)
+    os.nice(NICENESS)
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+            score.write(OOM_SCORE)
+    except OSError:  # it is higher already
+        return
 
 
 def set_limit(limit: int, value: int) -> None:
@@ -239,6 +302,15 @@ def descendants(root: int) -> set[Process]:
     return found
 
 
+def children(parent: int) -> list[int]:
+    """The direct children of a process with one thread."""
+    try:
+        with open(f"/proc/{parent}/task/{parent}/children", "rb") as file:
+            return [int(pid) for pid in file.read().split()]
+    except OSError:
+        return []
+
+
 def send(process: Process, number: int) -> bool | None:
     """Send a signal: True if sent, None if the process is gone, False without permission."""
     try:
@@ -250,15 +322,6 @@ def send(process: Process, number: int) -> bool | None:
     return True
 
 
-def prctl(option: int, value: int) -> None:
-    """prctl(2), which the standard library lacks."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    unused = ctypes.c_ulong(0)
-    if libc.prctl(ctypes.c_int(option), ctypes.c_ulong(value), unused, unused, unused) != 0:
-        error = ctypes.get_errno()
-        raise OSError(error, os.strerror(error))
-
-
 def complain(message: str) -> None:
     """Write one line to stderr, for the server's log; a closed stderr is ignored."""
     try:
@@ -267,20 +330,48 @@ def complain(message: str) -> None:
         return
 
 
+def run(options: Options) -> int:
+    """Run the server to its end, in this process; with namespaces, in the first process in them."""
+    if options.plan is None or options.plan.profile != NAMESPACES:
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        return Launcher(options).run()
+    namespaces.enter()
+    first = os.fork()
+    if first:
+        return _stand_by(first)
+    code = EXIT_CANNOT_RUN
+    try:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        namespaces.mount_own(options.plan.writable)
+        code = Launcher(options).run()
+    except OSError as exc:
+        complain(str(exc))
+    finally:
+        os._exit(code)
+
+
+def _stand_by(first: int) -> int:
+    """Outside of the namespaces: pass stop signals on, and return the exit code."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1):
+        os.dup2(null, standard)
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda number, _: os.kill(first, number))
+    code = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+    return code if code >= 0 else 128 - code
+
+
 def main(arguments: list[str]) -> int:
+    if arguments == ["--probe"]:
+        sys.stdout.write(f"{landlock.abi()} {int(namespaces.hold())}\n")
+        return 0
     try:
         options = Options(arguments)
         os.fstat(options.lifeline)
         os.listdir("/proc/self")
         if os.getsid(0) != os.getpid():
             os.setsid()
-        prctl(PR_SET_CHILD_SUBREAPER, 1)
-        launcher = Launcher(options)
+        return run(options)
     except (UsageError, OSError) as exc:
         complain(str(exc))
         return EXIT_USAGE
-    return launcher.run()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

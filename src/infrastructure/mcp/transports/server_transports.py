@@ -18,7 +18,7 @@ from infrastructure.mcp.faults import (
     stderr_tail,
 )
 from infrastructure.mcp.secret_values import SecretValues
-from infrastructure.mcp.transports.launch import Launch, launch_in_place
+from infrastructure.mcp.transports.launch import Confined, Launch, launch_in_place
 from infrastructure.mcp.transports.legacy_sse import LegacySseTransport
 from infrastructure.mcp.transports.message_sink import MessageSink
 from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
@@ -69,6 +69,7 @@ class OpenTransport(Protocol):
         ...
 
 
+Confine = Callable[[McpServer, Launch], Awaitable[Confined]]
 CredentialsFor = Callable[[McpServer], Credentials]
 
 
@@ -76,7 +77,7 @@ class ServerTransports:
     """Transports by kind of server.
 
     - `environment` is Dragoman's own; a started server inherits a few names of it.
-    - `limits` are its resource limits, and `launch` its start command.
+    - `limits` are its resource limits, `launch` its start command, and `confine` says what it may use.
     - A started server that does not read for `write_timeout_s`, or its longer call timeout, is
       stopped.
     """
@@ -89,6 +90,7 @@ class ServerTransports:
         credentials: CredentialsFor,
         environment: Mapping[str, str],
         launch: Callable[[McpServer], Launch] = launch_in_place,
+        confine: Confine | None = None,
         working_directory: Path | None = None,
         limits: Mapping[str, int] | None = None,
         write_timeout_s: float = DEFAULT_WRITE_TIMEOUT_S,
@@ -99,6 +101,7 @@ class ServerTransports:
         self._credentials = credentials
         self._environment = environment
         self._launch = launch
+        self._confine = confine
         self._working_directory = working_directory
         self._limits = parse_process_limits(DEFAULT_PROCESS_LIMITS) if limits is None else limits
 
@@ -138,13 +141,21 @@ class ServerTransports:
 
     async def _started(self, server: McpServer, launch: Launch, log: StderrLog) -> ServerTransport:
         config = server.config
-        env = await self._secrets.values(server, "env", config.env)
+        confined = Confined() if self._confine is None else await self._confine(server, launch)
+        env = {**confined.environment, **await self._secrets.values(server, "env", config.env)}
         if launch.path_entries and "PATH" not in env:
             inherited = self._environment.get("PATH", os.defpath)
             env = {**env, "PATH": os.pathsep.join([*map(str, launch.path_entries), inherited])}
         cwd = launch.cwd or self._working_directory
         try:
-            command = StdioCommand(command=launch.command, args=launch.args, env=env, cwd=cwd, limits=self._limits)
+            command = StdioCommand(
+                command=launch.command,
+                args=launch.args,
+                env=env,
+                cwd=cwd,
+                limits=self._limits,
+                confinement=confined.options,
+            )
         except ValueError as exc:
             raise connect_failure("The server's command, arguments or environment are not valid.") from exc
 

@@ -5,13 +5,16 @@ import asyncio
 import logging
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 import anyio
+
+from infrastructure.confinement.leftovers import MARK, end_marked, new_mark
+from infrastructure.confinement.process_group import NAMES
+from infrastructure.mcp.transports.launcher import LAUNCHER
 
 logger = logging.getLogger(__name__)
 
@@ -21,20 +24,20 @@ INHERITED_NAMES = ("HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
 MARGIN_S = 1.0
 """Time for the launcher to act after its grace, and for the event loop to notice."""
 
-_LAUNCHER = Path(__file__).with_name("launcher.py")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StdioCommand:
     """Start command of a server. `env` is added to the inherited names. `limits` are resource
     limits by their setrlimit(2) name without `RLIMIT_`, in lower case (`{"nofile": 1024, "cpu":
-    60}`). Raises ValueError."""
+    60}`), and of the process with its descendants (`memory`, `processes`). `confinement` are the
+    launcher's options that confine it. Raises ValueError."""
 
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
     limits: Mapping[str, int] = field(default_factory=lambda: {"core": 0})
+    confinement: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.command:
@@ -60,9 +63,10 @@ class ServerProcess:
         self._on_exit = on_exit
         self._exited: asyncio.Future[int] = self._loop.create_future()
         self._interrupted: asyncio.CancelledError | None = None
+        self._mark = new_mark()
         lifeline_end, self._lifeline = os.pipe()
         try:
-            self._popen = _popen(command, environment, lifeline_end, kill_grace_s)
+            self._popen = _popen(command, {**environment, **self._mark}, lifeline_end, kill_grace_s)
         except BaseException:
             os.close(self._lifeline)
             raise
@@ -118,6 +122,8 @@ class ServerProcess:
         code = self._popen.poll()
         if code is None:
             return
+        if code < 0:  # the launcher was killed, and may have left something behind
+            end_marked(self._mark)
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         self._exited.set_result(code if code >= 0 else 128 - code)
@@ -132,9 +138,9 @@ class ServerProcess:
 def _popen(
     command: StdioCommand, environment: Mapping[str, str], lifeline: int, grace_s: float
 ) -> subprocess.Popen[bytes]:
-    launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), "--lifeline", str(lifeline), "--grace", str(grace_s)]
+    launcher = [*LAUNCHER, "--lifeline", str(lifeline), "--grace", str(grace_s), *command.confinement]
     for name, value in command.limits.items():
-        launcher += ["--rlimit", f"{name}={value}"]
+        launcher += ["--group" if name in NAMES else "--rlimit", f"{name}={value}"]
     return subprocess.Popen(
         [*launcher, "--", command.command, *command.args],
         stdin=subprocess.PIPE,
@@ -153,6 +159,6 @@ def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
     # would execute.
     return {
         name: value
-        for name in INHERITED_NAMES
+        for name in (*INHERITED_NAMES, MARK)
         if (value := environment.get(name)) is not None and not value.startswith("()")
     }

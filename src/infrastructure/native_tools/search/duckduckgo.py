@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from infrastructure.native_tools.search.provider import SearchError, SearchFault, SearchResult, results_of
 
-_SEARCH = ("-I", "-m", "infrastructure.native_tools.search.ddgs_process")
+_SEARCH = ("-I", "-m", "dragoman.run_module", "infrastructure.native_tools.search.ddgs_process")
 
 
 class DuckDuckGoSearch:

@@ -8,6 +8,14 @@ import typer
 from interfaces.cli.agent_file import apply_agent, load_agent_file
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.arguments import AgentArgument
+from interfaces.cli.commands.agent_versions import (
+    delete_agent,
+    disable_agent,
+    enable_agent,
+    list_versions,
+    roll_back,
+)
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal, short_json
 from interfaces.http.agents.views import AgentView, SavedAgentView
@@ -34,7 +42,7 @@ def apply(
         if as_json:
             session.terminal.json(result.agent)
 
-    session.perform(applied)
+    session.perform(applied, creates=True)
 
 
 def _said(done: str, version: int) -> str:
@@ -51,15 +59,15 @@ def list_agents(context: typer.Context, as_json: JsonFlag = False) -> None:
     session_of(context).show_list(
         AgentView,
         path_to("agents"),
-        ("name", "id", "version", "model", "tools", "servers", "enabled"),
-        lambda agent: (
+        ("name", "model", "servers", "tools", "enabled", "version", "id"),
+        lambda agent, _: (
             agent["name"],
-            agent["id"],
-            str(agent["version"]),
             agent["model"],
-            ", ".join(agent["tools"]),
             ", ".join(agent["mcp_servers"]),
+            ", ".join(agent["tools"]),
             "yes" if agent["enabled"] else "no",
+            str(agent["version"]),
+            agent["id"],
         ),
         empty="There are no agents. Create one with `dragoman agent apply FILE`.",
         as_json=as_json,
@@ -69,7 +77,7 @@ def list_agents(context: typer.Context, as_json: JsonFlag = False) -> None:
 @agent_app.command("show", epilog="Example: dragoman agent show guide")
 def show_agent(
     context: typer.Context,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Name or id.")],
+    agent: AgentArgument,
     as_json: JsonFlag = False,
 ) -> None:
     """Show an agent at its newest version."""
@@ -107,3 +115,12 @@ def _show(terminal: Terminal, agent: AgentView) -> None:
         terminal.line("instructions")
         for line in agent["instructions"].splitlines():
             terminal.line(f"  {line}")
+
+
+agent_app.command("enable", epilog="Example: dragoman agent enable guide")(enable_agent)
+agent_app.command("disable", epilog="Example: dragoman agent disable guide")(disable_agent)
+agent_app.command("delete", epilog="Example: dragoman agent delete guide")(delete_agent)
+agent_app.command("versions", epilog="Example: dragoman agent versions guide")(list_versions)
+agent_app.command("rollback", epilog="Examples: dragoman agent rollback guide; dragoman agent rollback guide --to 3")(
+    roll_back
+)

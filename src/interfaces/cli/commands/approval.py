@@ -9,9 +9,11 @@ import typer
 from domain.json_value import JsonObject
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.arguments import RUNS
+from interfaces.cli.completion import completed
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.terminal import one_line, short_json
+from interfaces.cli.terminal import Terminal, one_line, short_json
 from interfaces.http.approvals.views import ApprovalView
 
 approval_app = typer.Typer(
@@ -20,6 +22,14 @@ approval_app = typer.Typer(
     epilog="Example: dragoman approval list --state pending",
 )
 
+ApprovalArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="The approval's id, or its beginning.",
+        autocompletion=completed("approvals", described_by="tool"),
+    ),
+]
 _ARGUMENTS_LIMIT = 100
 _STATES = ("pending", "approved", "denied", "expired", "stale", "cancelled")
 
@@ -30,7 +40,9 @@ def list_approvals(
     state: Annotated[
         str | None, typer.Option("--state", metavar="STATE", help=f"Only these: {', '.join(_STATES)}.")
     ] = None,
-    run_id: Annotated[str | None, typer.Option("--run", metavar="ID", help="Only approvals of this run.")] = None,
+    run_id: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="Only approvals of this run.", autocompletion=RUNS)
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List approvals, newest first."""
@@ -43,20 +55,62 @@ def list_approvals(
     session_of(context).show_list(
         ApprovalView,
         path_to("approvals"),
-        ("id", "state", "tool", "arguments", "server", "run", "expires"),
-        lambda entry: (
+        ("id", "state", "tool", "expires", "arguments", "server", "agent", "run"),
+        lambda entry, names: (
             entry["id"],
             entry["state"],
             entry["tool"],
+            entry["expires_at"],
             short_json(_sent(entry), _ARGUMENTS_LIMIT),
             one_line(_server(entry), _ARGUMENTS_LIMIT),
+            names.get(entry["agent_id"], entry["agent_id"]),
             entry["run_id"] or "",
-            entry["expires_at"],
         ),
+        names=("agt",),
         query=wanted,
         empty="There are no such approvals." if wanted else "There are no approvals.",
         as_json=as_json,
     )
+
+
+@approval_app.command("show", epilog="Example: dragoman approval show apr_0123")
+def show_approval(context: typer.Context, approval_id: ApprovalArgument, as_json: JsonFlag = False) -> None:
+    """Show an approval: the call with all its arguments, why it requires approval, and the decision."""
+    session = session_of(context)
+    session.show(
+        ApprovalView,
+        lambda api: api.get(path_to("approvals", approval_id)),
+        lambda approval: _show(session.terminal, approval),
+        as_json=as_json,
+    )
+
+
+def _show(terminal: Terminal, approval: ApprovalView) -> None:
+    edited = approval["edited_arguments"]
+    terminal.fields(
+        {
+            "id": approval["id"],
+            "state": approval["state"],
+            "tool": approval["tool"],
+            "server": _server(approval),
+            "cause": approval["cause"],
+            "run": approval["run_id"] or "",
+            "gateway session": approval["gateway_session_id"] or "",
+            "agent": f"{approval['agent_id']}, version {approval['agent_version']}",
+            "requested by": approval["requested_by"] or "",
+            "created": approval["created_at"],
+            "expires": approval["expires_at"] if approval["decided_at"] is None else "",
+            "decided": f"{approval['decided_at']} by {approval['decided_by']}" if approval["decided_at"] else "",
+            "reason": approval["reason"] or "",
+        }
+    )
+    terminal.line("arguments")
+    for line in json.dumps(approval["arguments"] if edited is None else edited, indent=2, ensure_ascii=False).split(
+        "\n"
+    ):
+        terminal.line(f"  {line}")
+    if approval["state"] == "pending":
+        terminal.note(f"Decide with: dragoman approval decide {approval['id']} --approve (or --deny)")
 
 
 @approval_app.command(
@@ -65,7 +119,7 @@ def list_approvals(
 )
 def decide_approval(
     context: typer.Context,
-    approval_id: Annotated[str, typer.Argument(metavar="ID", help="The approval's id, apr_….")],
+    approval_id: ApprovalArgument,
     *,
     approve: Annotated[bool, typer.Option("--approve", help="Approve the call.")] = False,
     deny: Annotated[bool, typer.Option("--deny", help="Deny the call; the model sees it.")] = False,
@@ -97,7 +151,7 @@ def decide_approval(
             f"{approval['id']} is {approval['state']}: {approval['tool']} {short_json(_sent(approval))}"
         )
         if approval["run_id"]:
-            session.terminal.note(f"Show its run with: dragoman run-show {approval['run_id']}")
+            session.terminal.note(f"Show its run with: dragoman run show {approval['run_id']}")
         if as_json:
             session.terminal.json(document)
 

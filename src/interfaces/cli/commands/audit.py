@@ -12,7 +12,9 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import Query, ServiceApi, listed, path_to
+from interfaces.cli.arguments import RUNS, SERVERS
 from interfaces.cli.failures import FAILED, BadUsage
+from interfaces.cli.names import names_by_id
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import duration
 from interfaces.http.audit.views import AuditEventView, BrokenLinkView, ChainReportView
@@ -37,12 +39,17 @@ ActorOption = Annotated[
     str | None, typer.Option("--actor", metavar="KEY_ID", help="Only actions of this API key, or of `system`.")
 ]
 ResourceOption = Annotated[str | None, typer.Option("--resource", metavar="ID", help="Only actions on this resource.")]
-RunOption = Annotated[str | None, typer.Option("--run", metavar="ID", help="Only entries of this run.")]
+RunOption = Annotated[
+    str | None, typer.Option("--run", metavar="ID", help="Only entries of this run.", autocompletion=RUNS)
+]
 ToolOption = Annotated[
     str | None, typer.Option("--tool", metavar="NAME", help="Only calls of this tool, by its name for models.")
 ]
 ServerOption = Annotated[
-    str | None, typer.Option("--server", metavar="SERVER", help="Only entries of this MCP server, by slug or id.")
+    str | None,
+    typer.Option(
+        "--server", metavar="SERVER", help="Only entries of this MCP server, by slug or id.", autocompletion=SERVERS
+    ),
 ]
 SinceOption = Annotated[
     str | None, typer.Option("--since", metavar="TIME", help="An RFC 3339 time, or how long ago: 30m, 2h, 7d.")
@@ -111,19 +118,21 @@ def list_events(
         if as_json:
             session.terminal.json(page)
             return
+        events = entries_of(AuditEventView, page)
+        names = await names_by_id(api, "key", "agt", "mcp", "wfl") if events else {}
         session.terminal.table(
-            ("time", "action", "actor", "resource", "run", "tool", "took"),
+            ("time", "action", "actor", "tool", "took", "resource", "run"),
             [
                 (
                     event["at"],
                     event["action"],
-                    event["actor"],
-                    event["resource"],
-                    event["run_id"] or "",
+                    names.get(event["actor"], event["actor"]),
                     event["tool"] or "",
                     "" if event["duration_ms"] is None else duration(event["duration_ms"]),
+                    names.get(event["resource"], event["resource"]),
+                    event["run_id"] or "",
                 )
-                for event in entries_of(AuditEventView, page)
+                for event in events
             ],
             empty="There are no such audit events.",
         )
@@ -218,7 +227,7 @@ def verify_trail(context: typer.Context, as_json: JsonFlag = False) -> None:
                 " of that time as well (DRAGOMAN_SECRET_KEY, after a comma), and verify again."
             )
         if report["ok"]:
-            session.terminal.line("The audit trail is unchanged.")
+            session.terminal.line("OK: the audit trail is unchanged.")
         return 0 if report["ok"] else FAILED
 
     session.perform(verify)

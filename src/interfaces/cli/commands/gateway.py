@@ -6,6 +6,7 @@ import typer
 
 from domain.json_value import JsonObject
 from interfaces.cli.api import path_to
+from interfaces.cli.arguments import AGENTS
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.gateway_sessions.views import GatewaySessionView, OpenedGatewaySessionView
@@ -22,7 +23,8 @@ def open_session(
     *,
     context: typer.Context,
     agent: Annotated[
-        str | None, typer.Option("--agent", metavar="NAME", help="The agent with the tools, by name or id.")
+        str | None,
+        typer.Option("--agent", metavar="NAME", help="The agent with the tools, by name or id.", autocompletion=AGENTS),
     ] = None,
     run: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="Instead: the tools of an unfinished run, until it ends.")
@@ -82,15 +84,16 @@ def list_sessions(context: typer.Context, as_json: JsonFlag = False) -> None:
     session_of(context).show_list(
         GatewaySessionView,
         path_to("gateway-sessions"),
-        ("id", "agent", "run", "names", "opened", "ends"),
-        lambda one: (
+        ("id", "agent", "ends", "opened", "names", "run"),
+        lambda one, names: (
             one["id"],
-            one["agent_id"],
-            one["run_id"] or one["workflow_run_id"] or "",
-            one["names"],
-            one["created_at"],
+            names.get(one["agent_id"], one["agent_id"]),
             f"revoked {one['revoked_at']}" if one["revoked_at"] else one["expires_at"],
+            one["created_at"],
+            one["names"],
+            one["run_id"] or one["workflow_run_id"] or "",
         ),
+        names=("agt",),
         empty="There are no gateway sessions.",
         as_json=as_json,
     )

@@ -8,6 +8,7 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.completion import completed
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.api_keys.views import ApiKeyView, CreatedApiKeyView, RevokedApiKeyView
@@ -56,7 +57,9 @@ def create_key(
         session.terminal.note(f"Created the key {key['id']} with the role {key['role']}. Its token is shown only once:")
         session.terminal.line(key["token"])
 
-    session.show(CreatedApiKeyView, lambda api: api.post(path_to("api-keys"), body), display, as_json=as_json)
+    session.show(
+        CreatedApiKeyView, lambda api: api.post(path_to("api-keys"), body), display, as_json=as_json, creates=True
+    )
 
 
 @key_app.command("list", epilog="Example: dragoman key list --json")
@@ -65,14 +68,14 @@ def list_keys(context: typer.Context, as_json: JsonFlag = False) -> None:
     session_of(context).show_list(
         ApiKeyView,
         path_to("api-keys"),
-        ("id", "name", "role", "created", "last used", "ends"),
-        lambda key: (
+        ("id", "name", "role", "last used", "ends", "created"),
+        lambda key, _: (
             key["id"],
             key["name"],
             f"{key['role']}, platform" if key["platform"] else key["role"],
-            key["created_at"],
             key["last_used_at"] or "never",
             f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"] or "",
+            key["created_at"],
         ),
         empty="There are no keys.",
         as_json=as_json,
@@ -82,7 +85,14 @@ def list_keys(context: typer.Context, as_json: JsonFlag = False) -> None:
 @key_app.command("revoke", epilog="Example: dragoman key revoke key_0123")
 def revoke_key(
     context: typer.Context,
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, key_….")],
+    key_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="The key's id, or its beginning.",
+            autocompletion=completed("api-keys", described_by="name"),
+        ),
+    ],
     as_json: JsonFlag = False,
 ) -> None:
     """Revoke a key; it stops working at once, and what it started ends."""

@@ -8,6 +8,7 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.arguments import ServerArgument
 from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, values_and_secrets
 from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
 from interfaces.cli.commands.mcp_install import (
@@ -18,6 +19,7 @@ from interfaces.cli.commands.mcp_install import (
     uninstall_server,
 )
 from interfaces.cli.failures import FAILED, BadUsage
+from interfaces.cli.field_values import field_values
 from interfaces.cli.mcp_view import is_quarantined, reached_by, show_difference, show_outcome, show_server, show_tools
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.mcp_servers.views import McpServerToolsView, McpServerView, ServerStatusView, TestResultView
@@ -25,8 +27,6 @@ from interfaces.http.mcp_servers.views import McpServerToolsView, McpServerView,
 mcp_app = typer.Typer(
     help="Manage MCP servers.", no_args_is_help=True, epilog="Example: dragoman mcp add time -- mcp-server-time"
 )
-
-Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.")]
 
 
 @mcp_app.command(
@@ -144,7 +144,7 @@ def add_server(
     if package is not None and kind is None:
         raise BadUsage("--package needs --kind npm or --kind python.")
     if not command and package is None and path is None and url is None:
-        raise BadUsage("Say what the server is: --package PACKAGE, --path PATH, -- COMMAND ARGS…, or --url URL.")
+        raise BadUsage("Give one of --package PACKAGE, --path PATH, --url URL, or -- COMMAND ARGS….")
     body: JsonObject = {"slug": slug, "kind": kind or ("http" if url is not None else "custom"), "trusted": trusted}
     if package is not None or path is not None:
         body |= _installed_from(package, version, path)
@@ -178,7 +178,7 @@ def add_server(
         if as_json:
             session.terminal.json(document)
 
-    session.perform(add)
+    session.perform(add, creates=True)
 
 
 def _installed_from(package: str | None, version: str | None, path: Path | None) -> JsonObject:
@@ -216,15 +216,15 @@ def list_servers(context: typer.Context, as_json: JsonFlag = False) -> None:
     session_of(context).show_list(
         McpServerView,
         path_to("mcp-servers"),
-        ("slug", "id", "kind", "reached by", "isolation", "trusted", "enabled"),
-        lambda server: (
+        ("slug", "kind", "enabled", "source", "isolation", "trusted", "id"),
+        lambda server, _: (
             server["slug"],
-            server["id"],
             server["kind"],
+            "yes" if server["enabled"] else "no",
             reached_by(server),
             server["isolation"],
             "yes" if server["trusted"] else "no",
-            "yes" if server["enabled"] else "no",
+            server["id"],
         ),
         empty="There are no MCP servers. Register one with `dragoman mcp add`.",
         as_json=as_json,
@@ -232,7 +232,7 @@ def list_servers(context: typer.Context, as_json: JsonFlag = False) -> None:
 
 
 @mcp_app.command("show", epilog="Example: dragoman mcp show time")
-def show_one(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+def show_one(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
     """Show a server and the state of its connections; values of env and headers stay hidden."""
     session = session_of(context)
 
@@ -250,7 +250,7 @@ def show_one(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> N
 @mcp_app.command("tools", epilog="Example: dragoman mcp tools time --refresh")
 def list_tools(
     context: typer.Context,
-    slug: Slug,
+    slug: ServerArgument,
     refresh: Annotated[bool, typer.Option("--refresh", help="List the tools again on the server.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -277,7 +277,7 @@ def list_tools(
 def approve_tools(
     context: typer.Context,
     *,
-    slug: Slug,
+    slug: ServerArgument,
     tool: Annotated[str | None, typer.Argument(metavar="TOOL", help="The server's own name of the tool.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Approve every tool in quarantine.")] = False,
     digest: Annotated[
@@ -320,7 +320,7 @@ def approve_tools(
 
 
 @mcp_app.command("test", epilog="Example: dragoman mcp test time")
-def run_test(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+def run_test(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
     """Start or contact a server and list its tools. Exit code 1 on failure."""
     session = session_of(context)
 
@@ -337,7 +337,7 @@ def run_test(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> N
 
 
 @mcp_app.command("logs", epilog="Example: dragoman mcp logs time")
-def show_logs(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+def show_logs(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
     """Print the end of a started server's stderr, and the reasons of failed calls to any server."""
     session = session_of(context)
 
@@ -354,10 +354,38 @@ def show_logs(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> 
     session.perform(show)
 
 
-@mcp_app.command("remove", epilog="Example: dragoman mcp remove time")
-def remove_server(context: typer.Context, slug: Slug) -> None:
+def delete_server(context: typer.Context, slug: ServerArgument) -> None:
     """Delete a server. Its tools become unavailable to agents that list it."""
-    session_of(context).delete(path_to("mcp-servers", slug), f"Removed {slug}.")
+    session_of(context).delete(path_to("mcp-servers", slug), f"Deleted {slug}.")
+
+
+mcp_app.command("delete", epilog="Example: dragoman mcp delete time")(delete_server)
+mcp_app.command("remove", epilog="Example: dragoman mcp remove time", hidden=True)(delete_server)
+
+
+@mcp_app.command(
+    "update",
+    epilog="Examples: dragoman mcp update time timeout_s=60; dragoman mcp update tickets enabled=false trusted=true",
+)
+def update_server(
+    context: typer.Context,
+    slug: ServerArgument,
+    fields: Annotated[
+        list[str], typer.Argument(metavar="FIELD=VALUE...", help="Fields as in the API; a value is JSON, else text.")
+    ],
+    as_json: JsonFlag = False,
+) -> None:
+    """Change fields of a server. Connections of the previous version close after their calls."""
+    session = session_of(context)
+    changes = field_values(fields, texts=("version", "package", "command", "url"), may_be_null=("version",))
+    session.show(
+        McpServerView,
+        lambda api: api.patch(path_to("mcp-servers", slug), changes),
+        lambda server: session.terminal.note(
+            f"Changed {server['slug']}. See whether it works: dragoman mcp test {server['slug']}"
+        ),
+        as_json=as_json,
+    )
 
 
 mcp_app.command("authorize", epilog="Example: dragoman mcp authorize tickets")(authorize_server)

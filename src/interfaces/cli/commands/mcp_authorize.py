@@ -1,19 +1,16 @@
 """`dragoman mcp authorize`, and the authentication options of `mcp add`."""
 
-from typing import Annotated
-
 import typer
 
 from domain.json_value import JsonObject
 from interfaces.cli.api import path_to
+from interfaces.cli.arguments import ServerArgument
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.mcp_servers.auth_views import AuthorizationView
 
-Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.")]
 
-
-def authorize_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+def authorize_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
     """Print the URL where a person authorizes Dragoman at a server (auth of type
     oauth_authorization_code). It works once, for a few minutes, and redirects to the running
     service."""

@@ -1,19 +1,16 @@
 """`dragoman mcp`: connecting, disconnecting and refreshing servers."""
 
-from typing import Annotated
-
 import typer
 
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.arguments import ServerArgument
 from interfaces.cli.mcp_view import show_tools
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.mcp_servers.views import McpServerToolsView, ServerStatusView
 
-Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.")]
 
-
-def connect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+def connect_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
     """Connect a server and list its tools, regardless of earlier failures. For servers with
     isolation `run` or `thread` this only tests the connection."""
     session = session_of(context)
@@ -29,7 +26,7 @@ def connect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False
     session.perform(connect)
 
 
-def disconnect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+def disconnect_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
     """Close a server's connections after their calls. A later call connects again."""
     session = session_of(context)
 
@@ -42,7 +39,7 @@ def disconnect_server(context: typer.Context, slug: Slug, as_json: JsonFlag = Fa
     session.perform(disconnect)
 
 
-def refresh_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+def refresh_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
     """List a server's tools now. Runs that start afterwards see the new list."""
     session = session_of(context)
     session.show(

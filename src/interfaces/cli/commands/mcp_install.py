@@ -7,48 +7,31 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.cli.answers import entries_of, read_as
+from interfaces.cli.answers import entries_of
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.failures import FAILED, BadUsage, CommandFailure
-from interfaces.cli.install_view import InstallView
+from interfaces.cli.arguments import ServerArgument
+from interfaces.cli.failures import FAILED, BadUsage
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.http.mcp_servers.views import ImportedEntryView, ServerStatusView
-
-Slug = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.")]
-
-POLL_S = 0.2
+from interfaces.http.mcp_servers.views import ImportedEntryView
 
 
-def install_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+def install_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
     """Install an npm, python or copied server, and wait for it. Afterwards it starts without
     network access."""
     session = session_of(context)
 
-    import asyncio
-
     async def install(api: ServiceApi) -> None:
-        document = await api.post(path_to("mcp-servers", slug, "install"))
-        with InstallView(session.terminal, slug) as view:
-            while (status := read_as(ServerStatusView, document))["state"] == "installing":
-                if status["install"] is not None:
-                    view.show(status["install"])
-                await asyncio.sleep(POLL_S)
-                document = await api.get(path_to("mcp-servers", slug, "status"))
-        if status["installed_version"] is None:
-            raise CommandFailure(
-                f"{slug} was not installed: {status['last_error'] or 'the installation was stopped.'} "
-                f"`dragoman mcp logs {slug}` shows what was printed."
-            )
-        session.terminal.note(
-            f"Installed {slug} {status['installed_version']}. See whether it works: dragoman mcp test {slug}"
-        )
+        from interfaces.cli.installing import installed
+
+        document = await installed(api, session.terminal, slug)
+        session.terminal.note(f"See whether it works: dragoman mcp test {slug}")
         if as_json:
             session.terminal.json(document)
 
     session.perform(install)
 
 
-def uninstall_server(context: typer.Context, slug: Slug, as_json: JsonFlag = False) -> None:
+def uninstall_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
     """Uninstall a server, or cancel its installation. It stays registered."""
     session = session_of(context)
 
@@ -61,12 +44,12 @@ def uninstall_server(context: typer.Context, slug: Slug, as_json: JsonFlag = Fal
     session.perform(uninstall)
 
 
-def enable_server(context: typer.Context, slug: Slug) -> None:
+def enable_server(context: typer.Context, slug: ServerArgument) -> None:
     """Enable a server for runs."""
     _switch(context, slug, enabled=True)
 
 
-def disable_server(context: typer.Context, slug: Slug) -> None:
+def disable_server(context: typer.Context, slug: ServerArgument) -> None:
     """Disable a server for runs; its connections close after their calls."""
     _switch(context, slug, enabled=False)
 
@@ -110,7 +93,7 @@ def import_servers(
                 session.terminal.note(f"{entry['slug']} must be installed: dragoman mcp install {entry['slug']}")
         return FAILED if entries and all(entry["outcome"] == "skipped" for entry in entries) else 0
 
-    session.perform(import_all)
+    session.perform(import_all, creates=True)
 
 
 def _servers_in(file: Path) -> dict[str, JsonValue]:

@@ -1,22 +1,27 @@
 """`dragoman org`: organizations."""
 
-import json
 from typing import Annotated
 
 import typer
 
-from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import path_to
-from interfaces.cli.failures import BadUsage
+from interfaces.cli.field_values import field_values
 from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.terminal import Terminal, short_json
 from interfaces.http.api_keys.views import CreatedApiKeyView
 from interfaces.http.organization.views import CreatedOrganizationView, OrganizationView
 
 org_app = typer.Typer(
-    help="Manage organizations (requires a platform key) and the settings of your own.",
+    help="Manage organizations and their settings. Others than your own require a platform key.",
     no_args_is_help=True,
     epilog="Example: dragoman org create acme",
 )
+
+
+_FIELDS = tuple(name for name in OrganizationView.__annotations__ if name not in {"id", "version", "created_at"})
+Organization = Annotated[
+    str | None, typer.Option("--org", metavar="ID", help="Another organization (requires a platform key).")
+]
 
 
 @org_app.command("create", epilog="Example: dragoman org create acme")
@@ -40,6 +45,41 @@ def create_organization(
         lambda api: api.post(path_to("organizations"), {"name": name}),
         display,
         as_json=as_json,
+        creates=True,
+    )
+
+
+@org_app.command("show", epilog="Example: dragoman org show")
+def show_organization(context: typer.Context, org: Organization = None, as_json: JsonFlag = False) -> None:
+    """Show the settings of the key's organization, or of another one."""
+    session = session_of(context)
+    session.show(
+        OrganizationView,
+        lambda api: api.get(path_to("organization") if org is None else path_to("organizations", org)),
+        lambda organization: _show(session.terminal, organization),
+        as_json=as_json,
+    )
+
+
+def _show(terminal: Terminal, organization: OrganizationView) -> None:
+    limits = {name: value for name, value in organization["limits"].items() if value is not None}
+    allowlist, budget = organization["tool_allowlist"], organization["daily_budget_usd"]
+    terminal.fields(
+        {
+            "name": organization["name"],
+            "id": organization["id"],
+            "version": str(organization["version"]),
+            "created": organization["created_at"],
+            "MCP": "on" if organization["mcp_enabled"] else "off",
+            "kinds of servers": "all" if organization["mcp_kinds"] is None else ", ".join(organization["mcp_kinds"]),
+            "first use of tools": organization["first_use"],
+            "models": ", ".join(organization["models"]),
+            "allowlist": "" if allowlist is None else ", ".join(allowlist) or "nothing",
+            "policies": short_json(dict(organization["tool_policies"]), 1_000) if organization["tool_policies"] else "",
+            "limits": short_json(limits, 200) if limits else "",
+            "daily budget": "" if budget is None else f"${budget:.2f}",
+            "retention": "" if organization["retention_days"] is None else f"{organization['retention_days']} days",
+        }
     )
 
 
@@ -50,7 +90,7 @@ def list_organizations(context: typer.Context, as_json: JsonFlag = False) -> Non
         OrganizationView,
         path_to("organizations"),
         ("id", "name", "MCP", "kinds of servers", "created"),
-        lambda organization: (
+        lambda organization, _: (
             organization["id"],
             organization["name"],
             "on" if organization["mcp_enabled"] else "off",
@@ -69,16 +109,14 @@ def list_organizations(context: typer.Context, as_json: JsonFlag = False) -> Non
 def set_organization(
     context: typer.Context,
     fields: Annotated[
-        list[str], typer.Argument(metavar="FIELD=VALUE...", help="Settings as in the API; a value is JSON, else text.")
+        list[str], typer.Argument(metavar="FIELD=VALUE...", help=f"{', '.join(_FIELDS)}; a value is JSON, else text.")
     ],
-    org: Annotated[
-        str | None, typer.Option("--org", metavar="ID", help="Another organization (requires a platform key).")
-    ] = None,
+    org: Organization = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Change settings of the key's organization, or of another one."""
     session = session_of(context)
-    changes: JsonObject = dict(_field(entry) for entry in fields)
+    changes = field_values(fields, texts=("name",), fields=_FIELDS)
     path = path_to("organization") if org is None else path_to("organizations", org)
     session.show(
         OrganizationView,
@@ -111,14 +149,3 @@ def create_organization_key(
         display,
         as_json=as_json,
     )
-
-
-def _field(entry: str) -> tuple[str, JsonValue]:
-    name, separator, text = entry.partition("=")
-    if not separator or not name:
-        raise BadUsage(f"Settings are FIELD=VALUE, not {entry[:40]!r}.")
-    try:
-        value: JsonValue = json.loads(text)
-    except ValueError:
-        value = text
-    return name, str(value) if name == "name" and not isinstance(value, str) else value

@@ -76,6 +76,7 @@ def add_provider(
             f"Added {provider['name']} at {provider['base_url']}. Its models are named {provider['name']}:MODEL."
         ),
         as_json=as_json,
+        creates=True,
     )
 
 
@@ -86,7 +87,7 @@ def list_providers(context: typer.Context, as_json: JsonFlag = False) -> None:
         ModelProviderView,
         path_to("model-providers"),
         ("name", "kind", "base URL", "key", "created"),
-        lambda provider: (
+        lambda provider, _: (
             provider["name"],
             provider["kind"],
             provider["base_url"],

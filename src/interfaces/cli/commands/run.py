@@ -1,116 +1,282 @@
-"""`dragoman run`: one run in the terminal."""
+"""`dragoman run`: runs."""
 
-from pathlib import Path
-from typing import Annotated
-from uuid import uuid4
+from typing import Annotated, cast
 
 import typer
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.cli.agent_file import AppliedAgent, apply_agent, change_agent, is_agent_file, load_agent_file
-from interfaces.cli.answers import read_as
-from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.failures import ApiProblem, BadUsage
-from interfaces.cli.run_display import LiveRunDisplay, PlainRunDisplay, RunDisplay
+from domain.runs.run import RunStatus
+from interfaces.cli.answers import entries_of, read_as
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.arguments import AGENTS, RUNS, SERVERS, THREADS, RunArgument
+from interfaces.cli.commands.start_run import start_run
+from interfaces.cli.failures import BadUsage
+from interfaces.cli.names import names_by_id
+from interfaces.cli.pending_calls import elicited_answer, tool_result
+from interfaces.cli.run_group import RunGroup
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.terminal import Terminal
+from interfaces.cli.terminal import one_line, short_json
+from interfaces.cli.transcript import describe_run, show_messages, show_pending
 from interfaces.http.agents.views import AgentView
-from interfaces.http.runs.views import RunView
+from interfaces.http.runs.views import CancelledRunsView, RunView, RunWithMessagesView
 
-DEFAULT_AGENT = "cli"
-_INSTRUCTIONS = "Answer the user. Use your tools where they help."
+run_app = typer.Typer(
+    cls=RunGroup,
+    help='Start and manage runs. `dragoman run "MESSAGE"` is short for `dragoman run start "MESSAGE"`.',
+    no_args_is_help=True,
+    epilog='Examples: dragoman run "What changed last week?" --agent guide; dragoman run list --status requires_action',
+)
+
+_STATUSES = tuple(status.value for status in RunStatus)
+_EVENT_LIMIT = 120
+_INPUT_LIMIT = 60
+_SAID_BY_COLUMNS = frozenset({"seq", "type", "run_id", "at"})
 
 
-def run(
-    context: typer.Context,
+run_app.command("start", epilog='Example: dragoman run start "What changed last week?" --agent guide')(start_run)
+
+
+@run_app.command("list", epilog="Example: dragoman run list --agent guide --status requires_action")
+def list_runs(
     *,
-    text: Annotated[str, typer.Argument(metavar="INPUT", help="The message to the agent.")],
+    context: typer.Context,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="NAME", help="Only runs of this agent.", autocompletion=AGENTS)
+    ] = None,
+    thread_id: Annotated[
+        str | None, typer.Option("--thread", metavar="ID", help="Only runs on this thread.", autocompletion=THREADS)
+    ] = None,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="STATUS", help=f"Only these: {', '.join(_STATUSES)}.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Most runs to list.")] = 50,
+    as_json: JsonFlag = False,
+) -> None:
+    """List runs, newest first."""
+    if status is not None and status not in _STATUSES:
+        raise BadUsage(f"--status takes one of {', '.join(_STATUSES)}.")
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        query: dict[str, str] = {} if thread_id is None else {"thread_id": thread_id}
+        if agent is not None:
+            query["agent_id"] = read_as(AgentView, await api.get(path_to("agents", agent)))["id"]
+        if status is not None:
+            query["status"] = status
+        page = await listed(api, path_to("runs"), query, limit=limit)
+        if as_json:
+            session.terminal.json(page)
+            return
+        runs = entries_of(RunView, page)
+        names = await names_by_id(api, "agt") if runs else {}
+        session.terminal.table(
+            ("id", "status", "agent", "created", "input", "thread"),
+            [
+                (
+                    run["id"],
+                    run["status"].replace("_", " "),
+                    names.get(run["agent_id"], run["agent_id"]),
+                    run["created_at"],
+                    _input_text(run),
+                    run["thread_id"],
+                )
+                for run in runs
+            ],
+            empty="There are no such runs." if query else 'There are no runs. Start one with `dragoman run "MESSAGE"`.',
+        )
+        if page["next_cursor"] is not None:
+            session.terminal.note(f"These are the newest {limit}; --limit shows more.")
+
+    session.perform(show)
+
+
+def _input_text(run: RunView) -> str:
+    return one_line(" ".join(str(part["text"]) for part in run["input"] if "text" in part), _INPUT_LIMIT)
+
+
+@run_app.command("retry", epilog="Example: dragoman run retry run_0123")
+def retry_run(context: typer.Context, run_id: RunArgument, as_json: JsonFlag = False) -> None:
+    """Start a new run with the agent, the input and the thread of an earlier one, and follow it. Exit codes are those
+    of `dragoman run`."""
+    session = session_of(context)
+
+    async def retry(api: ServiceApi) -> int:
+        from interfaces.cli.steering import shown_to_the_end, started, view_for
+
+        run = read_as(RunView, await api.get(path_to("runs", run_id)))
+        if not run["input"]:
+            raise BadUsage(f"{run['id']} has no input of its own: it continued with results of its client.")
+        parts: list[JsonValue] = [cast("JsonObject", dict(part)) for part in run["input"]]
+        body: JsonObject = {"agent_id": run["agent_id"], "input": parts}
+        view = view_for(session.terminal, as_json=as_json)
+        ending = await started(api, body, thread_id=run["thread_id"], view=view)
+        return shown_to_the_end(session.terminal, view, ending, as_json=as_json)
+
+    session.perform(retry, worker=True)
+
+
+@run_app.command("show", epilog="Example: dragoman run show run_0123 --events")
+def show_run(
+    context: typer.Context,
+    run_id: RunArgument,
+    events: Annotated[bool, typer.Option("--events", help="Also list its events.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show a run: its status, usage and messages."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        document = await api.get(path_to("runs", run_id, "wait"), {"timeout_s": 0})
+        log = await listed(api, path_to("runs", run_id, "events")) if events else None
+        if as_json:
+            session.terminal.json(document if log is None else {**document, "events": log["data"]})
+            return
+        waited = read_as(RunWithMessagesView, document)
+        names = await names_by_id(api, "agt")
+        describe_run(session.terminal, waited["run"], agent=names.get(waited["run"]["agent_id"]))
+        session.terminal.line()
+        show_messages(session.terminal, waited["messages"])
+        if log is not None:
+            session.terminal.table(
+                ("seq", "time", "event", "data"), [_event_row(event) for event in _objects(log)], empty="No events."
+            )
+        if waited["run"]["status"] == "requires_action":
+            show_pending(session.terminal, waited["run"])
+
+    session.perform(show)
+
+
+def _objects(page: JsonObject) -> list[JsonObject]:
+    data = page["data"]
+    return [entry for entry in data if isinstance(entry, dict)] if isinstance(data, list) else []
+
+
+def _event_row(event: JsonObject) -> tuple[str, ...]:
+    rest: JsonObject = {name: value for name, value in event.items() if name not in _SAID_BY_COLUMNS}
+    return (str(event.get("seq")), str(event.get("at")), str(event.get("type")), short_json(rest, _EVENT_LIMIT))
+
+
+@run_app.command("cancel", epilog="Examples: dragoman run cancel run_0123; dragoman run cancel --agent guide")
+def cancel_run(
+    *,
+    context: typer.Context,
+    run_id: Annotated[
+        str | None,
+        typer.Argument(metavar="[ID]", help="The run's id, or its beginning.", autocompletion=RUNS),
+    ] = None,
     agent: Annotated[
         str | None,
         typer.Option(
-            "--agent",
-            metavar="NAME|FILE",
-            help="An agent's name or id, or a .yaml or .json file that is applied first.",
+            "--agent", metavar="NAME", help="Every unfinished run of this agent instead.", autocompletion=AGENTS
         ),
     ] = None,
     server: Annotated[
-        list[str] | None,
-        typer.Option("--server", metavar="NAME", help="Without --agent: an MCP server to use. Repeatable."),
-    ] = None,
-    model: Annotated[
         str | None,
-        typer.Option("--model", metavar="PROVIDER:NAME", help="The model; with --agent one of the agent's models."),
+        typer.Option(
+            "--server", metavar="SLUG", help="Every unfinished run that uses this MCP server.", autocompletion=SERVERS
+        ),
     ] = None,
-    thread_id: Annotated[
-        str | None, typer.Option("--thread", metavar="ID", help="Continue this thread instead of a new one.")
+    every: Annotated[bool, typer.Option("--all", help="Every unfinished run of the organization.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Cancel a run and wait until it has stopped, or cancel all runs of an agent, a server or
+    the organization."""
+    target: JsonObject = {}
+    if agent is not None:
+        target["agent_id"] = agent
+    if server is not None:
+        target["server"] = server
+    if every:
+        target["all"] = True
+    if len(target) + (run_id is not None) != 1:
+        raise BadUsage("Give the ID of a run, or one of --agent NAME, --server SLUG and --all.")
+    if run_id is None:
+        _cancel_many(context, target, as_json=as_json)
+    else:
+        _cancel_one(context, run_id, as_json=as_json)
+
+
+def _cancel_many(context: typer.Context, target: JsonObject, *, as_json: bool) -> None:
+    session = session_of(context)
+
+    async def cancel(api: ServiceApi) -> None:
+        document = await api.post(path_to("runs", "cancel"), target)
+        if as_json:
+            session.terminal.json(document)
+            return
+        done = read_as(CancelledRunsView, document)
+        session.terminal.note(f"Cancelled {done['cancelled']} runs; {done['stopping']} more are stopping.")
+
+    session.perform(cancel, worker=True)
+
+
+def _cancel_one(context: typer.Context, run_id: str, *, as_json: bool) -> None:
+    session = session_of(context)
+
+    async def cancel(api: ServiceApi) -> None:
+        before = read_as(RunView, await api.get(path_to("runs", run_id)))
+        await api.post(path_to("runs", run_id, "cancel"))
+        document = await api.get(path_to("runs", run_id, "wait"), {"timeout_s": 15})
+        run = read_as(RunWithMessagesView, document)["run"]
+        had_ended = before["status"] == run["status"] != "cancelled"
+        session.terminal.note(f"{run['id']} {'had already ended' if had_ended else 'is'}: {run['status']}")
+        if as_json:
+            session.terminal.json(document)
+
+    session.perform(cancel, worker=True)
+
+
+@run_app.command("resume", epilog='Example: dragoman run resume run_0123 --result call_1="sent"')
+def resume_run(
+    context: typer.Context,
+    run_id: RunArgument,
+    *,
+    result: Annotated[
+        list[str] | None,
+        typer.Option("--result", metavar="CALL_ID=TEXT", help="Result of a pending call. Repeatable."),
+    ] = None,
+    answer: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--answer",
+            metavar="CALL_ID=ANSWER",
+            help="Answer to a request of a call's server: the form's fields as a JSON object, accept, decline or cancel. Repeatable.",
+        ),
+    ] = None,
+    approve: Annotated[
+        list[str] | None,
+        typer.Option("--approve", metavar="CALL_ID", help="Approve a pending call. Repeatable."),
+    ] = None,
+    deny: Annotated[
+        list[str] | None,
+        typer.Option("--deny", metavar="CALL_ID", help="Deny a pending call. Repeatable."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run an agent and show its progress. Without --agent, an agent named cli is created from
-    --model and --server, and stored for later. The exit code is 0 for a completed run, 3 if it
-    requires action, 130 if Ctrl-C cancelled it, else 1."""
+    """Resume a waiting run with results, answers and approvals, and follow it. Exit codes are those of
+    `dragoman run`."""
     session = session_of(context)
-    if agent is not None and server:
-        raise BadUsage("--server cannot be combined with --agent; list servers in the agent's mcp_servers.")
-    wanted = load_agent_file(Path(agent)) if agent is not None and is_agent_file(agent) else None
+    tool_results = [*map(tool_result, result or ()), *map(elicited_answer, answer or ())]
+    decisions = [*_decisions(approve, "approve"), *_decisions(deny, "deny")]
+    if not tool_results and not decisions:
+        raise BadUsage(
+            "Give at least one of --result CALL_ID=TEXT, --answer CALL_ID=ANSWER, --approve CALL_ID or --deny CALL_ID."
+        )
+    body: JsonObject = {}
+    if tool_results:
+        body["tool_results"] = [*tool_results]
+    if decisions:
+        body["approvals"] = [*decisions]
 
-    async def perform(api: ServiceApi) -> int:
-        from interfaces.cli.following import follow_to_rest, stopped_by_signals
+    async def resume(api: ServiceApi) -> int:
+        from interfaces.cli.steering import resumed, shown_to_the_end, view_for
 
-        name = agent or DEFAULT_AGENT
-        if wanted is not None:
-            name = _say_applied(session.terminal, await apply_agent(api, wanted))
-        elif agent is None:
-            name = _say_applied(session.terminal, await _default_agent(api, model, server or []))
-        body: JsonObject = {"agent_id" if name.startswith("agt_") else "agent": name, "input": text}
-        if agent is not None and model is not None:
-            body["model"] = model
         view = view_for(session.terminal, as_json=as_json)
-        with stopped_by_signals() as interruption:
-            path = path_to("runs") if thread_id is None else path_to("threads", thread_id, "runs")
-            created = await api.post(path, body, headers={"Idempotency-Key": uuid4().hex})
-            run = read_as(RunView, created)
-            run_id = run["id"]
-            view.remark(f"{run_id} on {run['thread_id']}")
-            ending = await follow_to_rest(api, run_id, view=view, interruption=interruption)
-        view.finish(ending.run)
-        if as_json:
-            session.terminal.json(ending.document)
-        return ending.exit_code
+        ending = await resumed(api, run_id, body, view=view)
+        return shown_to_the_end(session.terminal, view, ending, as_json=as_json)
 
-    session.perform(perform, worker=True)
+    session.perform(resume, worker=True)
 
 
-def view_for(terminal: Terminal, *, as_json: bool) -> RunDisplay:
-    """A live view for an interactive terminal, else plain; with --json, stdout is reserved for
-    the document."""
-    if terminal.is_interactive and not as_json:
-        return LiveRunDisplay(terminal)
-    return PlainRunDisplay(terminal, answer=not as_json)
-
-
-async def _default_agent(api: ServiceApi, model: str | None, servers: list[str]) -> AppliedAgent:
-    """The agent `cli` with this model and these servers; its other settings stay."""
-    slugs: list[JsonValue] = [*servers]
-    changes: JsonObject = {"mcp_servers": slugs, **({} if model is None else {"model": model})}
-    try:
-        present = await api.get(path_to("agents", DEFAULT_AGENT))
-    except ApiProblem as problem:
-        if problem.status != 404:
-            raise
-        if model is None:
-            raise BadUsage(
-                "Give --model PROVIDER:NAME (openai:…, anthropic:…, scripted:PATH.yaml), or --agent NAME."
-            ) from problem
-        created = await api.post(path_to("agents"), {"name": DEFAULT_AGENT, "instructions": _INSTRUCTIONS, **changes})
-        return AppliedAgent(agent=created, done="created")
-    return await change_agent(api, present, changes)
-
-
-def _say_applied(terminal: Terminal, applied: AppliedAgent) -> str:
-    agent = read_as(AgentView, applied.agent)
-    servers = ", ".join(agent["mcp_servers"]) or "none"
-    terminal.note(
-        f"Agent {agent['name']} {applied.done}: version {agent['version']}, {agent['model']}, MCP servers: {servers}"
-    )
-    return agent["id"]
+def _decisions(call_ids: list[str] | None, word: str) -> list[JsonValue]:
+    return [{"tool_call_id": call_id, "decision": word} for call_id in call_ids or ()]

@@ -1,6 +1,5 @@
 """`dragoman schedule`: runs on a schedule."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -8,7 +7,8 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.failures import BadUsage
+from interfaces.cli.completion import completed
+from interfaces.cli.field_values import field_values
 from interfaces.cli.session import JsonFlag, Session, session_of
 from interfaces.http.schedules.views import ScheduleView
 
@@ -27,7 +27,10 @@ schedule_app = typer.Typer(
     epilog=f"Example: {_EXAMPLE}",
 )
 
-Which = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name or id.")]
+Which = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The schedule's name or id.", autocompletion=completed("schedules", "name")),
+]
 
 
 @schedule_app.command("add", epilog=f"Example: {_EXAMPLE}")
@@ -97,15 +100,17 @@ def list_schedules(context: typer.Context, as_json: JsonFlag = False) -> None:
     session_of(context).show_list(
         ScheduleView,
         path_to("schedules"),
-        ("name", "cron", "zone", "next", "last run", "trouble"),
-        lambda schedule: (
+        ("name", "next", "cron", "zone", "agent", "error", "last run"),
+        lambda schedule, names: (
             schedule["name"],
+            _next(schedule),
             schedule["cron"],
             schedule["timezone"],
-            _next(schedule),
-            schedule["last_run_id"] or "",
+            names.get(schedule["agent_id"], schedule["agent_id"]),
             "" if schedule["last_error"] is None else schedule["last_error"]["code"],
+            schedule["last_run_id"] or "",
         ),
+        names=("agt",),
         empty="There are no schedules. Add one with `dragoman schedule add NAME`.",
         as_json=as_json,
     )
@@ -132,7 +137,7 @@ def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = F
                 "next": _next(found),
                 "last triggered": found["last_fired_at"] or "",
                 "last run": found["last_run_id"] or "",
-                "trouble": "" if error is None else f"{error['at']} {error['code']}: {error['detail']}",
+                "error": "" if error is None else f"{error['at']} {error['code']}: {error['detail']}",
                 "version": str(found["version"]),
                 "created": found["created_at"],
             }
@@ -155,7 +160,13 @@ def update_schedule(
     as_json: JsonFlag = False,
 ) -> None:
     """Change fields of a schedule."""
-    _change(session_of(context), schedule, dict(_field(entry) for entry in fields), "Changed", as_json=as_json)
+    _change(
+        session_of(context),
+        schedule,
+        field_values(fields, texts=_TEXTS, may_be_null=("thread_id", "model")),
+        "Changed",
+        as_json=as_json,
+    )
 
 
 @schedule_app.command("pause", epilog="Example: dragoman schedule pause morning")
@@ -193,16 +204,3 @@ def _say(session: Session, document: JsonObject, done: str, *, as_json: bool) ->
 
 def _next(schedule: ScheduleView) -> str:
     return schedule["next_fire_at"] or ("never" if schedule["enabled"] else "paused")
-
-
-def _field(entry: str) -> tuple[str, JsonValue]:
-    name, separator, text = entry.partition("=")
-    if not separator or not name:
-        raise BadUsage(f"Fields are FIELD=VALUE, not {entry[:40]!r}.")
-    if name in _TEXTS:
-        return name, None if text == "null" and name in {"thread_id", "model"} else text
-    try:
-        value: JsonValue = json.loads(text)
-    except ValueError:
-        value = text
-    return name, value

@@ -37,7 +37,7 @@ def set_secret(context: typer.Context, name: Name, as_json: JsonFlag = False) ->
         if as_json:
             session.terminal.json(document)
 
-    session.perform(put)
+    session.perform(put, creates=True)
 
 
 @secret_app.command("list", epilog="Example: dragoman secret list --json")
@@ -47,7 +47,7 @@ def list_secrets(context: typer.Context, as_json: JsonFlag = False) -> None:
         SecretView,
         path_to("secrets"),
         ("name", "created", "changed"),
-        lambda secret: (secret["name"], secret["created_at"], secret["updated_at"]),
+        lambda secret, _: (secret["name"], secret["created_at"], secret["updated_at"]),
         empty="There are no secrets. Store one with `dragoman secret set NAME`.",
         as_json=as_json,
     )

@@ -7,6 +7,7 @@ import typer
 
 from domain.sources.source import MAX_SOURCE_BYTES
 from interfaces.cli.api import path_to
+from interfaces.cli.arguments import THREADS
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.sources.views import SourceView
@@ -17,7 +18,9 @@ source_app = typer.Typer(
     epilog="Example: dragoman source add thr_0123 handbook.pdf",
 )
 
-Thread = Annotated[str, typer.Argument(metavar="THREAD", help="The thread's id, thr_….")]
+Thread = Annotated[
+    str, typer.Argument(metavar="THREAD", help="The thread's id, or its beginning.", autocompletion=THREADS)
+]
 
 
 @source_app.command("add", epilog="Example: dragoman source add thr_0123 handbook.pdf")
@@ -48,7 +51,7 @@ def list_sources(context: typer.Context, thread_id: Thread, as_json: JsonFlag = 
         SourceView,
         path_to("threads", thread_id, "sources"),
         ("id", "name", "kind", "bytes", "search", "added"),
-        lambda source: (
+        lambda source, _: (
             source["id"],
             source["name"],
             source["kind"],

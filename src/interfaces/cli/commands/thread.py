@@ -4,26 +4,77 @@ from typing import Annotated
 
 import typer
 
+from domain.json_value import JsonObject
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.arguments import ThreadArgument
+from interfaces.cli.field_values import field_values
 from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.terminal import short_json
 from interfaces.cli.transcript import show_messages
 from interfaces.http.threads.views import MessageView, ThreadView
 
-thread_app = typer.Typer(
-    help="Read threads, and release them.", no_args_is_help=True, epilog="Example: dragoman thread show thr_0123"
-)
+thread_app = typer.Typer(help="Manage threads.", no_args_is_help=True, epilog="Example: dragoman thread show thr_0123")
 
 
 @thread_app.callback()
 def _threads() -> None:
-    """Read threads, and release them from quarantine."""
+    """Manage threads."""
+
+
+@thread_app.command("list", epilog="Example: dragoman thread list --limit 10")
+def list_threads(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Most threads to list.")] = 50,
+    as_json: JsonFlag = False,
+) -> None:
+    """List threads, newest first."""
+    session_of(context).show_list(
+        ThreadView,
+        path_to("threads"),
+        ("id", "created", "quarantine", "metadata"),
+        lambda thread, _: (
+            thread["id"],
+            thread["created_at"],
+            "" if thread["quarantine"] is None else f"since {thread['quarantine']['at']}",
+            short_json(dict(thread["metadata"])) if thread["metadata"] else "",
+        ),
+        limit=limit,
+        empty="There are no threads. Create one with `dragoman thread create`; `dragoman run` does so, too.",
+        as_json=as_json,
+    )
+
+
+@thread_app.command("create", epilog="Example: dragoman thread create --metadata customer=acme")
+def create_thread(
+    context: typer.Context,
+    metadata: Annotated[
+        list[str] | None, typer.Option("--metadata", metavar="NAME=VALUE", help="Metadata. Repeatable.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Create an empty thread, and print its id."""
+    session = session_of(context)
+    body: JsonObject = {"metadata": field_values(metadata, texts=())} if metadata else {}
+    session.show(
+        ThreadView,
+        lambda api: api.post(path_to("threads"), body),
+        lambda thread: session.terminal.line(thread["id"]),
+        as_json=as_json,
+        creates=True,
+    )
+
+
+@thread_app.command("delete", epilog="Example: dragoman thread delete thr_0123")
+def delete_thread(context: typer.Context, thread_id: ThreadArgument) -> None:
+    """Delete a thread with its messages, runs and files."""
+    session_of(context).delete(path_to("threads", thread_id), f"Deleted {thread_id}.")
 
 
 @thread_app.command("show", epilog="Example: dragoman thread show thr_0123")
 def show_thread(
     context: typer.Context,
-    thread_id: Annotated[str, typer.Argument(metavar="ID", help="The thread's id, thr_….")],
+    thread_id: ThreadArgument,
     as_json: JsonFlag = False,
 ) -> None:
     """Print a thread's messages as a transcript."""
@@ -52,7 +103,7 @@ def show_thread(
 @thread_app.command("release", epilog="Example: dragoman thread release thr_0123")
 def release_thread(
     context: typer.Context,
-    thread_id: Annotated[str, typer.Argument(metavar="ID", help="The thread's id, thr_….")],
+    thread_id: ThreadArgument,
     as_json: JsonFlag = False,
 ) -> None:
     """Release a thread from quarantine after a canary token halted its run; the next waiting run

@@ -6,6 +6,7 @@ import typer
 
 from interfaces.cli.answers import entries_of
 from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.arguments import AGENTS
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal, one_line, short_json
 from interfaces.http.tools.views import ExplanationView, LayerView, ToolView
@@ -27,7 +28,10 @@ def _tools() -> None:
 def list_tools(
     context: typer.Context,
     agent: Annotated[
-        str | None, typer.Option("--agent", metavar="NAME", help="Only the tools of this agent, by id or name.")
+        str | None,
+        typer.Option(
+            "--agent", metavar="NAME", help="Only the tools of this agent, by id or name.", autocompletion=AGENTS
+        ),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -61,7 +65,9 @@ def list_tools(
 def explain_tool(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The tool, as models call it.")],
-    agent: Annotated[str, typer.Option("--agent", metavar="NAME", help="The agent, by id or name.")],
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="NAME", help="The agent, by id or name.", autocompletion=AGENTS)
+    ],
     as_json: JsonFlag = False,
 ) -> None:
     """Explain why an agent's tool is allowed, requires approval, is denied or hidden."""

@@ -6,6 +6,7 @@ import typer
 
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.arguments import RunArgument
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.webhooks.views import CreatedWebhookKeyView, WebhookDeliveryView
 
@@ -19,21 +20,21 @@ webhook_app = typer.Typer(
 @webhook_app.command("list", epilog="Example: dragoman webhook list run_0123 --json")
 def list_deliveries(
     context: typer.Context,
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run's id, run_….")],
+    run_id: RunArgument,
     as_json: JsonFlag = False,
 ) -> None:
     """List the webhook deliveries of a run, newest first."""
     session_of(context).show_list(
         WebhookDeliveryView,
         path_to("runs", run_id, "webhook-deliveries"),
-        ("id", "event", "receiver", "state", "attempts", ""),
-        lambda entry: (
+        ("id", "state", "event", "outlook", "attempts", "receiver"),
+        lambda entry, _: (
             entry["id"],
-            entry["event"],
-            entry["receiver"],
             entry["state"],
-            str(entry["attempts"]),
+            entry["event"],
             _outlook(entry),
+            str(entry["attempts"]),
+            entry["receiver"],
         ),
         empty="The run has no deliveries: it has no webhook, or has not ended or waited yet.",
         as_json=as_json,

@@ -9,6 +9,7 @@ from domain.json_value import JsonObject
 from domain.workflows.definition_json import NAME_KEYS
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.arguments import WorkflowArgument
 from interfaces.cli.commands.workflow_runs import answer_node, cancel_run, list_runs, run_workflow, show_run
 from interfaces.cli.definition_file import load_definition
 from interfaces.cli.failures import FAILED, ApiProblem, UnexpectedAnswer
@@ -31,7 +32,6 @@ workflow_app.command("cancel", epilog="Example: dragoman workflow cancel wfr_012
 FileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="YAML or JSON with name, nodes and edges of the workflow.")
 ]
-WorkflowArgument = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name or id.")]
 
 
 @workflow_app.command("apply", epilog="Example: dragoman workflow apply answers.yaml")
@@ -49,7 +49,7 @@ def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False)
         if as_json:
             session.terminal.json(document)
 
-    session.perform(applied)
+    session.perform(applied, creates=True)
 
 
 @workflow_app.command("validate", epilog="Example: dragoman workflow validate answers.yaml")
@@ -85,14 +85,14 @@ def list_workflows(context: typer.Context, as_json: JsonFlag = False) -> None:
     session_of(context).show_list(
         WorkflowView,
         path_to("workflows"),
-        ("name", "id", "version", "nodes", "edges", "changed"),
-        lambda workflow: (
+        ("name", "id", "changed", "version", "nodes", "edges"),
+        lambda workflow, _: (
             workflow["name"],
             workflow["id"],
+            workflow["updated_at"],
             str(workflow["version"]),
             str(len(workflow["nodes"])),
             str(len(workflow["edges"])),
-            workflow["updated_at"],
         ),
         empty="There are no workflows. Create one with `dragoman workflow apply FILE`.",
         as_json=as_json,

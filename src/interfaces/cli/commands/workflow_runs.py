@@ -10,12 +10,19 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServerEvent, ServiceApi, path_to
+from interfaces.cli.arguments import WorkflowArgument
+from interfaces.cli.completion import completed
 from interfaces.cli.failures import FAILED, REQUIRES_ACTION, BadUsage, UnexpectedAnswer
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal, short_json
 from interfaces.http.workflow_runs.views import PendingView, WorkflowRunOutlineView, WorkflowRunView
 
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The id of a workflow run.")]
+RunArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="The id of a workflow run, or its beginning.", autocompletion=completed("workflow-runs")
+    ),
+]
 _SHOWN = 300
 
 
@@ -40,7 +47,7 @@ class Asked:
 
 def run_workflow(
     context: typer.Context,
-    workflow: Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name or id.")],
+    workflow: WorkflowArgument,
     given: Annotated[str | None, typer.Option("--input", help="The run's input: JSON, otherwise text.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -93,8 +100,15 @@ def list_runs(context: typer.Context, as_json: JsonFlag = False) -> None:
     session_of(context).show_list(
         WorkflowRunOutlineView,
         path_to("workflow-runs"),
-        ("run", "workflow", "version", "status", "created"),
-        lambda run: (run["id"], run["workflow_id"], str(run["workflow_version"]), run["status"], run["created_at"]),
+        ("run", "status", "workflow", "created", "version"),
+        lambda run, names: (
+            run["id"],
+            run["status"].replace("_", " "),
+            names.get(run["workflow_id"], run["workflow_id"]),
+            run["created_at"],
+            str(run["workflow_version"]),
+        ),
+        names=("wfl",),
         empty="No workflow has been run. Run one with `dragoman workflow run NAME`.",
         as_json=as_json,
     )
@@ -181,7 +195,7 @@ def _tell_pending(terminal: Terminal, run_id: str, pending: PendingView) -> None
             terminal.note(f"Decide with `dragoman approval decide {call.approval_id} --approve`, or --deny.")
         else:
             terminal.note(f"{pending['node_id']} waits for the call {call.id}: {said}")
-            terminal.note(f"Settle it with `dragoman run-resume {pending['run_id']}`; `--help` says how.")
+            terminal.note(f"Settle it with `dragoman run resume {pending['run_id']}`; `--help` says how.")
 
 
 def _show(terminal: Terminal, run: WorkflowRunView) -> None:

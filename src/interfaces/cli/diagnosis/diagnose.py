@@ -8,7 +8,13 @@ from infrastructure.settings import Settings, SettingsError, load_settings, unkn
 from interfaces.cli.connecting import RunningService, announced_service, running_service
 from interfaces.cli.diagnosis.configuration import configuration_findings, secret_key_is_lost
 from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
-from interfaces.cli.diagnosis.machine import home_findings, home_is_usable, machine_findings
+from interfaces.cli.diagnosis.machine import (
+    home_findings,
+    home_is_usable,
+    look_at_sandbox,
+    machine_findings,
+    sandbox_finding,
+)
 from interfaces.cli.diagnosis.reach import port_finding, reach_findings, shown_address
 from interfaces.cli.diagnosis.service import agent_findings, provider_findings, readiness_finding, server_findings
 from interfaces.cli.diagnosis.storage import Report, can_be_opened, database_findings, look_at_database
@@ -30,6 +36,7 @@ async def diagnose(connect: Connect, *, remark: Callable[[str], None], look: Loo
         findings.append(well("service", shown_address(settings.url)))
         return findings + await _through_service(connect, remark=remark, without_key=frozenset())
     findings += machine_findings(settings.home)
+    findings.append(sandbox_finding(await asyncio.to_thread(look_at_sandbox, settings), settings.mcp_sandbox))
     findings += home_findings(settings.home)
     findings += configuration_findings(settings)
     findings += provider_findings(_keys(settings), _base_urls(settings))

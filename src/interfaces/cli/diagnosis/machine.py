@@ -8,8 +8,11 @@ import sys
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Protocol
 
+from infrastructure.settings import Settings
 from interfaces.cli.diagnosis.finding import Finding, State, problem, warning, well
+from interfaces.cli.loading import loading
 
 _OLDEST_PYTHON = (3, 11)
 _MIB = 1024 * 1024
@@ -25,6 +28,30 @@ def machine_findings(home: Path) -> Iterator[Finding]:
     yield node_finding(shutil.which("node"))
     yield disk_finding(shutil.disk_usage(_nearest_existing(home)).free)
     yield console_finding()
+
+
+class Confinement(Protocol):
+    """How started MCP servers are confined, from `infrastructure.confinement.sandbox`."""
+
+    @property
+    def profile(self) -> str | None: ...
+    @property
+    def words(self) -> str: ...
+
+
+def look_at_sandbox(settings: Settings) -> Confinement:
+    with loading():
+        from infrastructure.container import Container
+    return Container(settings=settings).sandbox().report()
+
+
+def sandbox_finding(held: Confinement, mode: str) -> Finding:
+    if held.profile is not None:
+        return well("sandbox", held.words)
+    if mode == "off":
+        return warning("sandbox", held.words, "Set DRAGOMAN_MCP_SANDBOX=auto where others register servers.")
+    advice = "Servers of kind npm, python and custom are not started. See docs/guides/confinement.md."
+    return problem("sandbox", held.words, advice)
 
 
 def python_finding(version: tuple[int, ...]) -> Finding:

@@ -14,7 +14,7 @@ from interfaces.console.agents.pages import AgentPages
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
-from interfaces.console.sessions import PATH
+from interfaces.console_paths import PATH
 
 AGENTS_PATH = f"{PATH}/agents"
 

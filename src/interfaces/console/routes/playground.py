@@ -12,8 +12,8 @@ from domain.threads.message import TextContent
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
-from interfaces.console.sessions import PATH
 from interfaces.console.whole_lists import all_of
+from interfaces.console_paths import PATH
 
 
 @get("/playground")

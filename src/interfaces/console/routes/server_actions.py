@@ -19,7 +19,7 @@ from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.servers import ServerPages
 from interfaces.console.routes.sign_in import Form
-from interfaces.console.sessions import PATH
+from interfaces.console_paths import PATH
 
 CHANGED = "server-changed"
 """Event of a server's page when its state differs from the page."""

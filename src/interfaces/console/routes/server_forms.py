@@ -25,8 +25,8 @@ from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.server_form import AUTH_TYPES, CHOICES, ENTRY_GROUPS, KINDS, MAX_ENTRIES, FilledIn
-from interfaces.console.sessions import PATH
 from interfaces.console.whole_lists import all_of
+from interfaces.console_paths import PATH
 from interfaces.http.bodies import decoded_body
 from interfaces.http.mcp_servers.schemas import McpServerBody, TestMcpServerBody, UpdateMcpServerBody
 from interfaces.http.mcp_servers.views import server_view

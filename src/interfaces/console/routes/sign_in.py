@@ -4,18 +4,21 @@ from typing import Annotated
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import QueryParameter, URLEncodedBody
+from litestar.params import PathParameter, QueryParameter, URLEncodedBody
 from litestar.plugins.htmx import HTMXHeaders
 
+from application.identity.sign_in_links import SignInLinks
 from domain.errors import ErrorKind, ServiceError
-from interfaces.console.pages import Pages
+from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.sessions import PATH, SIGN_IN_PATH, ConsoleSessions
+from interfaces.console.sessions import ConsoleSessions
 from interfaces.console.sign_in_attempts import SignInAttempts
+from interfaces.console_paths import PATH, SIGN_IN_PATH
 
 Form = URLEncodedBody[dict[str, str]]
 _MAX_FORM_BYTES = 16 * 1024
 """Small, because this form needs no key."""
+_USED_UP = "This link was used or is too old. `dragoman open` makes another one; or sign in with a key."
 
 
 @get("/sign-in")
@@ -25,6 +28,32 @@ async def sign_in_page(
     target: Annotated[str, QueryParameter(name="next")] = PATH,
 ) -> Response[str]:
     return pages.show(request, "sign_in.html", {"target": _local(target), "problem": None})
+
+
+@get("/sign-in/{code:str}")
+async def sign_in_by_link(
+    *,
+    request: ConsoleRequest,
+    code: Annotated[str, PathParameter(description="The code of the link.")],
+    pages: NamedDependency[Pages],
+    sessions: NamedDependency[ConsoleSessions],
+    sign_in_links: NamedDependency[SignInLinks],
+    sign_in_attempts: NamedDependency[SignInAttempts],
+) -> Response[str]:
+    """Start a session with the key that the link stands for. Failures are bounded per address."""
+    address = "" if request.client is None else request.client.host
+    sign_in_attempts.require_room(address)
+    token = sign_in_links.redeem(code)
+    try:
+        cookie = None if token is None else await sessions.begun(token)
+    except ServiceError as error:
+        if error.kind is not ErrorKind.UNAUTHENTICATED:
+            raise
+        cookie = None
+    if cookie is None:
+        sign_in_attempts.failed(address)
+        return pages.show(request, "sign_in.html", {"target": PATH, "problem": _USED_UP}, status=401)
+    return Response("", status_code=303, headers={**HEADERS, "Location": PATH}, cookies=[cookie])
 
 
 @post("/sign-in", status_code=200, request_max_body_size=_MAX_FORM_BYTES)

@@ -31,8 +31,8 @@ from interfaces.console.json_text import JsonTextError, json_of
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
-from interfaces.console.sessions import PATH
 from interfaces.console.workflow_text import definition_of, text_of
+from interfaces.console_paths import PATH
 from interfaces.http.workflows.result_views import validation_view
 from interfaces.http.workflows.views import FaultView
 

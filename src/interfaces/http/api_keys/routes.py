@@ -6,18 +6,23 @@ from litestar.params import JSONBody
 
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand
 from application.identity.queries import ListApiKeys
+from application.identity.sign_in_links import SignInLinks
 from application.revocation.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.ids import ApiKeyId
+from domain.threads.message_json import timestamp
+from interfaces.console_paths import SIGN_IN_PATH
 from interfaces.http.api_keys.schemas import CreateApiKeyBody
 from interfaces.http.api_keys.views import (
     ApiKeyPage,
     CreatedApiKeyView,
     RevokedApiKeyView,
+    SignInLinkView,
     api_key_view,
     created_api_key_view,
     revoked_api_key_view,
 )
+from interfaces.http.auth import bearer_token
 from interfaces.http.page_views import page_view
 from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import KeyPath
@@ -67,3 +72,11 @@ async def revoke_api_key(
     revoking a platform key requires one. Revoking a revoked key again ends what a failure left."""
     command = RevokeApiKeyCommand(principal=request.principal, key_id=ApiKeyId(key_id))
     return revoked_api_key_view(key_id, await revoke_api_key.execute(command))
+
+
+@post("/sign-in-links", summary="Create a link that signs in to the console", responses=documented())
+async def create_sign_in_link(request: ApiRequest, sign_in_links: NamedDependency[SignInLinks]) -> SignInLinkView:
+    """The link signs a browser in with the key of this request, once, within fifteen minutes. Only the process that
+    answered knows it: behind a load balancer another one shows the sign-in page."""
+    new = sign_in_links.create(bearer_token(request.scope["headers"]))
+    return {"path": f"{SIGN_IN_PATH}/{new.code}", "expires_at": timestamp(new.expires_at)}

@@ -46,6 +46,13 @@ class ApiKeyPage(TypedDict):
     next_cursor: str | None
 
 
+class SignInLinkView(TypedDict):
+    """A link that signs a person in to the console, once. `path` is below the service's address."""
+
+    path: str
+    expires_at: str
+
+
 def api_key_view(key: ApiKey) -> ApiKeyView:
     return {
         "id": key.id,

@@ -8,7 +8,7 @@ from litestar.params import FromQuery, JSONBody, QueryParameter
 
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
 from application.approvals.ports import ApprovalFilter
-from application.approvals.queries import ListApprovals
+from application.approvals.queries import GetApproval, ListApprovals
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.approvals.approval import ApprovalState
 from domain.ids import ApprovalId, RunId
@@ -42,6 +42,14 @@ async def list_approvals(
         ),
         approval_view,
     )
+
+
+@get("/approvals/{approval_id:str}", summary="Read an approval", responses=documented(404))
+async def get_approval(
+    request: ApiRequest, approval_id: ApprovalPath, get_approval: NamedDependency[GetApproval]
+) -> ApprovalView:
+    """The call with its arguments, and the decision, if there is one."""
+    return approval_view(await get_approval.execute(request.principal, ApprovalId(approval_id)))
 
 
 @post(

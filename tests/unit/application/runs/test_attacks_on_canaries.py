@@ -271,7 +271,7 @@ async def test_a_token_in_a_file_that_is_searched_is_not_shown(spelling: str, wh
     assert_halted(harness, run_id, tool_call_id=first_call(harness, run_id))
 
 
-PIECES = f"'{TOKEN[:5]}' + '{TOKEN[5:]}'"
+PIECES = f"'{TOKEN[5:]}and{TOKEN[:5]}'.split('and')[1] + '{TOKEN[5:]}'"
 CODES = {
     "value": PIECES,
     "printed": f"print({PIECES})",

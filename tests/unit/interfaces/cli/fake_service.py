@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from types import UnionType
@@ -16,6 +16,7 @@ from interfaces.cli.app import invoke
 from interfaces.cli.service_client import ServiceClient
 from interfaces.cli.session import Session
 from interfaces.cli.terminal import Terminal
+from interfaces.cli.typed_input import read_secret
 from interfaces.http.agents.views import SavedAgentView
 from interfaces.http.runs.views import RunView
 
@@ -52,24 +53,32 @@ class FakeService:
     answers: dict[tuple[str, str], list[Answer]] = field(default_factory=dict)
     requests: list[httpx.Request] = field(default_factory=list)
     workers_asked_for: list[bool] = field(default_factory=list)
+    creating: list[bool] = field(default_factory=list)
 
     def on(self, method: str, path: str, *answers: Answer) -> "FakeService":
         """Add answers; returns itself."""
         self.answers.setdefault((method, path), []).extend(answers)
         return self
 
-    def run(self, *arguments: str, interactive: bool = False) -> Outcome:
-        """Run a command."""
+    def run(self, *arguments: str, interactive: bool = False, typed: Sequence[str] = ()) -> Outcome:
+        """Run a command. A person types these lines at its prompts, then ends the input."""
         stream = TerminalStream if interactive else io.StringIO
         out, err = stream(), stream()
-        session = Session(terminal=Terminal(out=out, err=err), connect=self.connected)
+        lines = iter(typed)
+        session = Session(
+            terminal=Terminal(out=out, err=err),
+            connect=self.connected,
+            read_line=lambda _: next(lines, None),
+            read_secret=(lambda _: next(lines, "")) if typed else read_secret,
+        )
         exit_code = invoke(arguments, session)
         return Outcome(exit_code=exit_code, out=out.getvalue(), err=err.getvalue())
 
     @asynccontextmanager
-    async def connected(self, *, worker: bool = False) -> AsyncIterator[ServiceApi]:
+    async def connected(self, *, worker: bool = False, creates: bool = False) -> AsyncIterator[ServiceApi]:
         """A client of this service."""
         self.workers_asked_for.append(worker)
+        self.creating.append(creates)
         async with aclosing(self.client()) as client:
             yield client
 

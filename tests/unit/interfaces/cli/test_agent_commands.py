@@ -104,7 +104,7 @@ def test_the_services_complaints_name_the_fields(tmp_path: Path) -> None:
     )
     outcome = service.run("agent", "apply", write(tmp_path, "name: guide\nmodle: x\n"))
     assert outcome.exit_code == 2
-    assert outcome.err == "Error: The request body is not valid. modle is not a known field\n"
+    assert outcome.err == "Error: The request body is not valid. modle: is not a known field\n"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_agents_are_listed_and_shown() -> None:
         .on("GET", "/v1/agents/guide", agent_document(limits={"max_turns": 5, "timeout_s": None}, tool_allowlist=[]))
     )
     assert service.run("agent", "list").out.splitlines()[1].split() == [
-        "guide", "agt_1", "3", "scripted:t.yaml", "code_execution", "time", "yes",
+        "guide", "scripted:t.yaml", "time", "code_execution", "yes", "3", "agt_1",
     ]  # fmt: skip
     assert service.run("agent", "list", "--json").json["data"] == [agent_document()]
     shown = service.run("agent", "show", "guide").out
@@ -158,7 +158,10 @@ def test_agents_are_listed_and_shown() -> None:
 def test_an_agent_that_is_not_there_is_exit_code_1() -> None:
     service = FakeService().on("GET", "/v1/agents/nope", problem(404, "agent_not_found", "There is no agent 'nope'."))
     outcome = service.run("agent", "show", "nope")
-    assert (outcome.exit_code, outcome.err) == (1, "Error: There is no agent 'nope'.\n")
+    assert (outcome.exit_code, outcome.err) == (
+        1,
+        "Error: There is no agent 'nope'. `dragoman agent list` shows all.\n",
+    )
 
 
 def test_an_answer_of_another_shape_is_no_traceback() -> None:

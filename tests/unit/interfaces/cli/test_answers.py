@@ -37,7 +37,7 @@ def test_a_text_that_is_not_its_view_is_unexpected(text: str) -> None:
 def test_a_run_that_this_version_does_not_know_is_an_error_on_one_line(field: str, value: JsonValue) -> None:
     run = run_document("requires_action") | {field: value}
     service = FakeService().on("GET", "/v1/runs/run_1/wait", {"run": run, "messages": []})
-    outcome = service.run("run-show", "run_1")
+    outcome = service.run("run", "show", "run_1")
     assert outcome.exit_code == 1
     assert outcome.err.splitlines()[-1].startswith("Error: The service's answer is not understood")
     assert "Traceback" not in outcome.err

@@ -44,7 +44,7 @@ def test_an_approval_is_decided_with_other_arguments_and_a_reason() -> None:
     assert outcome.exit_code == 0
     assert service.sent("POST", DECIDE) == [{"decision": "approve", "arguments": {"to": "c@d"}, "reason": "Fine."}]
     assert 'apr_1 is approved: mcp__s__send {"to": "c@d"}' in outcome.err
-    assert "dragoman run-show run_1" in outcome.err
+    assert "dragoman run show run_1" in outcome.err
 
 
 def test_a_denial_is_sent_and_shown_as_json() -> None:
@@ -97,7 +97,7 @@ def test_a_run_that_waits_shows_what_is_to_be_approved_and_how() -> None:
     assert 'mcp__s__send {"to": "a@b"}' in outcome.err
     assert "needs an approval until 2026-01-02T12:00:00.000000Z" in outcome.err
     assert "dragoman approval decide apr_1 --approve" in outcome.err
-    assert "dragoman run-resume run_1 --approve call_1" in outcome.err
+    assert "dragoman run resume run_1 --approve call_1" in outcome.err
     assert "\x1b" not in outcome.err
 
 
@@ -112,7 +112,7 @@ def test_a_run_is_resumed_with_decisions() -> None:
         .on("GET", "/v1/runs/run_1", ended)
         .on("GET", "/v1/runs/run_1/wait", {"run": ended, "messages": []})
     )
-    outcome = service.run("run-resume", "run_1", "--approve", "call_1", "--approve", "call_2", "--deny", "call_3")
+    outcome = service.run("run", "resume", "run_1", "--approve", "call_1", "--approve", "call_2", "--deny", "call_3")
     assert (outcome.exit_code, outcome.out) == (0, "Sent.\n")
     assert service.sent("POST", "/v1/runs/run_1/resume") == [
         {

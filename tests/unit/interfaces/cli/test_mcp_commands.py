@@ -90,7 +90,7 @@ def test_servers_are_listed_and_shown_without_their_secrets() -> None:
     assert "python -m 'a server'" in service.run("mcp", "list").out
     shown = service.run("mcp", "show", "time").out
     assert "python -m 'a server'" in shown
-    assert "env                TOKEN\n" in shown
+    assert "env               TOKEN\n" in shown
     assert "unhealthy since" in shown
     assert "it broke" in shown
     assert service.run("mcp", "show", "time", "--json").json == {**SERVER, "status": status}

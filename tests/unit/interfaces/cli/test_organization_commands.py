@@ -73,9 +73,11 @@ def test_organizations_are_listed() -> None:
 )
 def test_settings_are_json_where_they_are_and_text_else(arguments: tuple[str, ...], path: str) -> None:
     service = FakeService().on("PATCH", path, dict(ORGANIZATION))
-    fields = ("mcp_enabled=false", "name=12", 'models=["a:b"]', "note=as it is")
+    fields = ("mcp_enabled=false", "name=12", 'models=["a:b"]', "retention_days=null")
     assert service.run("org", "set", *arguments, *fields).exit_code == 0
-    assert service.sent("PATCH", path) == [{"mcp_enabled": False, "name": "12", "models": ["a:b"], "note": "as it is"}]
+    assert service.sent("PATCH", path) == [
+        {"mcp_enabled": False, "name": "12", "models": ["a:b"], "retention_days": None}
+    ]
 
 
 def test_a_setting_without_a_value_is_bad_usage() -> None:
@@ -140,7 +142,7 @@ def test_the_stop_button_names_one_target_and_says_what_came_of_it(
     arguments: tuple[str, ...], sent: dict[str, object]
 ) -> None:
     service = FakeService().on("POST", "/v1/runs/cancel", {"cancelled": 2, "stopping": 1})
-    outcome = service.run("run-cancel", *arguments)
+    outcome = service.run("run", "cancel", *arguments)
     assert service.sent("POST", "/v1/runs/cancel") == [sent]
     assert "2" in outcome.err
     assert "1" in outcome.err
@@ -149,5 +151,5 @@ def test_the_stop_button_names_one_target_and_says_what_came_of_it(
 @pytest.mark.parametrize("arguments", [(), ("run_1", "--all"), ("--agent", "guide", "--all")])
 def test_cancelling_nothing_or_two_things_is_bad_usage(arguments: tuple[str, ...]) -> None:
     service = FakeService()
-    assert service.run("run-cancel", *arguments).exit_code == 2
+    assert service.run("run", "cancel", *arguments).exit_code == 2
     assert service.requests == []

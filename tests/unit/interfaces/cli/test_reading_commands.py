@@ -63,9 +63,9 @@ def test_audit_events_are_asked_for_by_action_and_time() -> None:
     outcome = service.run(
         "audit", "list", "--action", "run.*", "--since", "2026-01-01T00:00:00Z", "--run", "run_1", "--limit", "1"
     )
-    assert outcome.out.splitlines()[1].split() == ["t", "run.started", "key_1", "run_1", "7", "ms"]
+    assert outcome.out.splitlines()[1].split() == ["t", "run.started", "key_1", "7", "ms", "run_1"]
     assert "--limit" in outcome.err
-    (request,) = service.requests
+    request, *_ = service.requests
     assert dict(request.url.params) == {
         "since": "2026-01-01T00:00:00+00:00", "run_id": "run_1", "action": "run.*", "limit": "1",
     }  # fmt: skip
@@ -146,8 +146,8 @@ def test_keys_are_listed_and_revoked() -> None:
     nothing: JsonObject = {**ended, "cancelled_runs": 0, "revoked_gateway_sessions": 0}
     service = FakeService().on("GET", "/v1/api-keys", page(key)).on("DELETE", "/v1/api-keys/key_1", ended, nothing)
     assert service.run("key", "list").out.splitlines()[1].split() == [
-        *("key_1", "ci", "admin,", "platform", "t"),
-        *("never", "revoked", "u"),
+        *("key_1", "ci", "admin,", "platform", "never"),
+        *("revoked", "u", "t"),
     ]
     revoked = service.run("key", "revoke", "key_1")
     assert (revoked.exit_code, revoked.out) == (0, "")

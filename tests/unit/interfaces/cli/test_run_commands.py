@@ -137,7 +137,7 @@ def test_a_run_that_waits_is_exit_code_3_with_the_command_that_goes_on() -> None
     outcome = service_of(run, event(1, "run.requires_action", pending=[USE])).run("run", "hi", "--agent", "guide")
     assert (outcome.exit_code, outcome.out) == (3, "")
     assert 'send_email {"to": "a@b"}' in outcome.err
-    assert "dragoman run-resume run_1 --result call_1=TEXT" in outcome.err
+    assert "dragoman run resume run_1 --result call_1=TEXT" in outcome.err
 
 
 def test_without_an_agent_one_named_cli_is_made_of_model_and_servers() -> None:
@@ -186,7 +186,7 @@ def test_a_thread_is_gone_on_with() -> None:
 def test_a_refused_run_is_one_line() -> None:
     service = FakeService().on("POST", "/v1/runs", problem(404, "agent_not_found", "There is no agent 'x'."))
     outcome = service.run("run", "hi", "--agent", "x")
-    assert (outcome.exit_code, outcome.err) == (1, "Error: There is no agent 'x'.\n")
+    assert (outcome.exit_code, outcome.err) == (1, "Error: There is no agent 'x'. `dragoman agent list` shows all.\n")
 
 
 class RecordingView:
@@ -231,7 +231,7 @@ def test_a_stream_that_stays_broken_says_that_the_run_goes_on(monkeypatch: pytes
     service.answers["GET", "/v1/runs/run_1/stream"] = [stream_of(*EVENTS[:2])]
     outcome = service.run("run", "hi", "--agent", "guide")
     assert outcome.exit_code == 1
-    assert "dragoman run-show run_1" in outcome.err
+    assert "dragoman run show run_1" in outcome.err
 
 
 async def test_a_wish_to_stop_cancels_the_run_and_waits_for_its_end() -> None:
@@ -291,7 +291,7 @@ def test_a_run_is_shown_with_messages_and_events() -> None:
     }
     service = service_of(run_document(), messages=[ASKING, message_document("tool", result)])
     service.on("GET", "/v1/runs/run_1/events", {"data": [*EVENTS], "next_cursor": None})
-    shown = service.run("run-show", "run_1", "--events").out
+    shown = service.run("run", "show", "run_1", "--events").out
     for text in (
         "status    completed"[:6],
         "Let me see.",
@@ -301,8 +301,8 @@ def test_a_run_is_shown_with_messages_and_events() -> None:
         "message.delta",
     ):
         assert text in shown
-    assert service.run("run-show", "run_1").out.count("message.delta") == 0
-    document = service.run("run-show", "run_1", "--events", "--json").json
+    assert service.run("run", "show", "run_1").out.count("message.delta") == 0
+    document = service.run("run", "show", "run_1", "--events", "--json").json
     assert (document["run"], document["events"]) == (run_document(), EVENTS)
 
 
@@ -317,7 +317,7 @@ def test_cancelling_says_what_came_of_it(before: str, after: str, said: str) -> 
         .on("POST", "/v1/runs/run_1/cancel", run_document(before))
         .on("GET", "/v1/runs/run_1/wait", {"run": run_document(after), "messages": []})
     )
-    outcome = service.run("run-cancel", "run_1")
+    outcome = service.run("run", "cancel", "run_1")
     assert outcome.exit_code == 0
     assert said in outcome.err
 
@@ -329,7 +329,7 @@ def test_resuming_sends_the_results_and_follows_from_there() -> None:
         .on("GET", "/v1/runs/run_1/events", {"data": [*EVENTS[:8]], "next_cursor": None})
         .on("POST", "/v1/runs/run_1/resume", run_document("queued"))
     )
-    outcome = service.run("run-resume", "run_1", "--result", "call_1=sent=yes", "--result", "call_2=")
+    outcome = service.run("run", "resume", "run_1", "--result", "call_1=sent=yes", "--result", "call_2=")
     assert (outcome.exit_code, outcome.out) == (0, "Sent.\n")
     assert service.sent("POST", "/v1/runs/run_1/resume") == [
         {"tool_results": [{"tool_call_id": "call_1", "result": "sent=yes"}, {"tool_call_id": "call_2", "result": ""}]}
@@ -355,7 +355,7 @@ def test_questions_of_servers_are_shown_and_answered() -> None:
     assert "\x1b[2J" not in outcome.err
     assert "(colour, size)" in outcome.err
     assert "https://example.org" in outcome.err
-    assert "run-resume run_1 --answer call_1='{…}' --answer call_2=accept" in outcome.err
+    assert "run resume run_1 --answer call_1='{…}' --answer call_2=accept" in outcome.err
 
     service = (
         service_of(run_document(output="Sent."), *EVENTS)
@@ -388,9 +388,9 @@ def test_questions_of_servers_are_shown_and_answered() -> None:
     ("arguments", "worker"),
     [
         (["run", "hi", "--agent", "guide"], True),
-        (["run-cancel", "run_1"], True),
-        (["run-resume", "run_1", "--result", "call_1=x"], True),
-        (["run-show", "run_1"], False),
+        (["run", "cancel", "run_1"], True),
+        (["run", "resume", "run_1", "--result", "call_1=x"], True),
+        (["run", "show", "run_1"], False),
         (["agent", "list"], False),
     ],
 )

@@ -126,5 +126,5 @@ def test_what_is_wrong_is_said_in_a_line_with_its_field() -> None:
     outcome = service.run(*ADD, "--agent", "guide")
     assert outcome.exit_code == 2
     assert outcome.err.splitlines()[-1].startswith("Error: The schedule is not valid.")
-    assert "cron must have five fields" in outcome.err
+    assert "cron: must have five fields" in outcome.err
     assert service.run("schedule", "update", "morning", "cron").exit_code == 2

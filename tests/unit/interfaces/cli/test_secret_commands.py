@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from interfaces.cli.failures import BadUsage
-from interfaces.cli.secret_input import read_secret
+from interfaces.cli.typed_input import read_secret
 from tests.unit.interfaces.cli.fake_service import FakeService, problem
 
 SECRET = {"name": "TOKEN", "created_at": "2026-01-01T12:00:00Z", "updated_at": "2026-01-01T12:00:01Z"}

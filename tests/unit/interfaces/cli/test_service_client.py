@@ -35,7 +35,7 @@ async def test_a_problem_becomes_its_detail_with_every_violation(status: int, ex
     async with aclosing(client_of(lambda _: answer)) as client:
         with pytest.raises(ApiProblem) as caught:
             await client.get("/v1/agents")
-    assert caught.value.message == "The agent is not valid. model is required; name must not be empty"
+    assert caught.value.message == "The agent is not valid.\n  model: is required\n  name: must not be empty"
     assert (caught.value.code, caught.value.status, caught.value.exit_code) == ("agent_invalid", status, exit_code)
 
 

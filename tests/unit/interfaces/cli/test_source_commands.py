@@ -64,7 +64,10 @@ def test_a_refused_file_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
     file.write_bytes(b"x")
     service = FakeService().on("POST", PATH, problem(404, "thread_not_found", "There is no thread 'thr_1'."))
     outcome = service.run("source", "add", "thr_1", str(file))
-    assert (outcome.exit_code, outcome.err) == (1, "Error: There is no thread 'thr_1'.\n")
+    assert (outcome.exit_code, outcome.err) == (
+        1,
+        "Error: There is no thread 'thr_1'. `dragoman thread list` shows all.\n",
+    )
 
 
 def test_files_are_listed_with_what_keeps_them_from_being_searched() -> None:

@@ -124,7 +124,7 @@ def test_the_services_complaints_are_bad_usage(tmp_path: Path) -> None:
     refused = problem(422, "workflow_invalid", "The workflow is not valid.", **{"nodes.0": "is in a circle"})
     outcome = FakeService().on("POST", "/v1/workflows", refused).run("workflow", "apply", write(tmp_path))
     assert outcome.exit_code == 2
-    assert "nodes.0 is in a circle" in outcome.err
+    assert "nodes.0: is in a circle" in outcome.err
 
 
 def test_ways_out_and_nodes_with_names_like_true_need_no_quotes(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_a_run_whose_agent_waits_says_for_which_calls_and_how_to_go_on() -> None
     assert outcome.exit_code == 3
     assert 'buyer requires approval: order {"item": "shoes"}' in outcome.err
     assert "dragoman approval decide apr_1 --approve" in outcome.err
-    assert "dragoman run-resume run_1" in outcome.err
+    assert "dragoman run resume run_1" in outcome.err
     assert "workflow answer" not in outcome.err
     shown = FakeService().on("GET", RUN, ended).run("workflow", "run-show", "wfr_1")
     assert "dragoman approval decide apr_1 --approve" in shown.err

@@ -1,6 +1,7 @@
 """The buffer of frequent events: coalesced, in order, nothing lost, failures told once."""
 
 import asyncio
+import weakref
 from dataclasses import replace
 from typing import cast
 
@@ -281,3 +282,14 @@ def _told(events: list[NewEvent]) -> list[tuple[str, str]]:
         else:
             told.append((subject, text))
     return told
+
+
+def test_a_closed_buffer_lets_go_of_what_writes() -> None:
+    store = Store()
+    watched = weakref.ref(store)
+    buffer = EventBuffer(store.write)
+
+    buffer.close()
+    del store
+
+    assert watched() is None

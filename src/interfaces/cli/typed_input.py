@@ -1,5 +1,5 @@
-"""Reads secrets from the terminal or a pipe, never from arguments, which all users of the
-machine can see."""
+"""Reads what a person types at a command. Secrets come from the terminal or a pipe, never from arguments, which all
+users of the machine can see."""
 
 import getpass
 import sys
@@ -20,3 +20,17 @@ def read_secret(prompt: str) -> str:
         return sys.stdin.read().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise BadUsage("The value is not text.") from None
+
+
+def read_line(prompt: str) -> str | None:
+    """A line after the prompt, which is on stderr; None at the end of input or after Ctrl-C."""
+    sys.stderr.write(prompt if sys.stdin.isatty() else "")
+    sys.stderr.flush()
+    try:
+        line = sys.stdin.readline()
+    except (KeyboardInterrupt, UnicodeDecodeError):
+        line = ""
+    if not line:
+        sys.stderr.write("\n" if sys.stdin.isatty() else "")
+        return None
+    return line.rstrip("\r\n")

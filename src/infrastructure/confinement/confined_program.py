@@ -1,0 +1,46 @@
+"""A command that confines itself, then executes a program that needs no files, no network and little else.
+
+For programs that are started by libraries, which take the path of an executable and nothing more. Standard library only.
+"""
+
+import os
+import resource
+import shlex
+import sys
+from pathlib import Path
+
+from infrastructure.confinement.plan import Plan
+
+_LIMITS = (
+    (resource.RLIMIT_CORE, 0),
+    (resource.RLIMIT_FSIZE, 0),
+    (resource.RLIMIT_CPU, 120),
+    (resource.RLIMIT_NOFILE, 64),
+    (resource.RLIMIT_DATA, 1024**3),
+)
+_RUN = (
+    "import sys; sys.path.insert(0, {source!r}); from infrastructure.confinement import confined_program as c; c.main()"
+)
+
+
+def script_for(program: str) -> str:
+    """A shell script that runs the program, confined, with the script's arguments."""
+    run = _RUN.format(source=str(Path(__file__).parents[2]))
+    return f'#!/bin/sh\nexec {shlex.join([sys.executable, "-I", "-S", "-c", run, program])} "$@"\n'
+
+
+def main() -> None:
+    """Execute the program of the first argument. Without Landlock in the kernel only limits hold."""
+    command = sys.argv[1:]
+    plan = Plan()
+    plan.ports, plan.fixed_modes = (), True
+    plan.readable.append(str(Path(command[0]).resolve().parent))
+    for limit, value in _LIMITS:
+        hard = resource.getrlimit(limit)[1]
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(limit, (bound, bound))
+    try:
+        plan.confine(command, unreachable=(os.getppid(),))
+    except OSError as exc:
+        sys.stderr.write(f"not confined: {exc}\n")
+    os.execv(command[0], command)  # noqa: S606 (no shell is the point)

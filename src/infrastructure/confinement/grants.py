@@ -1,0 +1,102 @@
+"""Paths that a confined process may use besides the system's: its runtime, and what its command names."""
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from infrastructure.confinement.system_paths import TEMPORARY
+
+_PARTS_OF_A_RUNTIME = ("bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg")
+_MAX_LINKS = 8
+_NEVER = frozenset(
+    Path("/", name)
+    for name in (
+        "",
+        "boot",
+        "dev",
+        "etc",
+        "home",
+        "media",
+        "mnt",
+        "opt",
+        "proc",
+        "root",
+        "run",
+        "srv",
+        "sys",
+        "usr",
+        "var",
+    )
+) | {Path(TEMPORARY)}
+"""Directories of the system that are no program's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grants:
+    """Paths to read and execute, and paths to write, too."""
+
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+
+
+class Protected:
+    """Paths that no command opens by naming them: `private`, everything above, the user's home itself, and what is
+    hidden in it."""
+
+    def __init__(self, private: Iterable[Path], *, user_home: Path | None) -> None:
+        self._private = tuple(path.resolve() for path in private)
+        self._user_home = None if user_home is None else user_home.resolve()
+
+    def covers(self, path: Path) -> bool:
+        """Whether `path` is in or above a private path."""
+        return any(path.is_relative_to(own) or own.is_relative_to(path) for own in self._private)
+
+    def named(self, text: str, cwd: Path, *, beside: bool = True) -> Path | None:
+        """What may be read of a command's argument: the directory, the directory of the file (what is `beside` it),
+        or the file alone."""
+        try:
+            path = (cwd / text).resolve()
+            candidates = (path.parent, path) if path.is_file() and beside else (path,) if path.exists() else ()
+        except (OSError, ValueError):
+            return None
+        return next(filter(self._may_be_read, candidates), None)
+
+    def _may_be_read(self, path: Path) -> bool:
+        if self.covers(path) or path in _NEVER or path.is_relative_to("/proc") or path.is_relative_to("/etc"):
+            return False
+        home = self._user_home
+        if home is None or not path.is_relative_to(home):
+            return home is None or not home.is_relative_to(path)
+        return path != home and not path.relative_to(home).parts[0].startswith(".")
+
+
+def runtime_of(command: str, search_path: str) -> tuple[Path, ...]:
+    """The executable, with the libraries beside it of a runtime outside the system's directories (a virtual
+    environment, an nvm, a pyenv), through all its links."""
+    found = shutil.which(command, path=search_path)
+    paths: list[Path] = []
+    link = None if found is None else Path(found).absolute()
+    for _ in range(_MAX_LINKS):
+        if link is None:
+            break
+        paths += [link, *_beside(link)]
+        link = Path(os.path.normpath(link.parent / os.readlink(link))) if link.is_symlink() else None
+    if found is not None:
+        real = Path(found).resolve()
+        paths += [real, *_beside(real)]
+    return tuple(dict.fromkeys(path for path in paths if not path.is_relative_to("/usr")))
+
+
+def of_runtime(prefix: Path) -> tuple[Path, ...]:
+    """The parts of a runtime: its commands and libraries, not what else is in the directory."""
+    return tuple(prefix / part for part in _PARTS_OF_A_RUNTIME if (prefix / part).exists())
+
+
+def _beside(executable: Path) -> tuple[Path, ...]:
+    prefix = executable.parent.parent
+    if executable.parent.name != "bin":
+        return ()
+    is_runtime = (prefix / "pyvenv.cfg").is_file() or (prefix / "lib" / "node_modules").is_dir()
+    return of_runtime(prefix) if is_runtime or any(prefix.glob("lib/python3*")) else ()

@@ -1,0 +1,66 @@
+"""Bounds on memory and number of a process and all its descendants, where no cgroup holds them. Standard library only."""
+
+import os
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+NAMES = ("memory", "processes")
+
+
+class GroupLimits:
+    """`memory` in bytes (resident), `processes` in number; 0 for no limit."""
+
+    def __init__(self) -> None:
+        self.memory = 0
+        self.processes = 0
+
+    def set(self, name: str, value: int) -> bool:
+        """False for an unknown name."""
+        if name not in NAMES:
+            return False
+        setattr(self, name, value)
+        return True
+
+    def __bool__(self) -> bool:
+        return bool(self.memory or self.processes)
+
+    def excess(self, root: int) -> str | None:
+        """What the descendants of `root` have too much of, as a sentence."""
+        found = below(root)
+        if self.processes and len(found) > self.processes:
+            return f"more than {self.processes} processes"
+        if self.memory and sum(map(_resident, found)) > self.memory:
+            return f"more than {self.memory // 1024**2} MiB of memory"
+        return None
+
+
+def below(root: int) -> list[int]:
+    """The processes below `root`, from the kernel's lists of children: far cheaper than reading all of /proc."""
+    found: list[int] = []
+    parents = [root]
+    while parents:
+        parent = parents.pop()
+        for thread in _names(f"/proc/{parent}/task"):
+            try:
+                with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:
+                    children = [int(pid) for pid in file.read().split()]
+            except OSError:
+                continue
+            found += children
+            parents += children
+    return found
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * _PAGE_BYTES
+    except (OSError, IndexError):
+        return 0
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []

@@ -1,0 +1,174 @@
+"""Decides how started processes are confined on this machine, and what each may use. Above: transports and installers of
+MCP servers, the doctor. Below: the launcher, which applies it."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from infrastructure.confinement.grants import Grants, Protected
+from infrastructure.confinement.plan import BUBBLEWRAP, LANDLOCK, NAMESPACES
+from infrastructure.confinement.system_paths import READABLE
+
+_PROBE_TIMEOUT_S = 20.0
+
+
+class SandboxMode(StrEnum):
+    """How started processes are confined. The values are those of `DRAGOMAN_MCP_SANDBOX`."""
+
+    AUTO = "auto"
+    LANDLOCK = "landlock"
+    BUBBLEWRAP = "bubblewrap"
+    OFF = "off"
+
+
+class CannotConfineError(Exception):
+    """This machine lacks what the mode requires. The message is safe to show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What this machine has: the version of Landlock (0 for none), namespaces for our user, and a bubblewrap that
+    works."""
+
+    landlock: int
+    namespaces: bool
+    bubblewrap: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """How processes are confined: a profile of the launcher, or None. `words` describe it for operators."""
+
+    profile: str | None
+    words: str
+
+
+class Sandbox:
+    """- `private` are paths that nothing confined may reach: HOME, the database.
+    - `granted` are paths that the operator opens for all.
+    - `ports` are the TCP ports that may be connected to; None for all, empty for no network.
+    """
+
+    def __init__(
+        self,
+        *,
+        mode: SandboxMode,
+        private: tuple[Path, ...],
+        granted: Grants,
+        ports: tuple[int, ...] | None,
+        user_home: Path | None,
+        probe: Callable[[], Machine],
+    ) -> None:
+        self._mode = mode
+        self._private = private
+        self._granted = granted
+        self._ports = ports
+        self._probe = probe
+        self._machine: Machine | None = None
+        self._probing = asyncio.Lock()
+        self.protected = Protected(private, user_home=user_home)
+
+    @property
+    def is_off(self) -> bool:
+        return self._mode is SandboxMode.OFF
+
+    def report(self) -> Held:
+        """How processes are confined here. Blocks for the trial, unless it is done."""
+        if self._machine is None and not self.is_off:
+            self._machine = self._probe()
+        return self.held(self._machine or Machine(landlock=0, namespaces=False, bubblewrap=None))
+
+    async def options(self, grants: Grants, *, changes_modes: bool = False) -> tuple[str, ...]:
+        """The launcher's options for a process; empty if the mode is off. `changes_modes`: whether it must be able to
+        change modes of files by path, which Landlock does not restrict. Raises CannotConfineError."""
+        if self.is_off:
+            return ()
+        async with self._probing:
+            held = await asyncio.to_thread(self.report) if self._machine is None else self.report()
+        if held.profile is None or self._machine is None:
+            raise CannotConfineError(held.words)
+        options = ["--profile", held.profile]
+        if held.profile == BUBBLEWRAP and self._machine.bubblewrap is not None:
+            options += ["--bubblewrap", self._machine.bubblewrap]
+        if held.profile == LANDLOCK and not changes_modes:
+            options += ["--modes", "fixed"]
+        if self._ports is not None:
+            options += ["--ports", ",".join(map(str, self._ports))]
+        for path in dict.fromkeys((*self._granted.readable, *grants.readable)):
+            if not self._contains_private(path):
+                options += ["--read", str(path)]
+        for path in dict.fromkeys((*self._granted.writable, *grants.writable)):
+            options += ["--write", str(path)]
+        return tuple(options)
+
+    def held(self, machine: Machine) -> Held:
+        """How the mode is met on a machine."""
+        if self.is_off:
+            return Held(profile=None, words="started MCP servers are not confined (DRAGOMAN_MCP_SANDBOX=off)")
+        exposed = self._exposed()
+        if exposed is not None:
+            return Held(
+                profile=None, words=f"{exposed} is open to confined processes, and has HOME or the database in it"
+            )
+        if self._mode in (SandboxMode.AUTO, SandboxMode.BUBBLEWRAP) and machine.bubblewrap is not None:
+            return Held(profile=BUBBLEWRAP, words=f"bubblewrap ({machine.bubblewrap}), seccomp and limits")
+        if self._mode in (SandboxMode.AUTO, SandboxMode.LANDLOCK) and machine.landlock:
+            if machine.namespaces:
+                words = f"Landlock (ABI {machine.landlock}), namespaces of users and processes, seccomp and limits"
+                return Held(profile=NAMESPACES, words=words)
+            return Held(profile=LANDLOCK, words=f"Landlock (ABI {machine.landlock}), seccomp and limits")
+        missing = {
+            SandboxMode.LANDLOCK: "the kernel has no Landlock",
+            SandboxMode.BUBBLEWRAP: "bubblewrap is missing, or may not create namespaces",
+        }.get(self._mode, "the kernel has no Landlock, and there is no bubblewrap that works")
+        return Held(profile=None, words=f"{missing}: started MCP servers cannot be confined")
+
+    def _exposed(self) -> Path | None:
+        """A directory with something private that every confined process would reach."""
+        opened = (*map(Path, READABLE), *self._granted.readable, *self._granted.writable)
+        return next(filter(self._contains_private, opened), None)
+
+    def _contains_private(self, path: Path) -> bool:
+        above = path.resolve()
+        return any(private.resolve().is_relative_to(above) for private in self._private)
+
+
+def probe_machine(launcher: tuple[str, ...], *, search_path: str) -> Machine:
+    """Try what this machine has. Starts processes; takes some tens of milliseconds."""
+    try:
+        probed = subprocess.run(
+            [*launcher, "--probe"], capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=True, env={}
+        )
+        abi, namespaces = probed.stdout.split()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        abi, namespaces = "0", "0"
+    bubblewrap = shutil.which("bwrap", path=f"{search_path}{os.pathsep}{os.defpath}")
+    if bubblewrap is not None and not _works(bubblewrap):
+        bubblewrap = None
+    return Machine(landlock=int(abi), namespaces=namespaces == "1", bubblewrap=bubblewrap)
+
+
+def _works(bubblewrap: str) -> bool:
+    trial = (
+        "--unshare-user",
+        "--unshare-pid",
+        "--ro-bind",
+        "/",
+        "/",
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--",
+        "/bin/true",
+    )
+    try:
+        done = subprocess.run([bubblewrap, *trial], capture_output=True, timeout=_PROBE_TIMEOUT_S, check=False, env={})
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0

@@ -1,0 +1,91 @@
+"""What each started server and each installer may use. Above: transports and the installer. Below: the sandbox."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailure, McpInstallFailureKind
+from domain.mcp.server import McpServer, McpServerKind
+from infrastructure.confinement.grants import Grants, of_runtime, runtime_of
+from infrastructure.confinement.sandbox import CannotConfineError, Sandbox
+from infrastructure.mcp.install.directories import InstallDirectories
+from infrastructure.mcp.transports.launch import Confined, Launch
+
+_CACHES = ("npm_config_cache", "NPM_CONFIG_CACHE", "PIP_CACHE_DIR", "UV_CACHE_DIR", "XDG_CACHE_HOME")
+_CONFIGURATIONS = (
+    *("npm_config_userconfig", "NPM_CONFIG_USERCONFIG", "PIP_CONFIG_FILE", "UV_CONFIG_FILE", "XDG_CONFIG_HOME"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+)
+_IN_HOME = (".npmrc", ".netrc", ".pip", ".config/pip", ".config/uv")
+_SYSTEM_WIDE = tuple(map(Path, ("/etc/npmrc", "/etc/pip.conf", "/etc/uv", "/etc/xdg/pip")))
+
+
+class ServerConfinement:
+    """Rules:
+    - A server reads its runtime and its installation, and writes its own files in it and its data directory, which is
+      its HOME and has its TMPDIR. Processes of one server share that directory.
+    - A custom server in place also reads what its command names, but nothing private (`Protected`).
+    - An installer reads the operator's configuration of npm, pip and uv, and files that its command names, and writes its target and caches that only
+      its organization uses, unless the operator's variables name others.
+
+    `runtime` is the directory of our own Python.
+    """
+
+    def __init__(
+        self, *, sandbox: Sandbox, directories: InstallDirectories, search_path: str, runtime: tuple[Path, ...]
+    ) -> None:
+        self._sandbox = sandbox
+        self._directories = directories
+        self._search_path = search_path
+        self._runtime = tuple(part for prefix in runtime for part in of_runtime(prefix))
+
+    async def of_server(self, server: McpServer, launch: Launch) -> Confined:
+        """Raises McpFailure NOT_CONNECTED if this machine cannot confine it."""
+        if self._sandbox.is_off:
+            return Confined()
+        data = await asyncio.to_thread(self._directories.data, server.organization_id, server.tested_id or server.id)
+        place = () if launch.place is None else (launch.place,)
+        readable = (*self._runtime, *runtime_of(launch.command, self._search_path), *place)
+        if launch.place is None and server.config.kind is McpServerKind.CUSTOM:
+            readable += self._named((launch.command, *launch.args), launch.cwd or Path.cwd(), beside=True)
+        try:
+            options = await self._sandbox.options(Grants(readable=readable, writable=(*launch.own, data)))
+        except CannotConfineError as exc:
+            detail = f"The server was not started: {exc}. `dragoman doctor` says more."
+            raise McpFailure(McpFailureKind.NOT_CONNECTED, detail) from exc
+        return Confined(options=options, environment={"HOME": str(data), "TMPDIR": str(data / "tmp")})
+
+    async def of_installer(self, target: Path, environment: Mapping[str, str], command: tuple[str, ...]) -> Confined:
+        """Raises McpInstallFailure FAILED if this machine cannot confine it."""
+        if self._sandbox.is_off:
+            return Confined()
+        cache = await asyncio.to_thread(self._directories.cache, target)
+        home = Path(environment.get("HOME", "/nonexistent"))
+        read_of = [Path(environment[name]) for name in _CONFIGURATIONS if environment.get(name)]
+        written_of = [Path(environment[name]) for name in _CACHES if environment.get(name)]
+        readable = (
+            *self._runtime,
+            *runtime_of(command[0], environment.get("PATH", self._search_path)),
+            *self._named(command, target, beside=False),
+            *(home / name for name in _IN_HOME),
+            *_SYSTEM_WIDE,
+            *read_of,
+        )
+        try:
+            options = await self._sandbox.options(
+                Grants(readable=readable, writable=(target, cache, *written_of)), changes_modes=True
+            )
+        except CannotConfineError as exc:
+            detail = f"Nothing was installed: {exc}. `dragoman doctor` says more."
+            raise McpInstallFailure(McpInstallFailureKind.FAILED, detail) from exc
+        own = {"XDG_CACHE_HOME": cache, "UV_CACHE_DIR": cache / "uv", "PIP_CACHE_DIR": cache / "pip"}
+        own |= {"npm_config_cache": cache / "npm", "TMPDIR": cache / "tmp"}
+        given = {name.lower() for name in environment}
+        return Confined(
+            options=options, environment={name: str(path) for name, path in own.items() if name.lower() not in given}
+        )
+
+    def _named(self, command: tuple[str, ...], cwd: Path, *, beside: bool) -> tuple[Path, ...]:
+        texts = [part for argument in command for part in (argument, argument.partition("=")[2])]
+        found = (self._sandbox.protected.named(text, cwd, beside=beside) for text in texts if text and "\0" not in text)
+        return tuple(path for path in found if path is not None)

@@ -1,0 +1,46 @@
+"""Settings of started processes: MCP servers, and the programs that install them."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS
+from infrastructure.runtime import setting_values as values
+
+
+class ProcessSettings(BaseModel):
+    """Part of `Settings`."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True)
+
+    mcp_sandbox: Annotated[Literal["auto", "landlock", "bubblewrap", "off"], BeforeValidator(values.lower)] = Field(
+        default="auto", description="auto, landlock, bubblewrap or off", examples=["landlock"]
+    )
+    mcp_readable: Annotated[str, AfterValidator(values.paths)] = Field(
+        default="", description="absolute paths separated by commas", examples=["/srv/reference,/srv/tools"]
+    )
+    mcp_writable: Annotated[str, AfterValidator(values.paths)] = Field(
+        default="", description="absolute paths separated by commas", examples=["/srv/documents"]
+    )
+    mcp_ports: Annotated[str, AfterValidator(values.ports)] = Field(
+        default="all", description="all, none, or numbers of TCP ports separated by commas", examples=["443,80"]
+    )
+    mcp_process_limits: Annotated[str, AfterValidator(values.process_limits)] = Field(
+        default=DEFAULT_PROCESS_LIMITS,
+        description="resource limits of started MCP servers, NAME=NUMBER separated by commas",
+        examples=["core=0,nofile=4096,memory=1073741824,processes=64"],
+    )
+
+    @property
+    def readable_paths(self) -> tuple[Path, ...]:
+        return tuple(map(Path, values.entries(self.mcp_readable)))
+
+    @property
+    def writable_paths(self) -> tuple[Path, ...]:
+        return tuple(map(Path, values.entries(self.mcp_writable)))
+
+    @property
+    def allowed_ports(self) -> tuple[int, ...] | None:
+        """The TCP ports that started servers may connect to; None for all, empty for no network."""
+        return values.parse_ports(self.mcp_ports)

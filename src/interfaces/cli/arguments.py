@@ -1,0 +1,24 @@
+"""Arguments that several commands share, with what the shell completes for them."""
+
+from typing import Annotated
+
+import typer
+
+from interfaces.cli.completion import completed
+
+AGENTS = completed("agents", "name", described_by="model")
+RUNS = completed("runs")
+SERVERS = completed("mcp-servers", "slug", described_by="kind")
+THREADS = completed("threads", described_by="created_at")
+WORKFLOWS = completed("workflows", "name", described_by="updated_at")
+
+AgentArgument = Annotated[str, typer.Argument(metavar="AGENT", help="Name or id.", autocompletion=AGENTS)]
+RunArgument = Annotated[str, typer.Argument(metavar="ID", help="The run's id, or its beginning.", autocompletion=RUNS)]
+ServerArgument = Annotated[str, typer.Argument(metavar="SLUG", help="The server's slug or id.", autocompletion=SERVERS)]
+ThreadArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="The thread's id, or its beginning.", autocompletion=THREADS)
+]
+WorkflowArgument = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name or id.", autocompletion=WORKFLOWS)]
+AgentOption = Annotated[
+    str | None, typer.Option("--agent", metavar="NAME", help="The agent, by name or id.", autocompletion=AGENTS)
+]

@@ -1,0 +1,88 @@
+"""`dragoman usage`: tokens and cost."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from interfaces.cli.answers import entries_of, read_as
+from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.arguments import AgentOption
+from interfaces.cli.failures import BadUsage
+from interfaces.cli.names import names_by_id
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.http.agents.views import AgentView
+from interfaces.http.usage.views import UsageView
+
+_DIMENSIONS = ("day", "agent", "model")
+
+
+def usage(
+    *,
+    context: typer.Context,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="DAY", help="First day, UTC, such as 2026-11-01.")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="DAY", help="Last day, UTC.")] = None,
+    agent: AgentOption = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="PROVIDER:NAME", help="Only this model.")] = None,
+    by: Annotated[
+        str, typer.Option("--by", metavar="DIMENSION", help="The sums are by day, agent or model; or `all` three.")
+    ] = "day",
+    as_json: JsonFlag = False,
+) -> None:
+    """Show tokens and cost by day, agent and model."""
+    if by not in (*_DIMENSIONS, "all"):
+        raise BadUsage(f"--by takes one of {', '.join(_DIMENSIONS)} and all, not {by[:40]!r}.")
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        given = {
+            "since": _day("--since", since),
+            "until": _day("--until", until),
+            "model": model,
+            "by": None if by == "all" else by,
+        }
+        query = {name: value for name, value in given.items() if value is not None}
+        if agent is not None:
+            query["agent_id"] = read_as(AgentView, await api.get(path_to("agents", agent)))["id"]
+        page = await listed(api, path_to("usage"), query)
+        if as_json:
+            session.terminal.json(page)
+            return
+        sums = entries_of(UsageView, page)
+        names = await names_by_id(api, "agt") if by in ("agent", "all") and sums else {}
+        keys = _DIMENSIONS if by == "all" else (by,)
+        session.terminal.table(
+            (*keys, "cost", "input", "output", "calls", "cached", "unpriced calls"),
+            [(*_keys(entry, keys, names), *_amounts(entry)) for entry in sums],
+            empty="No model was called in this time.",
+        )
+
+    session.perform(show)
+
+
+def _day(option: str, text: str | None) -> str | None:
+    """The day as the API takes it. Raises BadUsage."""
+    try:
+        return None if text is None else date.fromisoformat(text).isoformat()
+    except ValueError as exc:
+        raise BadUsage(f"{option} takes a day, such as 2026-11-01, not {text!r}.") from exc
+
+
+def _keys(entry: UsageView, keys: tuple[str, ...], names: Mapping[str, str]) -> list[str]:
+    agent_id = entry["agent_id"] or ""
+    values = {"day": entry["day"] or "", "agent": names.get(agent_id, agent_id), "model": entry["model"] or ""}
+    return [values[key] for key in keys]
+
+
+def _amounts(entry: UsageView) -> tuple[str, ...]:
+    return (
+        f"${entry['cost_usd']:.4f}",
+        str(entry["input_tokens"]),
+        str(entry["output_tokens"]),
+        str(entry["model_calls"]),
+        str(entry["cached_tokens"]),
+        str(entry["unpriced_calls"] or ""),
+    )

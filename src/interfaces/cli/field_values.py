@@ -1,0 +1,32 @@
+"""`FIELD=VALUE` arguments, for commands that change fields as the API names them."""
+
+import json
+from collections.abc import Collection, Sequence
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.failures import BadUsage
+
+
+def field_values(
+    entries: Sequence[str], *, texts: Collection[str], may_be_null: Collection[str] = (), fields: Collection[str] = ()
+) -> JsonObject:
+    """The fields. A value is JSON, otherwise text; of `texts` it is always text, or null where it may be.
+    `fields` are all that there are, if they are known. Raises BadUsage."""
+    return dict(_field(entry, texts, may_be_null, fields) for entry in entries)
+
+
+def _field(
+    entry: str, texts: Collection[str], may_be_null: Collection[str], fields: Collection[str]
+) -> tuple[str, JsonValue]:
+    name, separator, text = entry.partition("=")
+    if not separator or not name:
+        raise BadUsage(f"Fields are FIELD=VALUE, such as name=value, not {entry[:40]!r}.")
+    if fields and name not in fields:
+        raise BadUsage(f"There is no field {name[:40]!r}; the fields are {', '.join(sorted(fields))}.")
+    if name in texts:
+        return name, None if text == "null" and name in may_be_null else text
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        value = text
+    return name, value

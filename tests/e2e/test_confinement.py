@@ -1,0 +1,187 @@
+"""Started servers of a service on its defaults: what they attempt is denied, what they need is there, and the operator
+sees how they are confined."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.completeness import beyond
+from tests.e2e.dragoman_here import DragomanHere
+from tests.e2e.processes import living, until
+from tests.e2e.service import Json, Service, serving
+from tests.integration.confinement.world import HOSTILE_PROGRAM, MACHINE
+
+pytestmark = [
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(
+        not MACHINE.landlock and not MACHINE.bubblewrap, reason=beyond("nothing here confines processes")
+    ),
+]
+
+AUTO = {"DRAGOMAN_MCP_SANDBOX": "auto"}
+SECRET = "the-key-of-another-server"
+QUIET = """
+import json, os, sys
+open(os.environ["HOME"] + "/data.json", "w").write("private")
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        info = {"name": "quiet", "version": "1"}
+        begun = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+        result = begun if message["method"] == "initialize" else {"tools": []}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+def data_of(service: Service, server: Json) -> Path:
+    (organization,) = {path.name for path in (service.home / "servers" / ".data").iterdir()}
+    return service.home / "servers" / ".data" / organization / str(server["id"])
+
+
+def connected(service: Service, slug: str, *command: str, **settings: object) -> Json:
+    server = service.server(slug, *command, isolation="shared", **settings)
+    service.call("POST", f"/mcp-servers/{slug}/connect")
+    return server
+
+
+def process_with(text: str) -> int:
+    """The process that runs our server: the last one started with this in its environment."""
+    found = []
+    for process in living():
+        try:
+            environment = Path(f"/proc/{process.pid}/environ").read_bytes()
+            command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if text.encode() in environment and b"--lifeline" not in command:
+            found.append(process)
+    return max(found, key=lambda process: (int(process.started), process.pid)).pid
+
+
+@pytest.mark.requirement("S1")
+def test_a_hostile_server_reaches_neither_the_service_nor_another_server(tmp_path: Path) -> None:
+    with serving(tmp_path / "home", **AUTO) as service:
+        quiet = connected(service, "quiet", sys.executable, "-I", "-c", QUIET, env={"API_KEY": SECRET})
+        other = data_of(service, quiet)
+        assert (other / "data.json").read_text() == "private"
+        own = service.home / "servers" / ".data" / other.parent.name
+        world: Json = {
+            "home": str(service.home),
+            "own": str(own),
+            "other": str(other),
+            "user_home": str(Path.home()),
+            "temporary": str(tmp_path / "shared"),
+            "socket": str(tmp_path / "none"),
+            "abstract": "none",
+            "service": service.process.pid,
+            "victim": process_with(SECRET),
+            "launcher": 0,
+            "port": 1,
+            "attempts": [],
+        }
+        hostile = connected(service, "hostile", *HOSTILE_PROGRAM, json.dumps(world), "serve")
+        outcomes = json.loads((data_of(service, hostile) / "outcomes.json").read_text())
+        assert len(outcomes) > 100
+        assert {name: outcome for name, outcome in outcomes.items() if not outcome.startswith("denied")} == {}
+        assert service.call("GET", "/mcp-servers/quiet/status")["state"] == "connected"
+
+
+@pytest.mark.requirement("S1")
+def test_a_server_reads_what_its_command_names_and_what_the_operator_opens(tmp_path: Path) -> None:
+    for name in ("named", "readable", "writable", "closed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    script = (
+        """
+import json, os, sys
+found = {}
+for name in ("named", "readable", "writable", "closed"):
+    for mode in "ra":
+        try:
+            open(f"{sys.argv[2]}/{name}/file", mode).close()
+            found[name] = found.get(name, "") + mode
+        except OSError:
+            pass
+json.dump(found, open(os.environ["HOME"] + "/found.json", "w"))
+"""
+        + QUIET
+    )
+    granted = {
+        "DRAGOMAN_MCP_READABLE": str(tmp_path / "readable"),
+        "DRAGOMAN_MCP_WRITABLE": str(tmp_path / "writable"),
+    }
+    with serving(tmp_path / "home", **AUTO, **granted) as service:
+        command = (sys.executable, "-I", "-c", script, str(tmp_path / "named" / "file"), str(tmp_path))
+        server = connected(service, "reader", *command)
+        found = json.loads((data_of(service, server) / "found.json").read_text())
+    # The directory of the test is named too, but has HOME in it.
+    assert found == {"named": "r", "readable": "r", "writable": "ra"}
+
+
+@pytest.mark.requirement("S2")
+@pytest.mark.parametrize("ending", ["disconnect", "delete", "kill"])
+def test_what_a_server_leaves_behind_ends_with_it(tmp_path: Path, ending: str) -> None:
+    escaping = (
+        """
+import os, signal, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for number in (signal.SIGTERM, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)
+        for target in (os.getppid(), 1):
+            try:
+                os.kill(target, signal.SIGKILL)
+            except OSError:
+                pass
+        null = os.open("/dev/null", os.O_RDWR)
+        for descriptor in (0, 1, 2): os.dup2(null, descriptor)
+        while True: time.sleep(60)
+    os._exit(0)
+"""
+        + QUIET
+    )
+    with serving(tmp_path / "home", **AUTO) as service:
+        connected(service, "escaping", sys.executable, "-I", "-c", escaping, env={"API_KEY": SECRET + ending})
+        started = {process for process in living() if SECRET + ending in _environment(process.pid)}
+        assert len(started) >= 2
+        match ending:
+            case "disconnect":
+                service.call("POST", "/mcp-servers/escaping/disconnect")
+            case "delete":
+                assert service.client.delete("/mcp-servers/escaping").is_success
+            case _:
+                os.kill(service.process.pid, 9)
+                service.process.wait()
+        until(lambda: not started & living().keys(), what="the end of what the server started")
+
+
+@pytest.mark.requirement("S1")
+def test_the_doctor_says_how_servers_are_confined(tmp_path: Path) -> None:
+    dragoman = DragomanHere(tmp_path / "home")
+    dragoman.run("agent", "list")
+    found = dragoman.run("doctor", "--json", exit_code=0).json["findings"]
+    assert isinstance(found, list)
+    (sandbox,) = [finding for finding in found if isinstance(finding, dict) and finding["check"] == "sandbox"]
+    assert sandbox["state"] == "ok"
+    assert "seccomp" in str(sandbox["detail"])
+    told = dragoman.run("doctor", "--json", DRAGOMAN_MCP_SANDBOX="off").out
+    assert "DRAGOMAN_MCP_SANDBOX=off" in told
+
+
+@pytest.mark.requirement("S1")
+def test_where_confinement_would_leave_home_open_no_server_is_started(tmp_path: Path) -> None:
+    with serving(tmp_path / "home", DRAGOMAN_MCP_SANDBOX="auto", DRAGOMAN_MCP_READABLE=str(tmp_path)) as service:
+        body = {"kind": "custom", "command": sys.executable, "args": ["-c", QUIET]}
+        outcome = service.call("POST", "/mcp-servers/test", body)
+        assert not outcome["ok"]
+        assert "was not started" in outcome["error"]["detail"]
+
+
+def _environment(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/environ").read_text(errors="replace")
+    except OSError:
+        return ""
