@@ -21,7 +21,7 @@ CONTAINERS = Path("src/infrastructure/containers")
 ASSEMBLY = Path("src/infrastructure/assembly")
 SETTINGS = Path("src/infrastructure/settings.py")
 CLI = Path("src/interfaces/cli")
-CONSOLE_ENTRY = Path("src/interfaces/console/entry.py")
+LOADED_ON_USE = (Path("src/interfaces/console/entry.py"), Path("src/interfaces/explorer/guides.py"))
 
 IMPURE_MODULES = (
     {"glob", "io", "os", "pathlib", "shutil", "sqlite3", "tempfile"}
@@ -185,8 +185,8 @@ def nothing_hides_behind_type_checking(source: Source) -> Iterator[Violation]:
 
 
 def imports_stand_at_the_top(source: Source) -> Iterator[Violation]:
-    """Except the CLI's command loaders, the builders of heavy adapters, and the way into the console."""
-    if source.path == CONSOLE_ENTRY or source.path.is_relative_to(ASSEMBLY) or source.path.is_relative_to(CLI):
+    """Except the CLI's command loaders, the builders of heavy adapters, the way into the console, and the guides."""
+    if source.path in LOADED_ON_USE or source.path.is_relative_to(ASSEMBLY) or source.path.is_relative_to(CLI):
         return
     lines = {
         found.line

@@ -40,7 +40,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("wheel")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, place / name)
-    shutil.copytree(ROOT / "src", place / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("src", "docs"):
+        shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", "dist", ".", cwd=place)
     [built] = (place / "dist").glob("*.whl")
     return built
@@ -71,6 +72,7 @@ def test_one_name_is_importable_and_its_packages_are_found_first(installed: Path
     assert (packages / "dragoman").is_dir()
     assert not [name for name in NAMES if (packages / name).exists()]
     assert not (packages / "pytest").exists()
+    assert (packages / "dragoman/packages/interfaces/explorer/documentation/guides/cli.md").is_file()
     for command in ((installed / "bin" / "dragoman",), (installed / "bin" / "python", "-m", "dragoman")):
         assert run(*command, "--version", cwd=project, PYTHONPATH=str(project)).startswith("dragoman ")
 

@@ -1,4 +1,4 @@
-"""Routes of the API explorer. They need no key: the OpenAPI document is public."""
+"""Routes of the API explorer and of the documentation. They need no key: both are public."""
 
 from functools import cache
 from importlib.resources import files
@@ -6,6 +6,8 @@ from importlib.resources import files
 from litestar import Response, get
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath
+
+from interfaces.explorer.guides import PATH, guide_page, guides_page
 
 _TYPES = {
     "explorer.css": "text/css",
@@ -35,6 +37,25 @@ def explorer_file(name: FromPath[str]) -> Response[bytes]:
     return _file(name, _TYPES[name], cached_for_s=86_400)
 
 
+@get(PATH, include_in_schema=False, sync_to_thread=True)
+def documentation() -> Response[bytes]:
+    """The list of guides."""
+    return _page(guides_page())
+
+
+@get(f"{PATH}/{{name:str}}", include_in_schema=False, sync_to_thread=True)
+def documentation_page(name: FromPath[str]) -> Response[bytes]:
+    """A guide."""
+    page = guide_page(name)
+    if page is None:
+        raise NotFoundException
+    return _page(page)
+
+
+def _page(content: bytes) -> Response[bytes]:
+    return Response(content, media_type="text/html", headers={**_HEADERS, "Cache-Control": "no-cache"})
+
+
 def _file(name: str, media_type: str, *, cached_for_s: int) -> Response[bytes]:
     headers = {**_HEADERS, "Cache-Control": f"max-age={cached_for_s}" if cached_for_s else "no-cache"}
     return Response(_content(name), media_type=media_type, headers=headers)
@@ -43,3 +64,6 @@ def _file(name: str, media_type: str, *, cached_for_s: int) -> Response[bytes]:
 @cache
 def _content(name: str) -> bytes:
     return files("interfaces.explorer").joinpath("static", name).read_bytes()
+
+
+EXPLORER = (explorer, explorer_file, documentation, documentation_page)

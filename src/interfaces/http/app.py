@@ -4,7 +4,7 @@ from litestar import Litestar
 from litestar.di import Provide
 
 from infrastructure.container import Container
-from interfaces.explorer.routes import explorer, explorer_file
+from interfaces.explorer.routes import EXPLORER
 from interfaces.http.agents import routes as agents
 from interfaces.http.api_keys import routes as api_keys
 from interfaces.http.approvals import routes as approvals
@@ -94,7 +94,7 @@ def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float)
         security=[{SECURITY_SCHEME: []}],
     )
     return Litestar(
-        route_handlers=[v1, front_door, explorer, explorer_file, health_router(), metrics_router(), oauth_router()],
+        route_handlers=[v1, front_door, *EXPLORER, health_router(), metrics_router(), oauth_router()],
         dependencies={
             **_of_process(container),
             "finish_mcp_authorization": instance_of(container.finish_mcp_authorization()),

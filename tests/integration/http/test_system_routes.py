@@ -95,6 +95,22 @@ async def test_the_api_explorer_is_served_from_own_files_without_a_key(service: 
     assert (await service.client.get("/docs/explorer.html")).status_code == 404
 
 
+async def test_the_guides_are_pages_of_the_service_whose_links_lead_somewhere(service: Service) -> None:
+    first = await service.client.get("/docs/guides")
+    assert (first.status_code, first.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    names = set(re.findall(r'href="/docs/guides/([\w-]+)"', first.text))
+    assert {"first-run", "concepts", "cli", "approvals", "policy"} <= names
+    for name in names:
+        page = await service.client.get(f"/docs/guides/{name}")
+        assert page.status_code == 200
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert "&lt;!--" not in page.text
+        linked = re.findall(r'<a href="([^"]+)"', page.text)
+        assert [url for url in linked if not url.startswith(("/docs", "/console", "http", "#"))] == []
+        assert {url.split("/")[3].partition("#")[0] for url in linked if url.startswith("/docs/guides/")} <= names
+    assert (await service.client.get("/docs/guides/../../pyproject")).status_code == 404
+
+
 async def test_every_operation_has_its_own_name_a_summary_and_documented_problems(service: Service) -> None:
     document = (await service.call("GET", "/schema", token=None)).json()
     operations = [operation for path in document["paths"].values() for operation in path.values()]
