@@ -13,7 +13,6 @@ from pathlib import Path
 PATH = "/docs/guides"
 _BEFORE = ("first-run.md", "concepts.md")
 """Pages that come before the guides, in the directory above them."""
-_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _NO_SLUG = re.compile(r"[^\w -]")
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -89,9 +88,14 @@ def _documentation() -> Traversable | None:
 
 
 def _guide(file: Traversable) -> Guide:
-    text = _COMMENT.sub("", file.read_text(encoding="utf-8"))
+    text = _without_comments(file.read_text(encoding="utf-8"))
     title = next((line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")), file.name)
     return Guide(name=file.name.removesuffix(".md"), title=title, text=text)
+
+
+def _without_comments(text: str) -> str:
+    first, *others = text.split("<!--")
+    return first + "".join(other.partition("-->")[2].removeprefix("\n") for other in others)
 
 
 def _page(title: str, content: str, *, current: str | None = None) -> bytes:
