@@ -11,7 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
 
-KINDS = ("unread", "pings", "questions", "logs", "changes", "invalid", "noise", "answers", "large")
+KINDS = ("unread", "pings", "questions", "logs", "changes", "invalid", "noise", "ids", "answers", "large")
+ONLY_IN_EVENTS = {"noise": b":\n\n", "ids": b"id: 1\n\n"}
+"""Events without a message; over stdio these kinds are blank lines."""
 _AT_ONCE = 500
 
 
@@ -133,8 +135,8 @@ def over_http(kind: str, *, is_legacy: bool) -> None:
 
         def say_without_end(self) -> None:
             for lines in flood(kind):
-                if kind == "noise":
-                    self.wfile.write(b":\n\n" * len(lines))
+                if kind in ONLY_IN_EVENTS:
+                    self.wfile.write(ONLY_IN_EVENTS[kind] * len(lines))
                 else:
                     self.wfile.write(b"".join(b"data: " + line + b"\n\n" for line in lines))
 

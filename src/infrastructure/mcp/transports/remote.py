@@ -281,17 +281,18 @@ class Endpoint:
     async def read_events(
         self, response: aiohttp.ClientResponse, pace: Pace
     ) -> AsyncIterator[StreamEvent | OversizedEvent]:
-        """The events of a stream, to its end. Comments are charged to `pace`. Raises
-        TransportFailedError for a broken stream or an endless event."""
+        """The events of a stream, to its end. Events, which may hold no message, and comments are
+        charged to `pace`. Raises TransportFailedError for a broken stream or an endless event."""
         _is_compressed(response)
         limit = self.max_response_bytes
         stream = EventStream(limit)
         async for chunk in response.content.iter_any():
             for start in range(0, len(chunk), _PIECE_BYTES):
-                for event in stream.feed(chunk[start : start + _PIECE_BYTES]):
+                events = stream.feed(chunk[start : start + _PIECE_BYTES])
+                for event in events:
                     yield event
-                if skipped := stream.take_skipped():
-                    pace.spend(NOISE * skipped)
+                if taken := len(events) + stream.take_skipped():
+                    pace.spend(NOISE * taken)
                     await pace.wait()
             if stream.unfinished_bytes > counted_bytes(limit):
                 raise TransportFailedError(too_large_fault(stream.unfinished_bytes, limit))

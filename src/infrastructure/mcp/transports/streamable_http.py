@@ -34,6 +34,7 @@ from infrastructure.mcp.faults import (
     content_type_fault,
     fault_reply,
 )
+from infrastructure.mcp.pace import MESSAGE
 from infrastructure.mcp.transports.message_sink import MessageSink
 from infrastructure.mcp.transports.remote import Endpoint, content_type_of, status_fault
 from infrastructure.mcp.transports.stdio_framing import read_line, read_oversized
@@ -240,9 +241,11 @@ class StreamableHttpTransport:
         answered = False
         items = read_line(data)
         for item in items:
+            size = len(data) // len(items)
             reply = _reply_in([item])
             if reply is not None and request_id is not None:
                 if not _is_to(request_id, reply):
+                    self._reader.pace.spend(MESSAGE, size)
                     continue  # as on stdio, where no call waits for it
                 reply.id = request_id
                 answered = True
@@ -252,7 +255,7 @@ class StreamableHttpTransport:
                 and isinstance(item.message, JSONRPCNotification)
             ):
                 item.metadata = ServerMessageMetadata(related_request_id=request_id)
-            self._reader.put(item, len(data) // len(items))
+            self._reader.put(item, size)
         return answered
 
     async def _resume(self, request_id: RequestId, last_id: str, retry_ms: int | None) -> tuple[str, int | None, bool]:
