@@ -34,7 +34,7 @@ def test_runs_go_on_whether_or_not_a_server_is_installed(tmp_path: Path) -> None
 
     dragoman.run("mcp", "uninstall", "tiny")
     assert "A tool with the name mcp__tiny__echo was not found." in dragoman.run(*run).out
-    assert list((tmp_path / "home" / "servers").glob("*/*/*")) == []
+    assert list((tmp_path / "home" / "servers").glob("[!.]*/*/*")) == []
 
     actions = dragoman.run("audit", "list", "--action", "mcp_server.*", "--json").out
     for action in ("mcp_server.created", "mcp_server.installed", "mcp_server.uninstalled"):

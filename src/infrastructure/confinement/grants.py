@@ -96,6 +96,8 @@ def of_runtime(prefix: Path) -> tuple[Path, ...]:
 
 def _beside(executable: Path) -> tuple[Path, ...]:
     prefix = executable.parent.parent
+    if executable.parent.name == "shims":  # of a manager of versions (pyenv, mise), which has all of them beside
+        return (prefix,)
     if executable.parent.name != "bin":
         return ()
     is_runtime = (prefix / "pyvenv.cfg").is_file() or (prefix / "lib" / "node_modules").is_dir()

@@ -16,6 +16,7 @@ _CONFIGURATIONS = (
     *("npm_config_userconfig", "NPM_CONFIG_USERCONFIG", "PIP_CONFIG_FILE", "UV_CONFIG_FILE", "XDG_CONFIG_HOME"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
 )
+_INTERPRETERS = ("node", "python3", "uv")
 _IN_HOME = (".npmrc", ".netrc", ".pip", ".config/pip", ".config/uv")
 _SYSTEM_WIDE = tuple(map(Path, ("/etc/npmrc", "/etc/pip.conf", "/etc/uv", "/etc/xdg/pip")))
 
@@ -45,7 +46,7 @@ class ServerConfinement:
             return Confined()
         data = await asyncio.to_thread(self._directories.data, server.organization_id, server.tested_id or server.id)
         place = () if launch.place is None else (launch.place,)
-        readable = (*self._runtime, *runtime_of(launch.command, self._search_path), *place)
+        readable = (*self._runtimes(launch.command, self._search_path), *place)
         if launch.place is None and server.config.kind is McpServerKind.CUSTOM:
             readable += self._named((launch.command, *launch.args), launch.cwd or Path.cwd(), beside=True)
         try:
@@ -64,8 +65,7 @@ class ServerConfinement:
         read_of = [Path(environment[name]) for name in _CONFIGURATIONS if environment.get(name)]
         written_of = [Path(environment[name]) for name in _CACHES if environment.get(name)]
         readable = (
-            *self._runtime,
-            *runtime_of(command[0], environment.get("PATH", self._search_path)),
+            *self._runtimes(command[0], environment.get("PATH", self._search_path)),
             *self._named(command, target, beside=False),
             *(home / name for name in _IN_HOME),
             *_SYSTEM_WIDE,
@@ -84,6 +84,11 @@ class ServerConfinement:
         return Confined(
             options=options, environment={name: str(path) for name, path in own.items() if name.lower() not in given}
         )
+
+    def _runtimes(self, command: str, search_path: str) -> tuple[Path, ...]:
+        """Those of our Python, of the command, and of interpreters that scripts name (`/usr/bin/env node`)."""
+        commands = (command, *_INTERPRETERS)
+        return (*self._runtime, *(path for name in commands for path in runtime_of(name, search_path)))
 
     def _named(self, command: tuple[str, ...], cwd: Path, *, beside: bool) -> tuple[Path, ...]:
         texts = [part for argument in command for part in (argument, argument.partition("=")[2])]
