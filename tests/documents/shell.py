@@ -133,6 +133,7 @@ def _run(script: Path, directory: Path, *, model: str) -> None:
         "FRAMEWORKS_PYTHON": str(ROOT / ".venv-frameworks" / "bin" / "python"),
         "DOCS_TOOLS": str(ROOT / ".venv-docs" / "bin"),
         "STAND_IN": str(HERE / "stand_in.py"),
+        "DRAGOMAN_MCP_READABLE": str(HERE),
         "DRAGOMAN_LOG_LEVEL": "warning",
         "COLUMNS": "400",
     }

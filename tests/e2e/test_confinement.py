@@ -101,7 +101,7 @@ found = {}
 for name in ("named", "readable", "writable", "closed"):
     for mode in "ra":
         try:
-            open(f"{sys.argv[2]}/{name}/file", mode).close()
+            open(f"{os.environ['BASE']}/{name}/file", mode).close()
             found[name] = found.get(name, "") + mode
         except OSError:
             pass
@@ -114,10 +114,9 @@ json.dump(found, open(os.environ["HOME"] + "/found.json", "w"))
         "DRAGOMAN_MCP_WRITABLE": str(tmp_path / "writable"),
     }
     with serving(tmp_path / "home", **AUTO, **granted) as service:
-        command = (sys.executable, "-I", "-c", script, str(tmp_path / "named" / "file"), str(tmp_path))
-        server = connected(service, "reader", *command)
+        command = (sys.executable, "-I", "-c", script, str(tmp_path / "named" / "file"))
+        server = connected(service, "reader", *command, env={"BASE": str(tmp_path)})
         found = json.loads((data_of(service, server) / "found.json").read_text())
-    # The directory of the test is named too, but has HOME in it.
     assert found == {"named": "r", "readable": "r", "writable": "ra"}
 
 

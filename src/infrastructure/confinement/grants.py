@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from infrastructure.confinement.system_paths import TEMPORARY
 
 _PARTS_OF_A_RUNTIME = ("bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg")
 _MAX_LINKS = 8
+_LONGEST_FIRST_LINE = 256
 _NEVER = frozenset(
     Path("/", name)
     for name in (
@@ -53,15 +55,18 @@ class Protected:
         """Whether `path` is in or above a private path."""
         return any(path.is_relative_to(own) or own.is_relative_to(path) for own in self._private)
 
-    def named(self, text: str, cwd: Path, *, beside: bool = True) -> Path | None:
+    def named(self, text: str, cwd: Path, *, beside: bool = True) -> tuple[Path, ...]:
         """What may be read of a command's argument: the directory, the directory of the file (what is `beside` it),
-        or the file alone."""
+        or the file alone. Of a directory with something private in it: all else that is in it."""
         try:
             path = (cwd / text).resolve()
             candidates = (path.parent, path) if path.is_file() and beside else (path,) if path.exists() else ()
+            found = next(filter(self._may_be_read, candidates), None)
+            if found is None and path.is_dir() and path not in _NEVER and path != self._user_home:
+                return tuple(child for child in path.iterdir() if self._may_be_read(child.resolve()))
         except (OSError, ValueError):
-            return None
-        return next(filter(self._may_be_read, candidates), None)
+            return ()
+        return () if found is None else (found,)
 
     def _may_be_read(self, path: Path) -> bool:
         if self.covers(path) or path in _NEVER or path.is_relative_to("/proc") or path.is_relative_to("/etc"):
@@ -85,13 +90,23 @@ def runtime_of(command: str, search_path: str) -> tuple[Path, ...]:
         link = Path(os.path.normpath(link.parent / os.readlink(link))) if link.is_symlink() else None
     if found is not None:
         real = Path(found).resolve()
-        paths += [real, *_beside(real)]
+        paths += [real, *_beside(real), *_interpreter_of(real)]
     return tuple(dict.fromkeys(path for path in paths if not path.is_relative_to("/usr")))
 
 
 def of_runtime(prefix: Path) -> tuple[Path, ...]:
     """The parts of a runtime: its commands and libraries, not what else is in the directory."""
     return tuple(prefix / part for part in _PARTS_OF_A_RUNTIME if (prefix / part).exists())
+
+
+def _interpreter_of(script: Path) -> tuple[Path, ...]:
+    """The runtime that the first line of a script names, unless it is searched on PATH."""
+    with suppress(OSError, ValueError, IndexError), script.open("rb") as file:
+        if file.read(2) == b"#!":
+            interpreter = Path(file.readline(_LONGEST_FIRST_LINE).decode().split()[0])
+            real = interpreter.resolve()
+            return (interpreter, *_beside(interpreter), real, *_beside(real))
+    return ()
 
 
 def _beside(executable: Path) -> tuple[Path, ...]:

@@ -92,5 +92,5 @@ class ServerConfinement:
 
     def _named(self, command: tuple[str, ...], cwd: Path, *, beside: bool) -> tuple[Path, ...]:
         texts = [part for argument in command for part in (argument, argument.partition("=")[2])]
-        found = (self._sandbox.protected.named(text, cwd, beside=beside) for text in texts if text and "\0" not in text)
-        return tuple(path for path in found if path is not None)
+        named = self._sandbox.protected.named
+        return tuple(path for text in texts if text for path in named(text, cwd, beside=beside))
