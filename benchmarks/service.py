@@ -95,6 +95,7 @@ def running_service(
             "DRAGOMAN_HOME": str(home),
             "DRAGOMAN_PORT": "0",
             "DRAGOMAN_EGRESS_ALLOW": "127.0.0.0/8",  # the servers it calls are on this machine
+            "DRAGOMAN_MCP_READABLE": str(ROOT),  # the server over stdio is a module of this package
             **extra,
         }
         began = time.perf_counter()
