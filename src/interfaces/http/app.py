@@ -90,7 +90,7 @@ def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float)
             for slice_ in _SLICES
         ],
         middleware=[authentication(container.authenticate())],
-        guards=[only_declared_queries],
+        before_request=only_declared_queries,
         security=[{SECURITY_SCHEME: []}],
     )
     return Litestar(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from litestar.connection import ASGIConnection
+from litestar import Request
 from litestar.datastructures.state import State
 from litestar.di import Provide
 from litestar.handlers import BaseRouteHandler
@@ -11,15 +11,14 @@ from litestar.params import QueryParameter
 
 from domain.errors import Violation, invalid
 
-AnyConnection = ASGIConnection[BaseRouteHandler, object, object, State]
 
-
-async def only_declared_queries(connection: AnyConnection, handler: BaseRouteHandler) -> None:
-    """A guard. Raises INVALID `parameters_invalid` with every unknown name."""
-    if not connection.scope["query_string"]:
+async def only_declared_queries(request: Request[object, object, State]) -> None:
+    """Raises INVALID `parameters_invalid` with every unknown name. Called before each request is read, and no guard:
+    Litestar copies the handler for each call of a guard."""
+    if not request.scope["query_string"]:
         return
-    declared = frozenset(query_names(handler).values())
-    unknown = sorted({name for name in connection.query_params if name not in declared})
+    declared = frozenset(query_names(request.route_handler).values())
+    unknown = sorted({name for name in request.query_params if name not in declared})
     if unknown:
         takes = ", ".join(sorted(declared)) or "none"
         message = f"is not a query parameter here; there are: {takes}"

@@ -7,6 +7,7 @@ import pytest
 
 from application.agents.queries import ListAgents
 from interfaces.http.bodies import MAX_JSON_BYTES
+from interfaces.http.query_names import query_names
 from tests.composition import MODEL
 from tests.integration.http.service import Conversation, Service, paths_of, problem_of
 
@@ -199,6 +200,14 @@ async def test_a_query_parameter_that_a_list_does_not_have_is_422_and_named(serv
 )
 async def test_a_query_parameter_of_no_known_value_is_422_and_named(service: Service, query: str, path: str) -> None:
     assert paths_of(problem_of(await service.call("GET", query), 422, "parameters_invalid")) == [path]
+
+
+async def test_requests_with_a_query_leave_nothing_in_memory(service: Service) -> None:
+    await service.call("GET", "/v1/threads?limit=1")
+    known = query_names.cache_info().currsize
+    for limit in range(1, 10):
+        await service.call("GET", f"/v1/threads?limit={limit}")
+    assert query_names.cache_info().currsize == known
 
 
 async def test_a_route_that_takes_no_query_refuses_one_and_does_nothing(service: Service) -> None:
