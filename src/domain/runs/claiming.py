@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
 
-from domain.copies import with_changes
 from domain.ids import MessageId, message_id
 from domain.json_value import JsonObject
 from domain.runs.audit_trail import run_started_audit
@@ -62,7 +61,7 @@ def decide_claim(facts: ClaimFacts, *, at: datetime) -> Step | Suspected | None:
         return ending
     if facts.run.is_suspect and not facts.takes_suspects:
         return Suspected(run=facts.run)
-    claimed = with_changes(facts.run.claimed(at=at), agent_version=facts.agent_version)
+    claimed = facts.run.claimed(at=at, agent_version=facts.agent_version)
     return claiming_step(claimed, facts.open_calls, at=at, abandoned=facts.abandoned)
 
 

@@ -133,11 +133,12 @@ class Run:
     started_at: datetime | None = None
     finished_at: datetime | None = None
 
-    def claimed(self, *, at: datetime) -> "Run":
-        """A worker claims the run: a new epoch starts."""
+    def claimed(self, *, at: datetime, agent_version: int | None = None) -> "Run":
+        """A worker claims the run: a new epoch starts, with the agent's newest version if one is given."""
         return with_changes(
             self,
             status=self._next(RunStatus.IN_PROGRESS),
+            agent_version=agent_version or self.agent_version,
             epoch=self.epoch + 1,
             attempt=self.attempt + 1,
             started_at=self.started_at or at,

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from genai_prices import Usage as PricedUsage
-from genai_prices import calc_price
 from genai_prices.data_snapshot import get_snapshot
+from genai_prices.types import ModelInfo, Provider
 
 from domain.model_providers.provider import ProviderKind
 from domain.runs.usage import ModelUsage
@@ -26,13 +26,14 @@ class GenaiPriceTable:
 
     def __init__(self, providers: Iterable[ProviderConfig]) -> None:
         self._providers = {provider.name: provider for provider in providers}
-        self._sellers: dict[str, str | None] = {}
+        self._sold: dict[str, tuple[Provider, ModelInfo] | None] = {}
         self._snapshot = get_snapshot()
 
     def cost_usd(self, model: str, usage: ModelUsage) -> Decimal | None:
-        seller = self._seller(model)
-        if seller is None:
+        found = self._found(model)
+        if found is None:
             return None
+        seller, sold = found
         counts = PricedUsage(
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
@@ -40,22 +41,22 @@ class GenaiPriceTable:
             cache_write_tokens=usage.cache_write_tokens,
         )
         try:
-            return calc_price(counts, model.partition(":")[2], provider_id=seller).total_price
+            return sold.calc_price(counts, seller).total_price
         except (
             LookupError,
             ValueError,
         ):  # the table has no price for a count, or the counts contradict each other
             return None
 
-    def _seller(self, model: str) -> str | None:
-        """The table's id of the vendor of `PROVIDER:NAME`."""
-        if model not in self._sellers:
-            if len(self._sellers) >= _MAX_REMEMBERED:
-                self._sellers.clear()
-            self._sellers[model] = self._find_seller(model)
-        return self._sellers[model]
+    def _found(self, model: str) -> tuple[Provider, ModelInfo] | None:
+        """The table's vendor and model of `PROVIDER:NAME`. Looking them up takes as long as calculating the price."""
+        if model not in self._sold:
+            if len(self._sold) >= _MAX_REMEMBERED:
+                self._sold.clear()
+            self._sold[model] = self._find(model)
+        return self._sold[model]
 
-    def _find_seller(self, model: str) -> str | None:
+    def _find(self, model: str) -> tuple[Provider, ModelInfo] | None:
         provider_name, _, name = model.partition(":")
         provider = self._providers.get(provider_name)
         if provider is None:
@@ -65,8 +66,7 @@ class GenaiPriceTable:
             places = ((None, provider.base_url), (provider.kind.value, None))
         for provider_id, address in places:
             try:
-                seller, _ = self._snapshot.find_provider_model(name, None, provider_id, address)
+                return self._snapshot.find_provider_model(name, None, provider_id, address)
             except LookupError:
                 continue
-            return seller.id
         return None

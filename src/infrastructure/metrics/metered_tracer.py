@@ -47,6 +47,7 @@ class MeteredTracer:
         self._tool_calls: dict[tuple[ToolType | None, ToolOutcome | None], Histogram] = {}
         self._model_calls: dict[tuple[str, bool], Histogram] = {}
         self._tokens: dict[str, tuple[Counter, Counter, Counter]] = {}
+        self._costs: dict[str, Counter] = {}
 
     @property
     def enabled(self) -> bool:
@@ -71,7 +72,8 @@ class MeteredTracer:
             if usage.cached_tokens:
                 cached.inc(usage.cached_tokens)
             if usage.cost_usd is not None:
-                instruments.cost.labels(model).inc(float(usage.cost_usd))
+                cost = self._costs.get(model) or self._cost_of(model)
+                cost.inc(float(usage.cost_usd))
         self._turn_over(record.run, record.started_at)
         self._turns.put(record.run.id, _Turn(record.run.attempt, record.started_at))
         self._tracer.generation(record)
@@ -124,6 +126,11 @@ class MeteredTracer:
         tokens = self._instruments.tokens
         found = (tokens.labels(model, "input"), tokens.labels(model, "output"), tokens.labels(model, "cached"))
         self._tokens[model] = found
+        return found
+
+    def _cost_of(self, model: str) -> Counter:
+        """Only for models with a price: the others have no sample."""
+        found = self._costs[model] = self._instruments.cost.labels(model)
         return found
 
     def _turn_over(self, run: Run, at: datetime) -> None:

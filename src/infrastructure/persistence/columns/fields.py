@@ -187,6 +187,10 @@ def _secret_read(stored: str | dict[str, str]) -> SecretValue:
     return SecretRef(stored["secret"]) if isinstance(stored, dict) else stored
 
 
+def _read_limits(stored: Any) -> LimitSettings:
+    return _limits.read(stored) if stored else _NO_LIMITS
+
+
 def _read_settings(stored: Any) -> ModelSettings:
     return _settings.read(stored) if stored else NO_SETTINGS
 
@@ -194,8 +198,9 @@ def _read_settings(stored: Any) -> ModelSettings:
 _PLAIN = (str, int, float, bool, bytes)
 _settings = Fields(ModelSettings, codecs={})
 _limits = Fields(LimitSettings, codecs={Decimal: (str, Decimal)})
+_NO_LIMITS = LimitSettings()
 _STATED: dict[object, Codec | None] = {
-    LimitSettings: (_limits.write_stated, _limits.read),
+    LimitSettings: (_limits.write_stated, _read_limits),
     ModelSettings: (_settings.write_stated, _read_settings),
     ToolPolicies: (policies_to_json, policies_from_json),
     SecretValue: (_secret_written, _secret_read),

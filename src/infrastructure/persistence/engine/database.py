@@ -136,7 +136,8 @@ class Job(Generic[T]):
 
     def execute(self, connection: Connection) -> None:
         """Run the unit in the calling thread. Raises what it raises."""
-        self.succeed(self._unit(connection))
+        self._result = self._unit(connection)
+        self._executed = True
 
     def succeed(self, result: T) -> None:
         """The unit was run by somebody else, with this result."""

@@ -227,10 +227,6 @@ class _Compiled:
 
     def values(self, parameters: Mapping[str, Any]) -> "list[Any] | dict[str, Any]":
         """The parameters as the driver takes them. Raises KeyError for one that is missing."""
-        values = self._listed(parameters)
-        return values if self._positional else dict(zip(self._names, values, strict=True))
-
-    def _listed(self, parameters: Mapping[str, Any]) -> list[Any]:
         values = list(self._pick({**self._fixed, **parameters} if self._fixed else parameters))
         together = "".join(filter(None, self._texts_of(values)))
         if "\0" in together or not together.isascii():
@@ -239,13 +235,14 @@ class _Compiled:
         for index, process in self._processed:
             if (value := values[index]) is not None:
                 values[index] = process(value)
-        return values
+        return values if self._positional else dict(zip(self._names, values, strict=True))
 
     def send(self, connection: SendingConnection, parameters: Mapping[str, Any]) -> Result:
         """Send it, with its parameters by number."""
         if self._numbered is None:
             self._numbered = self.sql % {name: f"${number}" for number, name in enumerate(self._names, 1)}
-        return connection.send(self._numbered, self._listed(parameters))
+        values = self.values(parameters)
+        return connection.send(self._numbered, values if isinstance(values, list) else list(values.values()))
 
     def typed(self, result: Result) -> list[Any]:
         """What the driver found, with the types of its columns."""
