@@ -69,6 +69,7 @@ async def test_the_first_prompt_has_the_instructions_and_a_line_for_each_tool(po
         ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN),
         run_allowlist=("echo",),
         wired=None,
+        caller=None,
     )
 
 
