@@ -11,7 +11,10 @@ from playwright.sync_api import Browser, expect
 
 from tests.e2e.browser import AXE, Person, browsing, needs_browser
 from tests.e2e.service import Service, a_turn, serving
+from tests.e2e.strict_provider import strict_provider, watched_agent
 from tests.e2e.test_asking_server import ASKING_SERVER
+from tests.integration.llm.strict.provider import Said
+from tests.integration.llm.strict.responses import StrictResponses
 
 pytestmark = [pytest.mark.timeout(240), needs_browser()]
 
@@ -139,6 +142,22 @@ def test_calls_show_what_policy_and_people_decided_and_turns_what_they_cost(pers
     expect(person.page.locator("#connection")).to_have_text("Ended: completed")
     expect(call).to_contain_text("Approved by key_")
     assert timeline.inner_text() == told
+
+
+@pytest.mark.requirement("H2")
+def test_reasoning_is_folded_before_the_message_that_follows_it(person: Person, service: Service) -> None:
+    with strict_provider(StrictResponses()) as there:
+        there.say(Said(reasoning="I read the clock.", text="It is noon."))
+        watched_agent(service, there, reasoning_summary=True)
+        run = service.run("worker")["run"]["id"]
+    person.go(f"/console/runs/{run}")
+    message = person.page.locator("#timeline li.said", has_text="It is noon.")
+    thought = message.get_by_text("I read the clock.")
+    expect(thought).to_be_hidden()
+    message.get_by_text("Reasoning", exact=True).click()
+    expect(thought).to_be_visible()
+    expect(person.page.locator("#timeline li.turn")).to_contain_text("reasoning)")
+    assert person.violations() == []
 
 
 @pytest.mark.requirement("A1")

@@ -19,13 +19,20 @@ from infrastructure.llm.wire_parameters import with_taken_settings
 WIRE = "responses"
 """In the origin of items."""
 _MAX_MODELS = 1_000
+_ENCRYPTED, _SUMMARY = "encrypted reasoning", "summary"
+_REFUSALS = {
+    _ENCRYPTED: ("encrypted content is not supported",),
+    _SUMMARY: ("reasoning.summary", "reasoning summaries"),
+}
+"""Words of refusals. OpenAI has summaries for verified organizations only."""
 
 
 class ResponsesModels:
     """The models of one provider, by `POST {base_url}/responses`.
 
     - A whole reply is accepted where the server does not stream.
-    - A model without encrypted reasoning refuses the request for it; it is then asked without.
+    - A model without encrypted reasoning, or without summaries of it, refuses the request for them; it is then asked
+      without, until the process ends.
     - Items that the provider cannot decrypt (such as those of another account) are sent neutrally instead.
 
     Raises ModelError only.
@@ -57,13 +64,13 @@ class ResponsesModels:
             redactor=provider.redactor(),
         )
         self._provider = provider
-        self._plain_models: LruCache[str, bool] = LruCache(_MAX_MODELS)
+        self._refused: LruCache[str, frozenset[str]] = LruCache(_MAX_MODELS)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         name = request.model.partition(":")[2]
         request = with_taken_settings(request, taken_by_responses)
         origin = items_origin(self._provider, WIRE, name)
-        sent_as = _Sending(encrypted_reasoning=name not in self._plain_models, replays=True)
+        sent_as = _Sending(without=self._refused.get(name) or frozenset(), replays=True)
         while True:
             begun = False
             try:
@@ -77,8 +84,7 @@ class ResponsesModels:
                 if other is None:
                     raise
                 sent_as = other
-                if not sent_as.encrypted_reasoning:
-                    self._plain_models.put(name, True)
+                self._refused.put(name, sent_as.without)
 
     def _events(
         self, name: str, request: ModelRequest, origin: str, sent_as: "_Sending"
@@ -87,16 +93,17 @@ class ResponsesModels:
             name,
             request,
             origin=origin if sent_as.replays else "",
-            encrypted_reasoning=sent_as.encrypted_reasoning,
+            encrypted_reasoning=_ENCRYPTED not in sent_as.without,
+            summary=_SUMMARY not in sent_as.without,
         )
         return self._exchange.run(body, ResponsesReply(request.model, origin=origin))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sending:
-    """How a request is sent. `replays`: items go back as they came."""
+    """How a request is sent: `without` what the model refused. `replays`: items go back as they came."""
 
-    encrypted_reasoning: bool
+    without: frozenset[str]
     replays: bool
 
     def after(self, error: ModelError) -> "_Sending | None":
@@ -104,9 +111,11 @@ class _Sending:
         said = error.provider_error
         if said is None:
             return None
-        # Only the message tells this refusal from other ones of `include`.
-        if self.encrypted_reasoning and "encrypted content is not supported" in said.message.lower():
-            return replace(self, encrypted_reasoning=False)
+        # Only the message tells these refusals from others with their codes.
+        message = said.message.lower()
+        for wish, refusals in _REFUSALS.items():
+            if wish not in self.without and any(words in message for words in refusals):
+                return replace(self, without=self.without | {wish})
         if self.replays and said.code == "invalid_encrypted_content":
             return replace(self, replays=False)
         return None

@@ -37,11 +37,17 @@ class ResponsesWire:
         self._tools = ToolListCache(_encode_tools)
 
     def body(
-        self, model_name: str, request: ModelRequest, *, origin: str = "", encrypted_reasoning: bool = True
+        self,
+        model_name: str,
+        request: ModelRequest,
+        *,
+        origin: str = "",
+        encrypted_reasoning: bool = True,
+        summary: bool = True,
     ) -> bytes:
         """Encode the body. The parts that stay equal between turns come first, so that prompt
         caches hit. Items of `origin` go back as they came. `encrypted_reasoning` asks for the
-        reasoning in a form that can be sent back."""
+        reasoning in a form that can be sent back. `summary`: the agent's wish for summaries is sent."""
         parts = [b'{"model":', _encode(model_name)]
         if request.system:
             parts += [b',"instructions":', _encode(request.system)]
@@ -52,10 +58,10 @@ class ResponsesWire:
         parts += [b',"input":[', b",".join(self._messages.encoded(request.messages, origin=origin)), b"]"]
         if request.max_output_tokens is not None:
             parts.append(b',"max_output_tokens":%d' % request.max_output_tokens)
-        if request.reasoning_summary or request.settings is not None:
+        summary = summary and request.reasoning_summary
+        if summary or request.settings is not None:
             settings = request.settings or NO_SETTINGS
-            summary, has_tools = request.reasoning_summary, bool(request.tools)
-            parts.append(appended(responses_parameters(settings, has_tools=has_tools, summary=summary)))
+            parts.append(appended(responses_parameters(settings, has_tools=bool(request.tools), summary=summary)))
         if encrypted_reasoning:
             parts.append(b',"include":["reasoning.encrypted_content"]')
         if request.messages:

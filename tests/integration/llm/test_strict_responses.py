@@ -145,6 +145,28 @@ async def test_summaries_of_the_reasoning_come_before_the_text(there: StrictProv
     assert there.bodies[0]["reasoning"] == {"summary": "auto"}
 
 
+@pytest.mark.requirement("H2")
+async def test_a_model_without_summaries_is_asked_for_none_from_its_first_refusals_on(
+    there: StrictProvider, http: AiohttpProviders
+) -> None:
+    model, thread = models(http, a_provider(there)), Conversation()
+    there.say(Said(calls=((CLOCK, {}),)), Said(text="It is noon."))
+    await thread.ask(model, "openai:gpt-plain", reasoning_summary=True)
+    thread.answer("12:00")
+    assert (await thread.ask(model, "openai:gpt-plain", reasoning_summary=True)).text == "It is noon."
+    assert len(there.refused) == 2, "one for the encrypted form, one for the summary"
+
+
+@pytest.mark.requirement("H2")
+async def test_an_account_without_summaries_gets_its_answers_without_them(http: AiohttpProviders) -> None:
+    async with StrictProvider(StrictResponses(unverified=True)).serving() as provider:
+        provider.say(Said(reasoning="I look.", text="It is noon."))
+        reply = await Conversation().ask(models(http, a_provider(provider)), MODEL, reasoning_summary=True)
+    assert reply.text == "It is noon."
+    assert reply.items is not None
+    assert len(provider.refused) == 1
+
+
 @pytest.mark.requirement("A12", "H2")
 async def test_closing_the_stream_ends_the_request(there: StrictProvider, http: AiohttpProviders) -> None:
     there.say(Said(text="It is noon, as it often is.", hangs_after=7))

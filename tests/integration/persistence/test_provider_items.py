@@ -18,7 +18,7 @@ from infrastructure.persistence.secrets.rotated_items import ITEMS_IN_A_STEP
 from infrastructure.persistence.secrets.vault import SqlSecretVault
 from infrastructure.persistence.tables import message
 from infrastructure.secrets.secret_box import SecretBox
-from tests.builders import ORG, RUN, a_run_id
+from tests.builders import ORG, RUN, THREAD, a_deletion, a_run_id, after
 from tests.contract.run_steps import claim, finish_step, reply_step, run_number, start, start_and_claim
 from tests.contract.stores import Stores
 
@@ -154,3 +154,15 @@ async def test_items_of_a_rolled_back_run_are_removed(keyed: Stores, database: D
     await keyed.journal.commit(claimed.lease, finish_step(claimed.run))
     assert await stored_items(database) == {a_run_id(1): (None, None)}
     assert items_in(await claim(keyed, a_run_id(2))) == []
+
+
+@pytest.mark.requirement("H1", "E7")
+@pytest.mark.parametrize("how", ["deleted", "retention"])
+async def test_items_are_gone_with_their_thread(keyed: Stores, database: Database, how: str) -> None:
+    await replied(keyed)
+    if how == "deleted":
+        assert await keyed.threads.delete(ORG, THREAD, a_deletion())
+    else:
+        while (await keyed.retention.remove(ORG, THREAD, after(1_000))).more:
+            pass
+    assert await stored_items(database) == {}

@@ -22,14 +22,16 @@ def invalid_request(
 class StrictResponses:
     """Reasoning that it sent must come back as it was, in its place, with the key that it was sent to.
 
-    - `plain` models have no reasoning, and refuse to be asked for it.
+    - `plain` models have no reasoning, and refuse to be asked for it, or for summaries of it.
+    - `unverified` accounts get no summaries.
     - Chat completions of the same models refuse function tools.
     """
 
     paths = ("/responses", "/chat/completions")
 
-    def __init__(self, *, plain: frozenset[str] = frozenset()) -> None:
+    def __init__(self, *, plain: frozenset[str] = frozenset(), unverified: bool = False) -> None:
         self._plain = plain
+        self._unverified = unverified
         self._count = 0
         self._after_reasoning: dict[str, str] = {}
         """Of items that must follow a reasoning item: the ids of both."""
@@ -48,6 +50,19 @@ class StrictResponses:
                 )
         if body["model"] in self._plain and "reasoning.encrypted_content" in body.get("include", ()):
             return invalid_request("Encrypted content is not supported with this model.", param="include")
+        if body["model"] in self._plain and "reasoning" in body:
+            return invalid_request(
+                "Unsupported parameter: 'reasoning.summary' is not supported with this model.",
+                param="reasoning.summary",
+                code="unsupported_parameter",
+            )
+        if self._unverified and "reasoning" in body:
+            return invalid_request(
+                "Your organization must be verified to generate reasoning summaries. Please go to the settings of your"
+                " organization and click on Verify Organization.",
+                param="reasoning.summary",
+                code="unsupported_value",
+            )
         items = body["input"]
         faults = chain(self._ids(items), self._encryption(items, key), self._neighbours(items), self._pairs(items))
         return next(faults, None)
