@@ -50,13 +50,13 @@ class StrictResponses:
                 )
         if body["model"] in self._plain and "reasoning.encrypted_content" in body.get("include", ()):
             return invalid_request("Encrypted content is not supported with this model.", param="include")
-        if body["model"] in self._plain and "reasoning" in body:
+        if body["model"] in self._plain and "summary" in body.get("reasoning", {}):
             return invalid_request(
                 "Unsupported parameter: 'reasoning.summary' is not supported with this model.",
                 param="reasoning.summary",
                 code="unsupported_parameter",
             )
-        if self._unverified and "reasoning" in body:
+        if self._unverified and "summary" in body.get("reasoning", {}):
             return invalid_request(
                 "Your organization must be verified to generate reasoning summaries. Please go to the settings of your"
                 " organization and click on Verify Organization.",
