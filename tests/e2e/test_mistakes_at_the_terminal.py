@@ -97,6 +97,7 @@ MISTAKES = [
     ("tool explain mcp__time__now --agent giude", "Did you mean 'guide'"),
     # the rest
     ("chat", "--agent"),
+    ("chat --agent giude", "Did you mean 'guide'"),
     ("usage --by week", "day, agent, model"),
     ("usage --since yesterday", "2026"),
     ("thread show thr_0123", "dragoman thread list"),

@@ -6,12 +6,13 @@ import typer
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import read_as
-from interfaces.cli.api import ServiceApi
+from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import AGENTS, THREADS
 from interfaces.cli.failures import INTERRUPTED, CommandFailure
 from interfaces.cli.pending_calls import elicited_answer, json_object, tool_result
 from interfaces.cli.session import Session, session_of
 from interfaces.cli.transcript import Part, call_text, pending_question
+from interfaces.http.agents.views import AgentView
 from interfaces.http.runs.views import RunView
 
 _HELP = "/quit or Ctrl-D ends the chat; Ctrl-C cancels a run."
@@ -33,7 +34,11 @@ def chat(
     """Chat with an agent, and decide about its calls. Messages are read line by line from the terminal or a pipe. A call that requires approval
     is shown with its arguments, and is approved, edited or denied before the chat continues."""
     session = session_of(context)
-    session.terminal.note(f"Chat with {agent}. {_HELP}")
+
+    def greet(found: AgentView) -> None:
+        session.terminal.note(f"Chat with {found['name']} ({found['model']}). {_HELP}")
+
+    session.show(AgentView, lambda api: api.get(path_to("agents", agent)), greet, as_json=False)
     while (text := session.read_line("> ")) is not None:
         if text.strip() == "/quit":
             break
@@ -45,8 +50,6 @@ def chat(
             if failure.exit_code == INTERRUPTED:
                 raise
             session.terminal.note(f"Error: {failure.message}")
-            if thread_id is None:
-                raise typer.Exit(failure.exit_code) from failure
     if thread_id is not None:
         session.terminal.note(f"Continue with: dragoman chat --agent {agent} --thread {thread_id}")
 

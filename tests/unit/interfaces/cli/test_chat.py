@@ -1,12 +1,17 @@
 """`dragoman chat`: turns on one thread, and what their runs ask in between."""
 
-import json
-
 import httpx
 import pytest
 
 from domain.json_value import JsonObject, JsonValue
-from tests.unit.interfaces.cli.fake_service import FakeService, event, problem, run_document, stream_of
+from tests.unit.interfaces.cli.fake_service import (
+    FakeService,
+    agent_document,
+    event,
+    problem,
+    run_document,
+    stream_of,
+)
 
 APPROVAL: JsonObject = {
     "type": "tool_use", "id": "call_1", "name": "send", "params": {"to": "ada"},
@@ -22,7 +27,8 @@ def talking(*pending: JsonObject) -> FakeService:
     """A service whose first run waits for these calls, and whose resumed or next run answers."""
     waiting, done = run_document("requires_action", pending=[*pending]), run_document(output="Done.")
     answers: list[JsonValue] = [{"run": run, "messages": []} for run in ([waiting] if pending else []) + [done]]
-    service = FakeService().on("POST", "/v1/runs", httpx.Response(202, json=run_document("queued")))
+    service = FakeService().on("GET", "/v1/agents/guide", agent_document())
+    service.on("POST", "/v1/runs", httpx.Response(202, json=run_document("queued")))
     return (
         service.on("POST", "/v1/threads/thr_1/runs", httpx.Response(202, json=run_document("queued")))
         .on("POST", "/v1/runs/run_1/resume", run_document("queued"))
@@ -76,9 +82,18 @@ def test_who_leaves_at_a_decision_leaves_the_run_waiting_and_is_told_so() -> Non
     assert outcome.exit_code == 0
 
 
-def test_an_agent_that_there_is_not_ends_the_chat() -> None:
-    service = FakeService().on("POST", "/v1/runs", problem(404, "agent_not_found", "There is no agent 'giude'."))
-    outcome = service.run("chat", "--agent", "giude", typed=["hello", "again"])
+def test_an_agent_that_there_is_not_ends_the_chat_before_a_message_is_read() -> None:
+    missing = problem(404, "agent_not_found", "There is no agent 'giude'.")
+    service = FakeService().on("GET", "/v1/agents/giude", missing)
+    outcome = service.run("chat", "--agent", "giude", typed=["hello"])
     assert outcome.exit_code == 1
-    assert len(service.sent("POST", "/v1/runs")) == 1
-    assert json.dumps(outcome.err).count("There is no agent") == 1
+    assert "dragoman agent list" in outcome.err
+    assert service.sent("POST", "/v1/runs") == []
+
+
+def test_a_message_that_is_rejected_ends_no_chat() -> None:
+    service = talking()
+    service.answers["POST", "/v1/runs"].insert(0, problem(429, "limit", "Too many runs."))
+    outcome = service.run("chat", "--agent", "guide", typed=["hello", "again"])
+    assert "Too many runs." in outcome.err
+    assert outcome.out == "Done.\n"
