@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.cli.answers import read_as
-from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.answers import entries_of, read_as
+from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.arguments import ServerArgument
 from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, values_and_secrets
 from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
@@ -18,11 +18,12 @@ from interfaces.cli.commands.mcp_install import (
     install_server,
     uninstall_server,
 )
-from interfaces.cli.failures import FAILED, BadUsage
+from interfaces.cli.commands.mcp_tools import approve_tools, list_tools
+from interfaces.cli.failures import FAILED, ApiProblem, BadUsage
 from interfaces.cli.field_values import field_values
-from interfaces.cli.mcp_view import is_quarantined, reached_by, show_difference, show_outcome, show_server, show_tools
+from interfaces.cli.mcp_view import reached_by, show_outcome, show_server
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.http.mcp_servers.views import McpServerToolsView, McpServerView, ServerStatusView, TestResultView
+from interfaces.http.mcp_servers.views import McpServerView, ServerStatusView, TestResultView
 
 mcp_app = typer.Typer(
     help="Manage MCP servers.", no_args_is_help=True, epilog="Example: dragoman mcp add time -- mcp-server-time"
@@ -212,23 +213,40 @@ def _rate_limit(text: str) -> JsonObject:
 
 @mcp_app.command("list", epilog="Example: dragoman mcp list --json")
 def list_servers(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List MCP servers."""
-    session_of(context).show_list(
-        McpServerView,
-        path_to("mcp-servers"),
-        ("slug", "kind", "enabled", "source", "isolation", "trusted", "id"),
-        lambda server, _: (
-            server["slug"],
-            server["kind"],
-            "yes" if server["enabled"] else "no",
-            reached_by(server),
-            server["isolation"],
-            "yes" if server["trusted"] else "no",
-            server["id"],
-        ),
-        empty="There are no MCP servers. Register one with `dragoman mcp add`.",
-        as_json=as_json,
-    )
+    """List MCP servers with their states."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        page = await listed(api, path_to("mcp-servers"))
+        if as_json:
+            session.terminal.json(page)
+            return
+        session.terminal.table(
+            ("slug", "state", "kind", "source", "isolation", "trusted", "id"),
+            [
+                (
+                    server["slug"],
+                    await _state(api, server),
+                    server["kind"],
+                    reached_by(server),
+                    server["isolation"],
+                    "yes" if server["trusted"] else "no",
+                    server["id"],
+                )
+                for server in entries_of(McpServerView, page)
+            ],
+            empty="There are no MCP servers. Register one with `dragoman mcp add`.",
+        )
+
+    session.perform(show)
+
+
+async def _state(api: ServiceApi, server: McpServerView) -> str:
+    try:
+        document = await api.get(path_to("mcp-servers", server["id"], "status"))
+    except ApiProblem:
+        return ""  # deleted since it was listed
+    return read_as(ServerStatusView, document)["state"].replace("_", " ")
 
 
 @mcp_app.command("show", epilog="Example: dragoman mcp show time")
@@ -245,78 +263,6 @@ def show_one(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = F
         show_server(session.terminal, read_as(McpServerView, document), read_as(ServerStatusView, status))
 
     session.perform(show)
-
-
-@mcp_app.command("tools", epilog="Example: dragoman mcp tools time --refresh")
-def list_tools(
-    context: typer.Context,
-    slug: ServerArgument,
-    refresh: Annotated[bool, typer.Option("--refresh", help="List the tools again on the server.")] = False,
-    as_json: JsonFlag = False,
-) -> None:
-    """List the tools of a server, as last listed."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        if refresh:
-            document = await api.post(path_to("mcp-servers", slug, "refresh"))
-        else:
-            document = await api.get(path_to("mcp-servers", slug, "tools"))
-        if as_json:
-            session.terminal.json(document)
-            return
-        show_tools(session.terminal, slug, read_as(McpServerToolsView, document))
-
-    session.perform(show)
-
-
-@mcp_app.command(
-    "approve",
-    epilog="Examples: dragoman mcp approve time; dragoman mcp approve time now; dragoman mcp approve time --all",
-)
-def approve_tools(
-    context: typer.Context,
-    *,
-    slug: ServerArgument,
-    tool: Annotated[str | None, typer.Argument(metavar="TOOL", help="The server's own name of the tool.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Approve every tool in quarantine.")] = False,
-    digest: Annotated[
-        str | None,
-        typer.Option("--digest", metavar="DIGEST", help="Approve TOOL only if this is still its definition."),
-    ] = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Approve tools that are new or changed since their approval. Without TOOL and --all, show
-    the differences."""
-    session = session_of(context)
-    if tool is not None and everything:
-        raise BadUsage("Give either TOOL or --all.")
-    if digest is not None and tool is None:
-        raise BadUsage("--digest requires a TOOL.")
-
-    async def approve(api: ServiceApi) -> None:
-        found = read_as(McpServerToolsView, await api.get(path_to("mcp-servers", slug, "tools")))["data"]
-        named = [entry for entry in found if entry["name"] == tool]
-        if tool is not None and not named:
-            raise BadUsage(f"{slug} lists no tool {tool!r}.")
-        meant = [entry for entry in (named or found) if is_quarantined(entry)]
-        answers: list[JsonValue] = []
-        for entry in meant:
-            if not as_json:
-                show_difference(session.terminal, entry)
-            if tool is not None or everything:
-                path = path_to("mcp-servers", slug, "tools", entry["name"], "approve")
-                # Approves exactly the shown definition.
-                answers.append(await api.post(path, {"digest": digest or entry["digest"]}))
-                session.terminal.note(f"Approved {entry['name']}.")
-            else:
-                answers.append({"name": entry["name"], "digest": entry["digest"], "diff": entry.get("diff", "")})
-        if as_json:
-            session.terminal.json({"data": answers})
-        elif not meant:
-            session.terminal.note(f"Nothing of {slug} is in quarantine." if tool is None else f"{tool} is approved.")
-
-    session.perform(approve)
 
 
 @mcp_app.command("test", epilog="Example: dragoman mcp test time")
@@ -388,6 +334,11 @@ def update_server(
     )
 
 
+mcp_app.command("tools", epilog="Example: dragoman mcp tools time --refresh")(list_tools)
+mcp_app.command(
+    "approve",
+    epilog="Examples: dragoman mcp approve time; dragoman mcp approve time now; dragoman mcp approve time --all",
+)(approve_tools)
 mcp_app.command("authorize", epilog="Example: dragoman mcp authorize tickets")(authorize_server)
 mcp_app.command("connect", epilog="Example: dragoman mcp connect time")(connect_server)
 mcp_app.command("disconnect", epilog="Example: dragoman mcp disconnect time")(disconnect_server)

@@ -86,8 +86,11 @@ def test_servers_are_listed_and_shown_without_their_secrets() -> None:
         .on("GET", "/v1/mcp-servers", {"data": [SERVER], "next_cursor": None})
         .on("GET", "/v1/mcp-servers/time", SERVER)
         .on("GET", "/v1/mcp-servers/time/status", status)
+        .on("GET", "/v1/mcp-servers/mcp_1/status", status)
     )
-    assert "python -m 'a server'" in service.run("mcp", "list").out
+    [listed] = service.run("mcp", "list").out.splitlines()[1:]
+    assert listed.split()[:2] == ["time", "unhealthy"]
+    assert "python -m 'a server'" in listed
     shown = service.run("mcp", "show", "time").out
     assert "python -m 'a server'" in shown
     assert "env               TOKEN\n" in shown
