@@ -18,7 +18,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from interfaces.request_notes import notes_of
-from interfaces.request_reading import MAX_HEAD_BYTES, MAX_HEADER_LINES, Phase, RequestReading
+from interfaces.request_reading import MAX_CHUNKS, MAX_HEAD_BYTES, MAX_HEADER_LINES, Phase, RequestReading
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +31,8 @@ _LINGER_BYTES, _LINGER_S = (
     16 * 1024 * 1024,
     1.0,
 )  # bytes of a refused body that are read first: closing at once could lose the response
+_MAX_UNANSWERED = 100
+"""Requests that a client may send on one connection before it has their responses. uvicorn queues them without bound."""
 _AT_ONCE, _PAUSE_S = 100, 0.005
 _SCOPE_KEY = "dragoman_connection"
 _HEAD_START = b"HTTP/1.1 "
@@ -191,6 +193,13 @@ class _Connection(asyncio.Protocol):
             detail = f"The head of a request has at most {MAX_HEAD_BYTES} bytes and {MAX_HEADER_LINES} headers."
             self._refuse(431, "head_too_large", detail, is_answerable=passed_on == self.answered, discard=True)
             return
+        if self.reading.headed - self.answered > _MAX_UNANSWERED:
+            self._transport.abort()  # a response could be taken for that to another request
+            return
+        if self.reading.chunks > MAX_CHUNKS:
+            detail = f"The body of a request has at most {MAX_CHUNKS} chunks."
+            self._refuse(413, "too_many_chunks", detail, is_answerable=self._is_unanswered, discard=True)
+            return
         self._inner.data_received(data)
 
     def _discard(self, size: int) -> None:
@@ -223,13 +232,18 @@ class _Connection(asyncio.Protocol):
             return
         waited_s, limit_s = now - self._since, self._inbound.limits.timeout_s
         if reading.phase is Phase.BODY and waited_s > limit_s + reading.body / _MIN_BYTES_PER_S:
-            is_unanswered = self._started < reading.headed == self.answered + 1
-            self._refuse(408, "body_timeout", "The request body did not arrive in time.", is_answerable=is_unanswered)
+            detail = "The request body did not arrive in time."
+            self._refuse(408, "body_timeout", detail, is_answerable=self._is_unanswered)
         elif reading.phase is Phase.HEAD and waited_s > limit_s:
             is_alone = self.answered == reading.headed
             self._refuse(408, "head_timeout", "The request head did not arrive in time.", is_answerable=is_alone)
         elif reading.phase is Phase.BETWEEN and self.answered == reading.headed and waited_s > self._idle_limit_s:
             self._close()
+
+    @property
+    def _is_unanswered(self) -> bool:
+        """Whether the request whose body arrives is the next to be answered, and its response has not started."""
+        return self._started < self.reading.headed == self.answered + 1
 
     @property
     def _idle_limit_s(self) -> float:

@@ -7,6 +7,8 @@ from itertools import chain
 import httptools
 
 MAX_HEAD_BYTES, MAX_HEADER_LINES = 32 * 1024, 100
+MAX_CHUNKS = 100_000
+"""Chunks of a body: each takes microseconds, however small it is."""
 
 
 class Phase(Enum):
@@ -22,12 +24,13 @@ class RequestReading:
     - `body`: bytes of the current request's body, resettable.
     - `loose`: bytes of an incomplete token that the parser holds, such as a header line.
     - `is_too_large`: a head, with its trailers, exceeded its bounds.
+    - `chunks`: of the current request's body.
     """
 
     def __init__(self) -> None:
         self.phase = Phase.BETWEEN
         self.begun = self.headed = self.completed = 0
-        self.body = self.loose = 0
+        self.body = self.loose = self.chunks = 0
         self.is_too_large = False
         self._url_size = 0
         self._headers: list[tuple[bytes, bytes]] = []
@@ -48,7 +51,7 @@ class RequestReading:
         self.phase = Phase.HEAD
         self.begun += 1
         self._events += 1
-        self._url_size = self.body = 0
+        self._url_size = self.body = self.chunks = 0
         self._headers = []
 
     def on_url(self, url: bytes) -> None:
@@ -67,6 +70,7 @@ class RequestReading:
     def on_chunk_header(self) -> None:
         """A chunk of a body of unknown length follows."""
         self._events += 1
+        self.chunks += 1
 
     def on_body(self, body: bytes) -> None:
         self._events += 1

@@ -124,6 +124,17 @@ def test_without_a_key_no_body_is_read(service: Service, path: str, status: int,
 
 
 @pytest.mark.requirement("C6")
+@pytest.mark.parametrize("path", ["/health/live", "/schema/openapi.json"])
+def test_requests_whose_responses_are_not_awaited_are_cut_off(service: Service, path: str) -> None:
+    def attack() -> int:
+        with connected(service) as connection:
+            request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+            return sent(connection, b"", request * 3_000, 400 * MIB)
+
+    assert unharmed(service, attack) < 64 * MIB
+
+
+@pytest.mark.requirement("C6")
 def test_one_address_does_not_take_all_connections(tmp_path: Path) -> None:
     settings = {"DRAGOMAN_MAX_CONNECTIONS_PER_ADDRESS": "40", "DRAGOMAN_SHARED_ADDRESSES": "127.0.0.1"}
     with serving(tmp_path / "home", **settings) as service, ExitStack() as stack:
