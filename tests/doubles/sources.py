@@ -6,7 +6,7 @@ from datetime import datetime
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.errors import conflict, not_found
-from domain.ids import OrganizationId, SourceId, ThreadId
+from domain.ids import ApiKeyId, OrganizationId, SourceId, ThreadId
 from domain.sources.ranking import FoundChunk
 from domain.sources.source import MAX_SOURCES, IndexedChunk, Source
 from domain.sources.words import PREFIX_FROM, SearchQuery
@@ -92,10 +92,19 @@ class InMemorySourceStore:
             return None
         return stored.parts.get(position)
 
-    async def delete(self, organization_id: OrganizationId, source_id: SourceId, audit: AuditEvent) -> bool:
+    async def delete(
+        self,
+        organization_id: OrganizationId,
+        source_id: SourceId,
+        audit: AuditEvent,
+        *,
+        as_runner: ApiKeyId | None = None,
+    ) -> bool:
         """Remove it."""
-        if await self.get(organization_id, source_id) is None:
+        found = await self.get(organization_id, source_id)
+        if found is None:
             return False
+        self._state.refuse_if_run_by_others(found.thread_id, as_runner)
         del self._state.sources[source_id]
         self._state.record(audit)
         return True

@@ -49,7 +49,7 @@ from domain.runs.usage import ModelSpending
 from domain.schedules.schedule import Schedule
 from domain.secrets.secret import Secret
 from domain.threads.message import Message
-from domain.threads.thread import Thread, thread_quarantined
+from domain.threads.thread import Thread, thread_not_yours, thread_quarantined
 from domain.webhooks.signing import WebhookKey
 from domain.workflows.graph import Workflow
 from infrastructure.mcp.oauth.grants import PendingAuthorization
@@ -144,6 +144,12 @@ class InMemoryState:
             for workflow_id, versions in self.workflows.items()
             if versions[-1].organization_id == organization_id and workflow_id not in self.deleted_workflows
         ]
+
+    def refuse_if_run_by_others(self, thread_id: ThreadId, runner: ApiKeyId | None) -> None:
+        """Raise FORBIDDEN if another key than `runner` has run agents on the thread."""
+        runs = [stored.run for stored in self.runs.values() if stored.run.thread_id == thread_id]
+        if runner is not None and any(run.requested_by != runner for run in runs):
+            raise thread_not_yours(thread_id)
 
     def unfinished(self, thread_id: ThreadId) -> list[StoredRun]:
         """The thread's runs that have not ended: the active one, then queued ones in their order."""

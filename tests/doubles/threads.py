@@ -6,7 +6,7 @@ from application.system.pages import Page, PageRequest
 from application.threads.ports import ReleasedThread
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
-from domain.ids import OrganizationId, ThreadId
+from domain.ids import ApiKeyId, OrganizationId, ThreadId
 from domain.runs.starting import thread_busy
 from domain.threads.message import Message
 from domain.threads.thread import Thread, not_quarantined
@@ -70,11 +70,19 @@ class InMemoryThreadStore:
         self._state.record(audit)
         return ReleasedThread(thread=stored.thread, promoted=self._state.next_run(thread_id))
 
-    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent) -> bool:
+    async def delete(
+        self,
+        organization_id: OrganizationId,
+        thread_id: ThreadId,
+        audit: AuditEvent,
+        *,
+        as_runner: ApiKeyId | None = None,
+    ) -> bool:
         """Remove the thread with everything in it except its audit."""
         state = self._state
         if state.thread_of(organization_id, thread_id) is None:
             return False
+        state.refuse_if_run_by_others(thread_id, as_runner)
         refuse_if_quarantined(state.threads[thread_id].thread)
         self._refuse_if_busy(thread_id)
         del state.threads[thread_id]

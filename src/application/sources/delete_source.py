@@ -20,10 +20,11 @@ class DeleteSourceCommand:
 
 class DeleteSource:
     """Rules:
-    - Requires `runner`; works also during a run of the thread.
+    - Requires `runner`; `operator` if another key has run agents on the thread.
+    - Works also during a run of the thread.
     - Audited as `source.deleted`.
 
-    Raises: ServiceError role_insufficient, source_not_found.
+    Raises: ServiceError role_insufficient, source_not_found, thread_not_yours.
     """
 
     def __init__(self, *, sources: SourceStore, clock: Clock, ids: IdSource) -> None:
@@ -37,5 +38,6 @@ class DeleteSource:
         audit = audit_entry(
             principal, AuditAction.SOURCE_DELETED, command.source_id, ids=self._ids, at=self._clock.now()
         )
-        if not await self._sources.delete(principal.organization_id, command.source_id, audit):
+        as_runner = None if principal.role.includes(Role.OPERATOR) else principal.key_id
+        if not await self._sources.delete(principal.organization_id, command.source_id, audit, as_runner=as_runner):
             raise not_found("source", command.source_id)

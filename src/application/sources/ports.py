@@ -6,7 +6,7 @@ from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.ids import OrganizationId, SourceId, ThreadId
+from domain.ids import ApiKeyId, OrganizationId, SourceId, ThreadId
 from domain.sources.ranking import FoundChunk
 from domain.sources.source import IndexedChunk, Source
 from domain.sources.words import SearchQuery
@@ -51,8 +51,16 @@ class SourceStore(Protocol):
     async def part(self, organization_id: OrganizationId, source_id: SourceId, position: int) -> bytes | None:
         """The part at a position, also of a draft; None after the last one."""
 
-    async def delete(self, organization_id: OrganizationId, source_id: SourceId, audit: AuditEvent) -> bool:
-        """Remove the source with its bytes and chunks. False if it does not exist."""
+    async def delete(
+        self,
+        organization_id: OrganizationId,
+        source_id: SourceId,
+        audit: AuditEvent,
+        *,
+        as_runner: ApiKeyId | None = None,
+    ) -> bool:
+        """Remove the source with its bytes and chunks. False if it does not exist. With `as_runner`,
+        only from a thread without runs of other keys; else raises FORBIDDEN `thread_not_yours`."""
 
 
 class SourceSearch(Protocol):

@@ -20,12 +20,13 @@ class DeleteThreadCommand:
 
 class DeleteThread:
     """Rules:
-    - Requires `runner`.
+    - Requires `runner`; `operator` if another key has run agents on the thread.
     - Messages, runs, events and calls are deleted too; audit entries stay.
     - A thread with an unfinished run is not deleted.
     - Audited as `thread.deleted`.
 
-    Raises: ServiceError role_insufficient, thread_not_found, thread_busy, thread_quarantined.
+    Raises: ServiceError role_insufficient, thread_not_found, thread_not_yours, thread_busy,
+    thread_quarantined.
     """
 
     def __init__(self, *, threads: ThreadStore, clock: Clock, ids: IdSource) -> None:
@@ -39,5 +40,6 @@ class DeleteThread:
         audit = audit_entry(
             principal, AuditAction.THREAD_DELETED, command.thread_id, ids=self._ids, at=self._clock.now()
         )
-        if not await self._threads.delete(principal.organization_id, command.thread_id, audit):
+        as_runner = None if principal.role.includes(Role.OPERATOR) else principal.key_id
+        if not await self._threads.delete(principal.organization_id, command.thread_id, audit, as_runner=as_runner):
             raise not_found("thread", command.thread_id)

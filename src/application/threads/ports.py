@@ -5,7 +5,7 @@ from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.ids import OrganizationId, RunId, ThreadId
+from domain.ids import ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.threads.message import Message
 from domain.threads.thread import Thread
 
@@ -46,9 +46,19 @@ class ThreadStore(Protocol):
         """End the thread's quarantine and store the audit entry. None if the thread does not exist.
         Raises CONFLICT `thread_not_quarantined`."""
 
-    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent) -> bool:
+    async def delete(
+        self,
+        organization_id: OrganizationId,
+        thread_id: ThreadId,
+        audit: AuditEvent,
+        *,
+        as_runner: ApiKeyId | None = None,
+    ) -> bool:
         """Remove the thread with its messages, runs, events and calls, and store the audit entry.
         Audit entries of its runs stay. False, and no entry, if it does not exist.
 
-        Raises: CONFLICT `thread_busy` while a run is unfinished, `thread_quarantined`.
+        With `as_runner`, only a thread without runs of other keys is removed.
+
+        Raises: CONFLICT `thread_busy` while a run is unfinished, `thread_quarantined`, FORBIDDEN
+        `thread_not_yours`.
         """

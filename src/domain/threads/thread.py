@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from domain.errors import ServiceError, conflict
+from domain.errors import ErrorKind, ServiceError, conflict
 from domain.ids import OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
 
@@ -27,6 +27,14 @@ class Thread:
     metadata: JsonObject
     created_at: datetime
     quarantine: Quarantine | None = None
+
+
+def thread_not_yours(thread_id: ThreadId) -> ServiceError:
+    """The error for a runner that deletes what belongs to runs of another key."""
+    detail = (
+        f"Another key has run agents on the thread {thread_id}; deleting it or its files requires the role operator."
+    )
+    return ServiceError("thread_not_yours", ErrorKind.FORBIDDEN, detail)
 
 
 def not_quarantined(thread_id: ThreadId) -> ServiceError:

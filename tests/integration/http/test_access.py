@@ -75,7 +75,7 @@ CASES = [
     Case(method="GET", path="/v1/threads/{thread_id}/sources", role=Role.VIEWER, foreign=True),
     Case(method="GET", path="/v1/sources/{source_id}", role=Role.VIEWER, foreign=True),
     Case(method="GET", path="/v1/sources/{source_id}/content", role=Role.VIEWER, foreign=True),
-    Case(method="DELETE", path="/v1/sources/{source_id}", role=Role.RUNNER, status=204, foreign=True),
+    Case(method="DELETE", path="/v1/sources/{source_id}", role=Role.OPERATOR, status=204, foreign=True),
     Case(
         method="POST",
         path="/v1/threads/{thread_id}/messages",
@@ -217,6 +217,7 @@ CASES = [
 
 SECRETIVE = ("guide", "busy", "files", "Says it again", "sent", "hello")
 """What is in ORG's things and must not come with a refusal."""
+REFUSALS = {"role_insufficient", "run_not_yours", "thread_not_yours", "platform_key_required"}
 _LAST_USE = re.compile(r'"last_used_at":(null|"[^"]*")')
 
 
@@ -315,7 +316,7 @@ async def test_every_route_takes_the_role_it_is_for_and_refuses_lower_ones(
             break
         response = await service.call(case.method, path, json=body, token=token_of(role))
         assert response.status_code == 403
-        assert response.json()["code"] in {"role_insufficient", "run_not_yours", "platform_key_required"}
+        assert response.json()["code"] in REFUSALS
         assert await _everything(service) == before
     able = PLATFORM if case.platform else token_of(case.role)
     response = await service.call(case.method, path, json=body, token=able)

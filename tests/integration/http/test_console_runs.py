@@ -130,7 +130,7 @@ async def test_who_decided_stands_on_the_page_for_the_call(service: Service) -> 
     assert 'data-reason="Not &lt;b&gt;today&lt;/b&gt;."' in state
 
 
-@pytest.mark.requirement("C3", "B13")
+@pytest.mark.requirement("C3", "B13", "S5")
 async def test_hidden_characters_of_a_pending_call_are_shown_as_escapes(service: Service) -> None:
     run_id, approval_id = await waiting_run(service)
     stored = service.state.approvals[ApprovalId(approval_id)]
@@ -147,7 +147,7 @@ async def test_hidden_characters_of_a_pending_call_are_shown_as_escapes(service:
         assert json.loads(html.unescape(asked[1])) == hidden  # what is approved unchanged is what was asked
 
 
-@pytest.mark.requirement("C3")
+@pytest.mark.requirement("C3", "S5")
 async def test_the_server_behind_a_pending_call_is_shown(service: Service) -> None:
     _, approval_id = await waiting_run(service)
     stored = service.state.approvals[ApprovalId(approval_id)]

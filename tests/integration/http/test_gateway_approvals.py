@@ -164,7 +164,7 @@ async def test_after_the_agent_has_changed_the_call_is_asked_for_anew(service: S
     assert (await called(caller, state=waiting["requestState"]))["isError"] is False
 
 
-@pytest.mark.requirement("C3", "B13")
+@pytest.mark.requirement("C3", "B13", "S5")
 async def test_after_the_server_has_changed_the_call_is_asked_for_again(service: Service, caller: Caller) -> None:
     waiting = await called(caller)
     [old] = await pending(service)

@@ -45,6 +45,7 @@ async def test_a_changed_tool_is_shown_with_its_difference_and_approved(service:
     assert [(tool["name"], tool["state"]) for tool in shown] == [("echo", "approved"), ("zip", "approved")]
 
 
+@pytest.mark.requirement("S5")
 async def test_a_first_definition_that_hides_text_waits_and_is_shown_with_escapes(service: Service) -> None:
     await service.call("POST", "/v1/mcp-servers", json=FILES)
     tools = await listed(service, echo="Says it again.\U000e0049\U000e0047", zip="Packs.")
@@ -52,6 +53,7 @@ async def test_a_first_definition_that_hides_text_waits_and_is_shown_with_escape
     assert "Says it again.\\U000e0049\\U000e0047" in str(tools["echo"]["diff"])
 
 
+@pytest.mark.requirement("S5")
 async def test_an_organization_that_reviews_first_definitions_has_them_wait(service: Service) -> None:
     answer = await service.call("PATCH", "/v1/organization", json={"first_use": "review"})
     assert (answer.status_code, answer.json()["first_use"]) == (200, "review")

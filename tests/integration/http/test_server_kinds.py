@@ -10,7 +10,7 @@ ARCHIVE: dict[str, object] = {"slug": "wheel", "kind": "python", "package": "/sr
 REMOTE: dict[str, object] = {"slug": "remote", "kind": "http", "url": "https://mcp.example.com/mcp"}
 REFUSED = "mcp_kind_not_permitted"
 
-pytestmark = pytest.mark.requirement("B1", "C6")
+pytestmark = pytest.mark.requirement("B1", "C6", "S5")
 
 
 async def a_new_organization(service: Service, **settings: object) -> tuple[str, str]:

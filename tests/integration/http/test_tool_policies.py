@@ -51,7 +51,7 @@ async def test_a_policy_for_a_tool_that_is_not_there_is_kept_and_warned_about_wi
     assert [warning.partition(":")[0] for warning in changed.json()["warnings"]] == ["tool_policies.sendemail"]
 
 
-@pytest.mark.requirement("C2")
+@pytest.mark.requirement("C2", "S5")
 @pytest.mark.parametrize(
     ("policies", "warned"),
     [

@@ -14,7 +14,7 @@ from tests.unit.domain.test_tool_policies import calls, layer_of, rules
 TOOL = "mcp__fs__delete"
 NAMED = st.none() | st.lists(st.sampled_from(["*", "mcp__*", TOOL]), max_size=2).map(tuple)
 
-pytestmark = pytest.mark.requirement("C2")
+pytestmark = pytest.mark.requirement("C2", "S5")
 
 
 def called(

@@ -96,7 +96,7 @@ rules = st.builds(
 layers = st.dictionaries(patterns, rules, max_size=5).map(lambda found: ToolPolicies(rules=tuple(found.items())))
 
 
-@pytest.mark.requirement("C2")
+@pytest.mark.requirement("C2", "S5")
 @given(written=layers, pattern=patterns, rule=rules, name=names)
 def test_no_rule_without_an_allow_turns_a_denied_name_into_an_allowed_one(
     written: ToolPolicies, pattern: str, rule: ToolRule, name: str

@@ -42,6 +42,7 @@ def test_what_stays_as_it_was_stays_approved() -> None:
     assert states((ECHO,), (ECHO,), (replace(ECHO),)) == {"echo": "approved"}
 
 
+@pytest.mark.requirement("S5")
 @pytest.mark.parametrize(
     "change",
     [
@@ -146,6 +147,7 @@ def test_a_catalog_is_made_in_the_place_of_the_one_it_was_held_against() -> None
     assert pinned(a_catalog(), replace(a_catalog(), revision=7)).revision == 7
 
 
+@pytest.mark.requirement("S5")
 def test_a_definition_that_an_earlier_release_pinned_stays_approved_and_is_pinned_whole_from_then_on() -> None:
     title: dict[str, JsonValue] = {"title": "Echo"}
     old = replace(ECHO, pin_version=1)
@@ -166,6 +168,7 @@ def test_a_quarantined_definition_of_an_earlier_release_is_no_news() -> None:
     assert newly_quarantined(now, stored) == ()
 
 
+@pytest.mark.requirement("S5")
 @pytest.mark.parametrize(
     "hidden",
     [
@@ -188,6 +191,7 @@ def test_a_first_definition_that_hides_text_waits_for_approval_and_its_siblings_
     assert trusted.usable == (hiding,)
 
 
+@pytest.mark.requirement("S5")
 def test_where_first_definitions_are_reviewed_all_of_them_wait() -> None:
     stored = pinned(a_catalog(tools=(ECHO, a_definition("zip"))), None, holds=FirstUse.REVIEW.holds)
     assert [tool.definition.name for tool in newly_quarantined(stored, None)] == ["echo", "zip"]
@@ -249,6 +253,7 @@ def test_what_cannot_be_seen_is_shown(hidden: str) -> None:
     assert f"{ord(hidden):x}" in shown
 
 
+@pytest.mark.requirement("S5")
 @pytest.mark.parametrize("part", ["title", "icons", "annotations", "_meta"])
 def test_a_change_of_what_clients_are_shown_can_be_read(part: str) -> None:
     before = replace(ECHO, display={part: "one"})

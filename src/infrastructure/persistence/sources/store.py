@@ -4,13 +4,14 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.ids import OrganizationId, SourceId, ThreadId
+from domain.ids import ApiKeyId, OrganizationId, SourceId, ThreadId
 from domain.sources.source import MAX_SOURCES, Source
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import newest_first
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.sources.rows import source_of
 from infrastructure.persistence.tables import source, source_part
+from infrastructure.persistence.threads.ownership import refuse_if_run_by_others
 from infrastructure.persistence.threads.source_removal import remove_pieces
 
 _finished = (source.c.organization_id == bindparam("of_organization"), source.c.finished.is_(True))
@@ -71,10 +72,20 @@ class SqlSourceStore:
             lambda connection: connection.execute(_part, wanted).scalar_one_or_none(), scope=organization_id
         )
 
-    async def delete(self, organization_id: OrganizationId, source_id: SourceId, audit: AuditEvent) -> bool:
+    async def delete(
+        self,
+        organization_id: OrganizationId,
+        source_id: SourceId,
+        audit: AuditEvent,
+        *,
+        as_runner: ApiKeyId | None = None,
+    ) -> bool:
         wanted = {"of_organization": organization_id, "named": source_id}
 
         def hide(connection: Connection) -> bool:
+            found = connection.execute(_get, wanted).first()
+            if found is not None:
+                refuse_if_run_by_others(connection, ThreadId(found.thread_id), as_runner)
             gone = connection.execute(_hide, wanted).rowcount == 1
             if gone:
                 record(connection, audit)

@@ -6,7 +6,7 @@ from application.system.pages import Page, PageRequest
 from application.threads.ports import ReleasedThread
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
-from domain.ids import OrganizationId, ThreadId
+from domain.ids import ApiKeyId, OrganizationId, ThreadId
 from domain.threads.message import Message
 from domain.threads.thread import Thread, not_quarantined
 from infrastructure.persistence.audit.rows import record
@@ -14,6 +14,7 @@ from infrastructure.persistence.columns.paging import decode_cursor, encode_curs
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import message, thread
 from infrastructure.persistence.threads.message_rows import add_messages, message_of, shown_columns
+from infrastructure.persistence.threads.ownership import refuse_if_run_by_others
 from infrastructure.persistence.threads.queue import lock_thread, next_run, refuse_if_busy, refuse_if_quarantined
 from infrastructure.persistence.threads.rows import add_thread, thread_of
 from infrastructure.persistence.threads.source_removal import hide_sources, remove_pieces_of_thread
@@ -115,13 +116,21 @@ class SqlThreadStore:
 
         return await self._database.write(unit, scope=organization_id)
 
-    async def delete(self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent) -> bool:
+    async def delete(
+        self,
+        organization_id: OrganizationId,
+        thread_id: ThreadId,
+        audit: AuditEvent,
+        *,
+        as_runner: ApiKeyId | None = None,
+    ) -> bool:
         emptied = False
 
         def unit(connection: Connection) -> bool | None:
             """None if the text of its sources must be removed first, which may take long."""
             if not lock_thread(connection, organization_id, thread_id):
                 return False
+            refuse_if_run_by_others(connection, thread_id, as_runner)
             refuse_if_quarantined(connection, thread_id)
             refuse_if_busy(connection, thread_id)
             if not emptied and hide_sources(connection, organization_id, thread_id):

@@ -92,6 +92,7 @@ async def test_the_first_list_is_approved_and_what_comes_after_it_is_not() -> No
 HIDING = replace(NEW, description="Packs files.\U000e0041")
 
 
+@pytest.mark.requirement("S5")
 async def test_a_first_definition_that_hides_text_waits_and_the_audit_says_why() -> None:
     harness = Harness()
     assert (await harness.lists(ECHO, HIDING)).usable == (ECHO,)
@@ -99,6 +100,7 @@ async def test_a_first_definition_that_hides_text_waits_and_the_audit_says_why()
     assert (entry.tool, entry.details["change"], entry.details["hidden_text"]) == ("mcp__files__zip", "new", True)
 
 
+@pytest.mark.requirement("S5")
 async def test_all_first_definitions_wait_where_the_organization_reviews_them() -> None:
     harness = Harness()
     harness.state.organizations[ORG] = replace(an_organization(), first_use=FirstUse.REVIEW)
@@ -106,6 +108,7 @@ async def test_all_first_definitions_wait_where_the_organization_reviews_them() 
     assert await harness.quarantined() == ["echo", "zip"]
 
 
+@pytest.mark.requirement("S5")
 async def test_the_first_definitions_of_a_trusted_server_do_not_wait() -> None:
     harness = Harness()
     harness.state.organizations[ORG] = replace(an_organization(), first_use=FirstUse.REVIEW)

@@ -18,7 +18,7 @@ def reinstall(harness: RunHarness) -> None:
     harness.state.servers[changed.id] = replace(changed, version=changed.version + 1)
 
 
-@pytest.mark.requirement("C3", "B13")
+@pytest.mark.requirement("C3", "B13", "S5")
 async def test_a_server_that_changes_after_the_request_makes_the_approval_stale() -> None:
     harness = a_harness()
     run_id, first = await a_waiting_run(harness)
@@ -38,7 +38,7 @@ async def test_a_server_that_changes_after_the_request_makes_the_approval_stale(
     assert_consistent(harness, run_id)
 
 
-@pytest.mark.requirement("C3", "B13")
+@pytest.mark.requirement("C3", "B13", "S5")
 async def test_a_server_that_changes_between_approval_and_execution_has_the_call_asked_for_again() -> None:
     harness = a_harness()
     run_id, first = await a_waiting_run(harness)

@@ -257,6 +257,7 @@ async def test_no_pattern_of_an_agent_is_close_enough_to_allow_what_its_organiza
     assert harness.server_calls() == []
 
 
+@pytest.mark.requirement("S5")
 @pytest.mark.parametrize("besides", ["mcp__s__*", "mcp__s__dro?", DROP])
 @pytest.mark.parametrize(
     "rule",

@@ -24,7 +24,7 @@ from tests.unit.application.runs.invariants import assert_consistent
 DROP = "mcp__s__drop"
 CALLER = AgentId("agt_caller")
 
-pytestmark = pytest.mark.requirement("C2", "F5")
+pytestmark = pytest.mark.requirement("C2", "F5", "S5")
 
 
 def a_harness(*turns: ModelTurn) -> RunHarness:

@@ -80,3 +80,15 @@ async def test_a_storage_failure_is_not_taken_for_a_missing_source(mocker: Mocke
 
     with refused("storage_unavailable"):
         await delete(sources, a_principal())
+
+
+@pytest.mark.requirement("C6")
+async def test_a_runner_deletes_no_source_of_a_thread_that_another_key_has_run_agents_on(state: InMemoryState) -> None:
+    state.runs[RUN] = StoredRun(run=a_run())
+
+    with refused("thread_not_yours"):
+        await delete(InMemorySourceStore(state), a_principal(Role.RUNNER))
+
+    assert (list(state.sources), state.audit) == ([SOURCE], {})
+    await delete(InMemorySourceStore(state), a_principal(Role.OPERATOR))
+    assert not state.sources

@@ -17,7 +17,7 @@ from tests.run_builders import an_ended_run
 from tests.thread_builders import a_quarantine, stored_threads
 from tests.unit.application.actors import a_principal, a_stranger
 
-COMMAND = DeleteThreadCommand(principal=a_principal(Role.RUNNER), thread_id=THREAD)
+COMMAND = DeleteThreadCommand(principal=a_principal(Role.OPERATOR), thread_id=THREAD)
 
 
 async def delete(threads: ThreadStore, command: DeleteThreadCommand = COMMAND) -> None:
@@ -35,7 +35,7 @@ async def test_a_thread_goes_with_its_messages_and_runs_and_its_audit_entries_st
     assert (state.threads, state.runs) == ({}, {})
     kept, entry = state.audit.values()
     assert kept == before
-    assert (entry.action, entry.actor, entry.resource) == (AuditAction.THREAD_DELETED, "key_runner", THREAD)
+    assert (entry.action, entry.actor, entry.resource) == (AuditAction.THREAD_DELETED, "key_operator", THREAD)
 
 
 @pytest.mark.requirement("E5")
@@ -90,3 +90,17 @@ async def test_a_deletion_that_cannot_be_stored_reaches_the_caller(mocker: Mocke
 
     with refused("storage_unavailable"):
         await delete(threads)
+
+
+@pytest.mark.requirement("C6")
+async def test_a_runner_deletes_no_thread_that_another_key_has_run_agents_on() -> None:
+    threads, state = stored_threads(a_message(), run=an_ended_run())
+    runner = a_principal(Role.RUNNER)
+
+    with refused("thread_not_yours"):
+        await delete(threads, DeleteThreadCommand(principal=runner, thread_id=THREAD))
+
+    assert (list(state.threads), state.audit) == ([THREAD], {})
+    state.runs[RUN].run = replace(state.runs[RUN].run, requested_by=runner.key_id)
+    await delete(threads, DeleteThreadCommand(principal=runner, thread_id=THREAD))
+    assert state.threads == {}

@@ -65,7 +65,7 @@ async def test_tools_that_cannot_be_registered_are_reported_and_their_siblings_s
     assert SkippedTool(name="fine", reason="another tool of the server has this name") in listing.skipped
 
 
-@pytest.mark.requirement("B7", "B13")
+@pytest.mark.requirement("B7", "B13", "S5")
 async def test_definitions_too_large_for_a_prompt_are_reported_and_their_siblings_stand() -> None:
     large = {"type": "object", "description": "x" * MAX_SCHEMA}
     listing = await listed(
@@ -78,7 +78,7 @@ async def test_definitions_too_large_for_a_prompt_are_reported_and_their_sibling
     assert [skipped.name for skipped in listing.skipped] == ["description", "input", "output"]
 
 
-@pytest.mark.requirement("B7", "B13")
+@pytest.mark.requirement("B7", "B13", "S5")
 async def test_all_definitions_of_a_server_together_are_bounded() -> None:
     half = {"type": "object", "description": "x" * (MAX_SCHEMA // 2)}
     many = [{"name": f"t{number:04}", "inputSchema": half} for number in range(200)]

@@ -12,7 +12,7 @@ from tests.builders import a_server
 from tests.mcp_builders import a_state_with_servers, a_switch, permit_kinds
 
 
-@pytest.mark.requirement("B1")
+@pytest.mark.requirement("B1", "S5")
 async def test_a_server_is_started_only_if_its_kind_is_permitted(mocker: MockerFixture) -> None:
     state = a_state_with_servers()
     started = mocker.create_autospec(ServerTransport, instance=True)
