@@ -25,12 +25,13 @@ FRAMEWORKS_SETUP := $(FRAMEWORKS_VENV)/.installed
 DOCS_VENV := .venv-docs
 DOCS_SETUP := $(DOCS_VENV)/.installed
 NODE_SETUP := tests/node/node_modules/.installed
+CLIENT_SETUP := clients/typescript/node_modules/.installed
 # Node.js and npm that came from the Python registry, for machines that have none: last on the PATH of everything here.
 PACKAGED_NODE := $(PEERS_VENV)/node
 NPM := $(if $(shell command -v npm 2>/dev/null),,$(PACKAGED_NODE)/npm)
 export PATH := $(PATH):$(CURDIR)/$(PACKAGED_NODE)
 # The top-level code besides src and tests, as far as it is there.
-SCRIPTS := $(wildcard demo benchmarks chaos docsite examples)
+SCRIPTS := $(wildcard clients demo benchmarks chaos docsite examples)
 # Two more than there are processors: tests also wait, for processes and for time; with one more, two processors stand still for a
 # quarter of it. Each has a PostgreSQL of its own, so not too many.
 WORKERS := $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$(( cores < 6 ? cores + 2 : 8 )))
@@ -139,6 +140,18 @@ $(NODE_SETUP): tests/node/package-lock.json $(NPM)
 .PHONY: node
 node: $(NODE_SETUP) ## install the npm servers that tests use
 
+$(CLIENT_SETUP): clients/typescript/package-lock.json $(NPM)
+	@echo "Setting up clients/typescript, what builds the client for TypeScript …"
+	@cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+.PHONY: clients
+clients: setup $(DOCS_SETUP) $(CLIENT_SETUP) ## generate what the clients have from the OpenAPI document, and build both in build/clients
+	@$(BIN)/python -m clients.generate
+	@mkdir -p build/clients
+	@cd clients/python && $(CURDIR)/$(BIN)/python -m hatchling build --target wheel --directory $(CURDIR)/build/clients
+	@cd clients/typescript && npm run --silent build && npm pack --silent --pack-destination $(CURDIR)/build/clients
+
 # Browser tests need Chromium; on a machine that is ours to change it is installed, elsewhere they say that they did not run
 # (and `.ci/run` fails).
 NO_BROWSER := The browser tests will not run.
@@ -160,7 +173,7 @@ demo: setup $(DEMO_SETUP) ## watch one agent run on this repository, with real M
 
 .PHONY: test
 test: ## all checks and all tests
-	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks browser $(DEMO_SETUP) $(DOCS_SETUP)
+	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks browser $(DEMO_SETUP) $(DOCS_SETUP) $(CLIENT_SETUP)
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory docs
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -181,7 +194,7 @@ faketime: ## install libfaketime for test-clock, where that is possible
 
 .PHONY: test-clock
 test-clock: ## all tests with the clock and the time zone moved; CLOCK_CASES="year decade" picks cases
-	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks browser faketime $(DEMO_SETUP) $(DOCS_SETUP)
+	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks browser faketime $(DEMO_SETUP) $(DOCS_SETUP) $(CLIENT_SETUP)
 	@$(BIN)/python -m tests.clock --cases "$(CLOCK_CASES)" -- $(PYTEST_ARGS)
 
 .PHONY: check
@@ -248,9 +261,9 @@ lock: $(NPM) ## lock the newest versions that install together (needs uv; LOCK_A
 	@$(UV) $(COMPILE) requirements/peers.in --constraint requirements/dev.txt --constraint requirements/node.txt --output-file requirements/peers.txt
 	@$(UV) $(COMPILE) requirements/frameworks.in --output-file requirements/frameworks.txt
 	@$(UV) $(COMPILE) requirements/docs.in --output-file requirements/docs.txt
-	@cd tests/node && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)'
+	@for folder in tests/node clients/typescript; do (cd $$folder && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)'); done
 
-# The npm lock has no URL either: tests/node/.npmrc omits the registry's, this the authors' appeals.
+# The npm locks have no URL either: the .npmrc beside them omits the registry's, this the authors' appeals.
 STRIP_FUNDING := const fs = require("fs"), file = "package-lock.json", lock = JSON.parse(fs.readFileSync(file)); \
 	for (const entry of Object.values(lock.packages)) delete entry.funding; \
 	fs.writeFileSync(file, JSON.stringify(lock, null, 2) + "\n");

@@ -55,11 +55,10 @@ def api_page(document: Node) -> str:
     for path, item in document["paths"].items():
         for method in _METHODS:
             if method in item:
-                operation = item[method]
-                tag = str((operation.get("tags") or ["other"])[0])
-                title = tag[0].upper() + tag[1:]
-                by_tag.setdefault(title, []).extend(_operation(method.upper(), path, operation, document))
-    sections = [f"## {tag}\n\n" + "\n".join(by_tag[tag]) for tag in sorted(by_tag)]
+                lines = _operation(method.upper(), path, item[method], document)
+                by_tag.setdefault(item[method]["tags"][0], []).extend(lines)
+    about = {tag["name"]: tag["description"] for tag in document["tags"]}
+    sections = [f"## {tag}\n\n{about[tag]}\n\n" + "\n".join(by_tag[tag]) for tag in sorted(by_tag)]
     shapes = ["## Shapes\n", *_shapes(document)]
     return "\n".join([_INTRODUCTION.format(version=document["info"]["version"]), *sections, *shapes])
 

@@ -18,7 +18,7 @@ _FIGURES = "<!-- figures -->"
 """Where home has what was measured last: by hand it would be what was measured once."""
 _RUNS_TABLE = re.compile(r"^\|.*runs/s.*\n(?:\|.*\n)+", re.MULTILINE)
 _EXAMPLES_LINK = re.compile(r"\]\(((?:\.\./)*)\.\./examples/README\.md")
-_LANGUAGES = {".py": "python", ".yaml": "yaml"}
+_LANGUAGES = {".py": "python", ".yaml": "yaml", ".mjs": "javascript"}
 _DECISION = re.compile(r"^# (\d{4})\. (.+)$", re.MULTILINE)
 
 

@@ -7,15 +7,19 @@ from typing import Any
 import pytest
 import yaml
 
-from docsite.event_reference import RUN_EVENTS, WORKFLOW_EVENTS, event_page
+from docsite.event_reference import event_page, fields_by_type
 from docsite.pages import as_published, decisions, figures, moved_into_docs
 from docsite.settings_reference import SETTINGS_PAGE, settings_page
 from domain.runs.events import RunEventType
+from domain.workflows.run import WorkflowEventType
+from interfaces.http.runs.event_views import EventView, RunEventView
+from interfaces.http.workflow_runs.event_views import WorkflowEventView, WorkflowStreamItem
 from tests.architecture.published_files import tracked_files
 
 ROOT = Path(__file__).resolve().parents[2]
 SAVED_RUNS = ROOT / "tests" / "fixtures" / "saved_runs"
 LISTED_ELSEWHERE = ("docs/adr/",)
+RUN_EVENTS = fields_by_type(RunEventView, EventView)
 
 
 def pages_of(entries: list[Any]) -> set[str]:
@@ -45,8 +49,9 @@ def test_the_committed_reference_of_settings_is_current() -> None:
 
 def test_the_reference_of_events_has_every_kind() -> None:
     page = event_page()
-    assert {*RUN_EVENTS} == {*RunEventType}
-    assert all(f"`{kind.value}`" in page for kind in (*RUN_EVENTS, *WORKFLOW_EVENTS))
+    assert RUN_EVENTS.keys() == {*RunEventType}
+    assert fields_by_type(WorkflowStreamItem, WorkflowEventView).keys() == {*WorkflowEventType}
+    assert all(f"`{kind}`" in page for kind in (*RunEventType, *WorkflowEventType))
 
 
 def stored_events() -> list[tuple[str, dict[str, object]]]:
@@ -64,9 +69,7 @@ def stored_events() -> list[tuple[str, dict[str, object]]]:
 def test_stored_events_have_no_field_that_the_reference_lacks() -> None:
     events = stored_events()
     assert len({kind for kind, _ in events}) >= 10
-    assert [
-        (kind, fields) for kind, fields in events if not fields.keys() <= {*RUN_EVENTS[RunEventType(kind)].fields}
-    ] == []
+    assert [(kind, fields) for kind, fields in events if not fields.keys() <= {*RUN_EVENTS[kind]}] == []
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,8 @@ def run_page(page: str, directory: Path) -> None:
     """Run its blocks in a directory that gets an environment as `make setup` makes it. Every command must succeed, unless its block says how
     it ends, and print what the block says."""
     (directory / ".venv").symlink_to(sys.prefix)
-    (directory / "examples").symlink_to(ROOT / "examples")
+    for shipped in ("examples", "clients"):
+        (directory / shipped).symlink_to(ROOT / shipped)
     parts = directory / ".parts"
     parts.mkdir()
     home = directory / ".dragoman"
@@ -131,7 +132,7 @@ def _run(script: Path, directory: Path, *, model: str) -> None:
         "DRAGOMAN_PORT": "0",
         "DRAGOMAN_EGRESS_ALLOW": "127.0.0.0/8",
         "FRAMEWORKS_PYTHON": str(ROOT / ".venv-frameworks" / "bin" / "python"),
-        "DOCS_TOOLS": str(ROOT / ".venv-docs" / "bin"),
+        "PYTHONPATH": str(ROOT / "clients" / "python" / "src"),
         "STAND_IN": str(HERE / "stand_in.py"),
         "DRAGOMAN_MCP_READABLE": str(HERE),
         "DRAGOMAN_LOG_LEVEL": "warning",

@@ -21,6 +21,7 @@ NOT_RUN = {
     "docs/guides/postgresql.md": 4,
     "docs/guides/secrets-and-auth.md": 3,
     "docs/guides/upgrade.md": 2,
+    "examples/README.md": 1,
 }
 """How many blocks of each page cannot be run here; the page says why."""
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from application.mcp.client_entries import read_entry, slug_for
+from application.mcp.import_outcome import ImportOutcome
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
@@ -21,11 +21,6 @@ class ImportMcpServersCommand:
 
     principal: Principal
     entries: Mapping[str, JsonValue] = field(repr=False)
-
-
-class ImportOutcome(StrEnum):
-    CREATED = "created"
-    SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

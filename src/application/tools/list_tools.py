@@ -9,6 +9,7 @@ from application.mcp.ports import McpCatalogStore, McpConnections, McpServerStor
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
 from application.tools.server_tools import bound_tool
+from application.tools.tool_health import ToolHealth
 from application.tools.toolset_builder import ToolsetBuilder
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -16,7 +17,6 @@ from domain.ids import OrganizationId
 from domain.mcp.server import McpServer
 from domain.tools.tool import Tool
 
-QUARANTINED = "quarantined"
 _AVAILABLE = frozenset({ServerState.DISCONNECTED, ServerState.CONNECTING, ServerState.CONNECTED})
 
 
@@ -24,15 +24,14 @@ _AVAILABLE = frozenset({ServerState.DISCONNECTED, ServerState.CONNECTING, Server
 class ToolListing:
     """A tool and its health.
 
-    - `health`: `available` for native tools, `quarantined` for MCP tools awaiting approval, else
-      the state of the server's connection in this process.
+    - `health`: for MCP tools that await no approval, the state of the server's connection in this process.
     - `available`: whether a call would be tried now.
     - `as_of`, `age_s`: time and age of the server's last listing.
     """
 
     tool: Tool
     server: str | None
-    health: str
+    health: ToolHealth
     available: bool
     as_of: datetime | None
     age_s: float | None
@@ -72,7 +71,7 @@ class ListTools:
             ToolListing(
                 tool=self._catalog.native_tool(kind),
                 server=None,
-                health="available",
+                health=ToolHealth.AVAILABLE,
                 available=True,
                 as_of=None,
                 age_s=None,
@@ -113,7 +112,7 @@ class ListTools:
             ToolListing(
                 tool=bound_tool(server, definition),
                 server=server.config.slug,
-                health=QUARANTINED if definition.name in catalog.quarantined else state.value,
+                health=ToolHealth.QUARANTINED if definition.name in catalog.quarantined else ToolHealth(state.value),
                 available=state in _AVAILABLE and definition.name not in catalog.quarantined,
                 as_of=catalog.taken_at,
                 age_s=max(0.0, age.total_seconds()),

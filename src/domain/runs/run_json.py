@@ -35,4 +35,5 @@ def run_to_json(run: Run) -> JsonObject:
         "started_at": None if run.started_at is None else timestamp(run.started_at),
         "finished_at": None if run.finished_at is None else timestamp(run.finished_at),
         "metadata": run.metadata,
+        "started_by": run.requested_by,
     }

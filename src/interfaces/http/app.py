@@ -5,6 +5,7 @@ from litestar.di import Provide
 
 from infrastructure.container import Container
 from interfaces.explorer.routes import EXPLORER
+from interfaces.http import health
 from interfaces.http.agents import routes as agents
 from interfaces.http.api_keys import routes as api_keys
 from interfaces.http.approvals import routes as approvals
@@ -12,12 +13,11 @@ from interfaces.http.audit import routes as audit
 from interfaces.http.auth import authentication
 from interfaces.http.bodies import MAX_JSON_BYTES, BodyDecoding
 from interfaces.http.gateway_sessions import routes as gateway_sessions
-from interfaces.http.health import health_router
 from interfaces.http.mcp_servers import routes as mcp_servers
 from interfaces.http.metrics import metrics_router, monitoring
 from interfaces.http.model_providers import routes as model_providers
-from interfaces.http.oauth.routes import oauth_router
-from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, EnumSchemas, front_door, openapi_config
+from interfaces.http.oauth import routes as oauth
+from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config
 from interfaces.http.organization import routes as organization
 from interfaces.http.organizations import routes as organizations
 from interfaces.http.problems import exception_handlers
@@ -33,6 +33,7 @@ from interfaces.http.sources import routes as sources
 from interfaces.http.threads import routes as threads
 from interfaces.http.tools import routes as tools
 from interfaces.http.usage import routes as usage
+from interfaces.http.view_schemas import EnumSchemas, ViewSchemas
 from interfaces.http.webhooks import routes as webhooks
 from interfaces.http.workflow_runs import routes as workflow_runs
 from interfaces.http.workflow_runs.following import WorkflowRunStreams
@@ -83,7 +84,7 @@ def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float)
         route_handlers=[
             OwnRouter(
                 "/",
-                tags=slice_.TAGS,
+                tags=[slice_.TAG.name],
                 route_handlers=routes_of(slice_),
                 dependencies=dependencies(routes_of(slice_), container, own),
             )
@@ -94,7 +95,14 @@ def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float)
         security=[{SECURITY_SCHEME: []}],
     )
     return Litestar(
-        route_handlers=[v1, front_door, *EXPLORER, health_router(), metrics_router(), oauth_router()],
+        route_handlers=[
+            v1,
+            front_door,
+            *EXPLORER,
+            health.health_router(),
+            metrics_router(),
+            oauth.oauth_router(),
+        ],
         dependencies={
             **_of_process(container),
             "finish_mcp_authorization": instance_of(container.finish_mcp_authorization()),
@@ -103,8 +111,10 @@ def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float)
         request_class=ApiRequest,
         request_max_body_size=MAX_JSON_BYTES,
         exception_handlers=exception_handlers(),
-        plugins=[BodyDecoding(), BodySchemas(), EnumSchemas()],
-        openapi_config=openapi_config(container.app_version()),
+        plugins=[BodyDecoding(), BodySchemas(), EnumSchemas(), ViewSchemas()],
+        openapi_config=openapi_config(
+            container.app_version(), tags=[*(slice_.TAG for slice_ in _SLICES), health.TAG, oauth.TAG]
+        ),
         logging_config=None,
     )
 
@@ -112,7 +122,7 @@ def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float)
 def create_monitoring_app(container: Container) -> Litestar:
     """The application of a worker process: health and metrics only."""
     return Litestar(
-        route_handlers=[health_router(), metrics_router()],
+        route_handlers=[health.health_router(), metrics_router()],
         dependencies=_of_process(container),
         request_class=ApiRequest,
         exception_handlers=exception_handlers(),

@@ -38,6 +38,8 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
     examples: ClassVar[tuple[JsonObject, ...]] = ()
+    shown_as: ClassVar[type | None] = None
+    """The view whose fields describe those of the body that have no description."""
 
     def to_domain(self) -> object:
         """The domain value of a body that is a field of another body."""
@@ -56,8 +58,7 @@ class Body(BaseModel):
 class Patch(Body):
     """Changes to a stored object: absent fields stay. Only fields in `nullable` may be set to
     null. `class UpdateThing(Patch, of=Thing)` has the fields of `Thing` except
-    those in `without`, all optional. It declares those that differ; `described` fields keep their
-    description."""
+    those in `without`, all optional, and their descriptions. It declares those that differ."""
 
     nullable: ClassVar[frozenset[str]] = frozenset()
 
@@ -66,12 +67,12 @@ class Patch(Body):
         *,
         of: type[Body] | None = None,
         without: Collection[str] = (),
-        described: Collection[str] = (),
         **options: Any,
     ) -> None:
         super().__init_subclass__(**options)
         if of is None:
             return
+        cls.shown_as = of.shown_as
         own = cls.__annotations__
         derived: dict[str, object] = {}
         for name, field in of.model_fields.items():
@@ -82,8 +83,7 @@ class Patch(Body):
                 continue
             annotation = of.__annotations__[name]
             derived[name] = Optional[annotation]  # noqa: UP045
-            text = field.description if name in described else None
-            optional: Any = Field(default=None, description=text, repr=field.repr)
+            optional: Any = Field(default=None, description=field.description, repr=field.repr)
             stated = FieldInfo.from_annotation(annotation).metadata
             optional.metadata = [bound for bound in field.metadata if bound not in stated]
             setattr(cls, name, optional)

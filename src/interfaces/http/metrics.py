@@ -12,6 +12,7 @@ from litestar.params import HeaderParameter
 from application.metrics.ports import MetricsPage
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.container import Container
+from interfaces.http.health import TAG
 from interfaces.http.problems import described_problems
 
 _PAGE = ResponseSpec(
@@ -47,10 +48,12 @@ def monitoring(container: Container) -> Monitoring:
     return Monitoring(page=container.metrics_page(), token=None if token is None else token.get_secret_value())
 
 
-@get("/metrics", summary="Read the metrics", responses={200: _PAGE, **described_problems(401)})
+@get("/metrics", summary="Read the metrics", responses={200: _PAGE, **described_problems(400, 401)})
 async def read_metrics(
     monitoring: NamedDependency[Monitoring],
-    authorization: Annotated[str | None, HeaderParameter(name="Authorization")] = None,
+    authorization: Annotated[
+        str | None, HeaderParameter(name="Authorization", description="The token of the metrics, if there is one.")
+    ] = None,
 ) -> Response[bytes]:
     """Counters and histograms cover this process since its start. Gauges of stored, unfinished
     work are the same from every process."""
@@ -58,4 +61,4 @@ async def read_metrics(
 
 
 def metrics_router() -> Router:
-    return Router("/", route_handlers=[read_metrics], tags=["health"])
+    return Router("/", route_handlers=[read_metrics], tags=[TAG.name])

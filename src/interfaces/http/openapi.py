@@ -2,17 +2,21 @@
 handlers."""
 
 from collections.abc import Mapping
-from enum import Enum
-from inspect import cleandoc, getdoc
-from typing import cast
+from inspect import getdoc
 
 from litestar import get
 from litestar._openapi.schema_generation import SchemaCreator  # the type in the public plugin's signature
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
-from litestar.openapi.spec import Components, OpenAPIType, Schema, SecurityScheme
-from litestar.plugins import OpenAPISchemaPlugin
+from litestar.openapi.spec import (
+    Components,
+    OpenAPIType,
+    Reference,
+    Schema,
+    SecurityScheme,
+    Tag,
+)
 from litestar.plugins.pydantic import PydanticSchemaPlugin
 from litestar.response import Redirect
 from litestar.types import Method
@@ -21,11 +25,12 @@ from litestar.typing import FieldDefinition
 
 from interfaces.console_paths import PATH
 from interfaces.http.bodies import Body
+from interfaces.http.view_schemas import texts_of
 
 SECURITY_SCHEME = "apiKey"
 
 
-def openapi_config(version: str) -> OpenAPIConfig:
+def openapi_config(version: str, *, tags: list[Tag]) -> OpenAPIConfig:
     """The frame of the document. Plain JSON and YAML; the explorer at `/docs` shows it."""
     return OpenAPIConfig(
         title="Dragoman",
@@ -40,12 +45,13 @@ def openapi_config(version: str) -> OpenAPIConfig:
         ),
         operation_id_creator=_operation_id,
         use_handler_docstrings=True,
+        tags=tags,
     )
 
 
 class BodySchemas(PydanticSchemaPlugin):
-    """Adds what Litestar omits from the schemas of bodies: examples, and the rejection of
-    unknown fields."""
+    """Adds what Litestar omits from the schemas of bodies: examples, the rejection of unknown
+    fields, and descriptions of fields that are those of the view in `shown_as`."""
 
     def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: SchemaCreator) -> Schema:
         schema = super().to_openapi_schema(field_definition, schema_creator)
@@ -55,24 +61,16 @@ class BodySchemas(PydanticSchemaPlugin):
             schema.description = getdoc(model)
             schema.examples = list(model.examples) or None
             own = model.model_json_schema(by_alias=True)["properties"]
-            for name, property_schema in (schema.properties or {}).items():
-                if isinstance(property_schema, Schema):
-                    _mend_container(property_schema, own[name])
+            texts = {} if model.shown_as is None else texts_of(model.shown_as)
+            properties = schema.properties or {}
+            for name, property_schema in properties.items():
+                text = texts.get(name)
+                if isinstance(property_schema, Reference):
+                    properties[name] = Schema(all_of=[property_schema], description=text)
+                    continue
+                property_schema.description = property_schema.description or text
+                _mend_container(property_schema, own[name])
         return schema
-
-
-class EnumSchemas(OpenAPISchemaPlugin):
-    """Removes indentation from the descriptions of enums, which Litestar takes as they are."""
-
-    @staticmethod
-    def is_plugin_supported_type(value: object) -> bool:
-        return isinstance(value, type) and issubclass(value, Enum)
-
-    def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: SchemaCreator) -> Schema:
-        reference = schema_creator.for_enum_field(field_definition)
-        schema = schema_creator.schema_registry.get_schema_for_field_definition(field_definition)
-        schema.description = cleandoc(schema.description or "")
-        return cast("Schema", reference)  # Litestar takes a reference too
 
 
 def _mend_container(schema: Schema, own: Mapping[str, object]) -> None:

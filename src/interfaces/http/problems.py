@@ -3,7 +3,7 @@
 import logging
 import secrets
 from http import HTTPStatus
-from typing import Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from litestar import Request, Response
 from litestar.datastructures import State
@@ -47,20 +47,20 @@ AnyRequest = Request[Any, Any, State]
 class Fault(TypedDict):
     """One fault in the input: its path (`limits.max_turns`) and a message."""
 
-    path: str
-    message: str
+    path: Annotated[str, "Path of the fault in the input."]
+    message: Annotated[str, "What is wrong there, after the path as its subject."]
 
 
 class Problem(TypedDict):
     """Why a request failed. `code` is stable and machine-readable, `detail` a sentence for a person."""
 
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-    errors: NotRequired[list[Fault]]
-    reference: NotRequired[str]
+    type: Annotated[str, "`urn:dragoman:problem:` and the code."]
+    title: Annotated[str, "Name of the HTTP status."]
+    status: Annotated[int, "HTTP status."]
+    detail: Annotated[str, "What failed, as a sentence."]
+    code: Annotated[str, "Code of the failure, for programs."]
+    errors: NotRequired[Annotated[list[Fault], "Faults in the input."]]
+    reference: NotRequired[Annotated[str, "Where the service's log has the details of an internal error."]]
 
 
 def documented(*statuses: int) -> dict[int, ResponseSpec]:

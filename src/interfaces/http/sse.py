@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from litestar.openapi.datastructures import ResponseSpec
@@ -14,13 +14,14 @@ from litestar.types import Receive, Send
 
 from domain.errors import Violation, invalid
 from domain.runs.run import RunStatus
+from domain.workflows.run import WorkflowRunStatus
 from interfaces.disconnects import client_left
 
 HEARTBEAT = b": keep-alive\n\n"
 _EXAMPLE = (
     "id: 12\nevent: run.completed\n"
     'data: {"seq":12,"type":"run.completed","run_id":"run_…","at":"2026-01-01T12:00:00.000000Z"}\n\n'
-    'event: end\ndata: {"status":"completed"}\n\n'
+    'event: end\ndata: {"type":"end","status":"completed"}\n\n'
 )
 _MAX_SEQ = 2**63 - 1
 
@@ -55,19 +56,19 @@ def parsed_sequence(text: str) -> int | None:
     return seq if seq <= _MAX_SEQ else None
 
 
-def end_frame(status: RunStatus) -> bytes:
+def end_frame(status: RunStatus | WorkflowRunStatus) -> bytes:
     """The last frame of a stream, without id: a client that reconnects resumes after the last
     event."""
-    return b"event: end\ndata: %s\n\n" % msgspec.json.encode({"status": status.value})
+    return b"event: end\ndata: %s\n\n" % msgspec.json.encode({"type": "end", "status": status.value})
 
 
-def described_stream() -> dict[int, ResponseSpec]:
-    """The description of a stream in the OpenAPI document."""
+def described_stream(items: Any) -> dict[int, ResponseSpec]:
+    """The description of a stream in the OpenAPI document. `items` is the shape of an event's data."""
     return {
         200: ResponseSpec(
-            data_container=str,
-            description="Events of the run: `id` is the seq, `event` the type, `data` JSON with seq, type, run_id, at and "
-            "the fields of the type. The last event is `end`, without id, with `{status}`.",
+            data_container=items,
+            description="Server-sent events: `id` is the seq, `event` the type, `data` an object of this schema as JSON. "
+            "The last event is `end`, without id.",
             media_type="text/event-stream",
             generate_examples=False,
             examples=[Example(summary="The end of a run", value=_EXAMPLE)],

@@ -1,6 +1,6 @@
 """Tool policies in bodies; agents and organizations share them."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ from domain.policy.rules import (
     Verdict,
 )
 from interfaces.http.bodies import Body
+from interfaces.http.tool_policy_views import ToolRuleView
 
 _Decision = Annotated[Verdict, Field(strict=False)]
 _OnBlock = Annotated[OnBlock, Field(strict=False)]
@@ -29,22 +30,22 @@ _Params = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(str
 class ToolRuleBody(Body):
     """A rule for tools. Absent or null leaves a field to the other layers."""
 
+    shown_as: ClassVar[type] = ToolRuleView
+
     decision: _Decision | None = None
-    on_block: _OnBlock | None = Field(default=None, description="Effect of a blocked call on its run.")
-    allowed_params: _Params | None = Field(default=None, description="Absent: all; `[]`: none.")
-    denied_params: _Params | None = Field(default=None, description="Takes precedence over `allowed_params`.")
-    arguments_schema: dict[str, object] | None = Field(default=None, description="A JSON Schema for the arguments.")
+    on_block: _OnBlock | None = None
+    allowed_params: _Params | None = None
+    denied_params: _Params | None = None
+    arguments_schema: dict[str, object] | None = None
     max_results: int | None = Field(default=None, gt=0, le=MAX_COUNT)
-    max_calls: int | None = Field(default=None, gt=0, le=MAX_COUNT, description="Per tool and run.")
-    max_result_bytes: int | None = Field(default=None, gt=0, le=MAX_RESULT_BYTES, description="Default: 65536.")
-    idempotent: bool | None = Field(default=None, description="Whether a call may be sent again after a crash.")
-    on_unknown_outcome: _OnUnknownOutcome | None = Field(
-        default=None, description="Handling of a call interrupted by a crash that must not be repeated."
-    )
+    max_calls: int | None = Field(default=None, gt=0, le=MAX_COUNT)
+    max_result_bytes: int | None = Field(default=None, gt=0, le=MAX_RESULT_BYTES)
+    idempotent: bool | None = None
+    on_unknown_outcome: _OnUnknownOutcome | None = None
     timeout_s: float | None = Field(default=None, gt=0, le=MAX_TIMEOUT_S)
-    approval_ttl_s: float | None = Field(default=None, gt=0, le=MAX_APPROVAL_TTL_S, description="Default: one day.")
+    approval_ttl_s: float | None = Field(default=None, gt=0, le=MAX_APPROVAL_TTL_S)
     allow_self_approval: bool | None = None
-    overridable: bool = Field(default=False, description="In organizations' rules: agents may override the rule.")
+    overridable: bool = False
 
     def to_domain(self) -> ToolRule:
         """The rule. Raises INVALID."""

@@ -1,28 +1,30 @@
 """Tool policies in responses; agents and organizations share them."""
 
-from typing import TypedDict, cast
+from typing import Annotated, TypedDict, cast
 
 from domain.policy.rule_json import policies_to_json
-from domain.policy.rules import ToolPolicies
+from domain.policy.rules import OnBlock, OnUnknownOutcome, ToolPolicies, Verdict
 
 
 class ToolRuleView(TypedDict, total=False):
     """The fields that a rule sets."""
 
-    decision: str
-    on_block: str
-    allowed_params: list[str]
-    denied_params: list[str]
-    arguments_schema: dict[str, object]
-    max_results: int
-    max_calls: int
-    max_result_bytes: int
-    idempotent: bool
-    on_unknown_outcome: str
-    timeout_s: float
-    approval_ttl_s: float
-    allow_self_approval: bool
-    overridable: bool
+    decision: Annotated[Verdict, "Decision on a call."]
+    on_block: Annotated[OnBlock, "Effect of a blocked call on its run."]
+    allowed_params: Annotated[list[str], "Names of allowed arguments. Absent: all; `[]`: none."]
+    denied_params: Annotated[list[str], "Names of denied arguments. Takes precedence over `allowed_params`."]
+    arguments_schema: Annotated[dict[str, object], "A JSON Schema for the arguments, in addition to the tool's own."]
+    max_results: Annotated[int, "Most results that one call may ask for."]
+    max_calls: Annotated[int, "Most calls per tool and run."]
+    max_result_bytes: Annotated[int, "Bytes of a result that the model gets at most. Default: 65536."]
+    idempotent: Annotated[bool, "Whether a call may be sent again after a crash."]
+    on_unknown_outcome: Annotated[
+        OnUnknownOutcome, "Handling of a call interrupted by a crash that must not be repeated."
+    ]
+    timeout_s: Annotated[float, "Most seconds for one call."]
+    approval_ttl_s: Annotated[float, "Seconds that an approval waits for its decision. Default: one day."]
+    allow_self_approval: Annotated[bool, "Whether the key that started the run may approve."]
+    overridable: Annotated[bool, "In organizations' rules: agents may override the rule."]
 
 
 def policies_view(policies: ToolPolicies) -> dict[str, ToolRuleView]:

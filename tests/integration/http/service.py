@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
-from typing import cast
+from typing import Any, cast
 
 import httpx
 from litestar import Litestar
@@ -45,6 +45,7 @@ from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpSer
 from tests.doubles.secrets import InMemorySecretVault
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import StepClock
+from tests.integration.http.documented import assert_documented
 from tests.integration.http.tables import InMemoryTables, Tables
 
 OWN_ADDRESS = "http://agents.example.com"
@@ -186,13 +187,15 @@ class Service:
         token: str | None = token_of(Role.ADMIN),
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """One request, with the key of ORG's admin unless another token (or None) is given."""
+        """One request, with the key of ORG's admin unless another token (or None) is given. Its response is held to the
+        OpenAPI document."""
         sent = dict(headers or {})
         if token is not None:
             sent["Authorization"] = f"Bearer {token}"
-        if json is not None:
-            return await self.client.request(method, path, json=json, headers=sent)
-        return await self.client.request(method, path, content=content, headers=sent)
+        body: dict[str, Any] = {"content": content} if json is None else {"json": json}
+        response = await self.client.request(method, path, headers=sent, **body)
+        assert_documented(method, path, response)
+        return response
 
 
 def a_service_container(tables: Tables, settings: Settings | None = None, **doubles: object) -> Container:

@@ -72,7 +72,7 @@ async def test_a_stream_has_every_event_once_in_order_and_ends_with_the_status(s
         "message.completed",
         "run.completed",
     ]
-    assert end == Frame(None, "end", {"status": "completed"})
+    assert end == Frame(None, "end", {"type": "end", "status": "completed"})
     stored = (await service.call("GET", f"/v1/runs/{run_id}/events")).json()["data"]
     assert [frame.data for frame in frames] == stored
     assert stored[0].items() >= {"seq": 1, "type": "run.queued", "run_id": run_id}.items()
@@ -115,7 +115,7 @@ async def test_a_stream_stops_where_the_run_waits_for_the_client(service: Servic
     response = await service.call("POST", "/v1/runs/stream", json=RUN)
     *_, asking, end = frames_in(response.text)
     assert asking.event == "run.requires_action"
-    assert end.data == {"status": "requires_action"}
+    assert end.data == {"type": "end", "status": "requires_action"}
     [call] = (await service.call("GET", response.headers["location"])).json()["pending"]
     body = {"tool_results": [{"tool_call_id": call["id"], "result": "sent"}]}
     await service.call("POST", f"{response.headers['location']}/resume", json=body)
@@ -125,7 +125,7 @@ async def test_a_stream_stops_where_the_run_waits_for_the_client(service: Servic
     frames = frames_in(rest.text)
     assert frames[0].id == str(int(asking.id or 0) + 1)
     assert [frame.event for frame in frames][:2] == ["tool.executed", "run.resumed"]
-    assert frames[-1].data == {"status": "completed"}
+    assert frames[-1].data == {"type": "end", "status": "completed"}
 
 
 @pytest.mark.requirement("E1")
@@ -145,7 +145,7 @@ async def test_events_are_sent_as_they_happen(service: Service) -> None:
     await holding
     frames = frames_in(b"".join(conversation.chunks).decode())
     assert [frame.id for frame in frames] == ["1", "2", "3", "4", "5", "6", None]
-    assert frames[-1].data == {"status": "completed"}
+    assert frames[-1].data == {"type": "end", "status": "completed"}
 
 
 @pytest.mark.requirement("E1")
@@ -164,7 +164,7 @@ async def test_a_client_that_leaves_ends_its_stream_and_nothing_else(service: Se
     claimed = await claim(service.stores, run_id)
     await service.stores.journal.commit(claimed.lease, finish_step(claimed.run))
     await staying
-    assert frames_in(b"".join(stayer.chunks).decode())[-1].data == {"status": "completed"}
+    assert frames_in(b"".join(stayer.chunks).decode())[-1].data == {"type": "end", "status": "completed"}
     assert len(leaver.chunks) == 1
     assert service.wakeups.topic_count == 0
 

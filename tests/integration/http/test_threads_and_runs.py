@@ -77,11 +77,24 @@ async def test_a_run_is_started_in_the_background(service: Service, agent: str) 
         "started_at": None,
         "finished_at": None,
         "metadata": {"source": "test"},
+        "started_by": "key_admin",
     }
     assert service.worker.submitted == [run["id"]]
     stored = service.state.runs[service.worker.submitted[0]].run
     assert (stored.limits.max_turns, stored.tool_allowlist) == (2, ())
     assert (await service.call("GET", f"/v1/runs/{run['id']}")).json() == run
+
+
+@pytest.mark.requirement("E1")
+async def test_a_run_is_started_on_the_thread_that_its_body_names(service: Service, agent: str) -> None:
+    thread, other = [(await service.call("POST", "/v1/threads")).json()["id"] for _ in range(2)]
+    body = {**RUN, "thread_id": thread}
+    assert (await service.call("POST", "/v1/runs", json=body)).json()["thread_id"] == thread
+    assert (await service.call("POST", f"/v1/threads/{thread}/runs", json=body)).json()["thread_id"] == thread
+    refused = problem_of(await service.call("POST", f"/v1/threads/{other}/runs", json=body), 422, "body_invalid")
+    assert paths_of(refused) == ["thread_id"]
+    unknown = await service.call("POST", "/v1/runs", json={**RUN, "thread_id": "thr_none"})
+    problem_of(unknown, 404, "thread_not_found")
 
 
 @pytest.mark.requirement("E1")

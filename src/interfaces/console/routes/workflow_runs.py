@@ -32,8 +32,8 @@ from interfaces.console.routes.run_events import AfterSeq
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.routes.workflows import nodes_of
 from interfaces.console.whole_lists import all_of
-from interfaces.http.sse import EventStream, sequence_after
-from interfaces.http.workflow_runs.views import workflow_end_frame, workflow_event_frame
+from interfaces.http.sse import EventStream, end_frame, sequence_after
+from interfaces.http.workflow_runs.views import workflow_event_frame
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ async def stream_workflow_run(
             async with aclosing(following) as events:
                 async for event in events:
                     yield workflow_event_frame(run.id, event)
-            yield workflow_end_frame((await get_workflow_run.execute(principal, run.id)).status)
+            yield end_frame((await get_workflow_run.execute(principal, run.id)).status)
         except ServiceError as error:
             logger.info(
                 "stream of the console ended by the server", extra={"workflow_run_id": run.id, "code": error.code}

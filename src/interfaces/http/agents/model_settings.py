@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.json_value import JsonObject
-from domain.runs.model_settings import MAX_STOPS, NO_SETTINGS, CacheTtl, Effort, ModelSettings, Verbosity
+from domain.runs.model_settings import NO_SETTINGS, CacheTtl, Effort, ModelSettings, Verbosity
+from interfaces.http.agents.model_settings_views import ModelSettingsView
 from interfaces.http.bodies import Body, Strings
 
 Efforts = Annotated[Effort, Field(strict=False)] | None
@@ -20,22 +21,20 @@ class ModelSettingsBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"effort": "high", "max_output_tokens": 32_000},)
 
-    effort: Efforts = Field(default=None, description="How much the model thinks.")
-    verbosity: Verbosities = Field(default=None, description="How long its answers are.")
+    shown_as: ClassVar[type] = ModelSettingsView
+
+    effort: Efforts = None
+    verbosity: Verbosities = None
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, ge=0, le=1)
-    max_output_tokens: int | None = Field(default=None, gt=0, le=_MOST_TOKENS, description="Reasoning included.")
+    max_output_tokens: int | None = Field(default=None, gt=0, le=_MOST_TOKENS)
     parallel_tool_calls: bool | None = None
-    thinking_budget: int | None = Field(
-        default=None, gt=0, le=_MOST_TOKENS, description="In tokens, for models that take one instead of an effort."
-    )
+    thinking_budget: int | None = Field(default=None, gt=0, le=_MOST_TOKENS)
     service_tier: str | None = Field(default=None, max_length=64)
-    stop: Strings | None = Field(default=None, description=f"1 to {MAX_STOPS} texts that end the answer.")
+    stop: Strings | None = None
     seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
-    cache_ttl: CacheTtls = Field(default=None, description="How long the provider caches the prompt.")
-    extra_body: dict[str, object] | None = Field(
-        default=None, description="Added to the body of requests: parameters that are not here."
-    )
+    cache_ttl: CacheTtls = None
+    extra_body: dict[str, object] | None = None
 
     def to_domain(self) -> ModelSettings:
         """Raises INVALID `model_settings_invalid`."""

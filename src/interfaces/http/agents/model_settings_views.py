@@ -1,32 +1,32 @@
 """Model settings as JSON."""
 
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
-from domain.runs.model_settings import ModelSettings
+from domain.runs.model_settings import MAX_STOPS, CacheTtl, Effort, ModelSettings, Verbosity
 
 
 class ModelSettingsView(TypedDict):
     """Model settings as configured; null where unset."""
 
-    effort: str | None
-    verbosity: str | None
-    temperature: float | None
-    top_p: float | None
-    max_output_tokens: int | None
-    parallel_tool_calls: bool | None
-    thinking_budget: int | None
-    service_tier: str | None
-    stop: list[str] | None
-    seed: int | None
-    cache_ttl: str | None
-    extra_body: Mapping[str, object] | None
+    effort: Annotated[Effort | None, "How much the model thinks."]
+    verbosity: Annotated[Verbosity | None, "How long its answers are."]
+    temperature: Annotated[float | None, "Sampling temperature."]
+    top_p: Annotated[float | None, "Share of the most probable tokens that are sampled from."]
+    max_output_tokens: Annotated[int | None, "Most tokens of one answer, reasoning included."]
+    parallel_tool_calls: Annotated[bool | None, "Whether one answer may have several tool calls."]
+    thinking_budget: Annotated[int | None, "In tokens, for models that take one instead of an effort."]
+    service_tier: Annotated[str | None, "The provider's class of service."]
+    stop: Annotated[list[str] | None, f"1 to {MAX_STOPS} texts that end the answer."]
+    seed: Annotated[int | None, "Seed of the sampling."]
+    cache_ttl: Annotated[CacheTtl | None, "How long the provider caches the prompt."]
+    extra_body: Annotated[Mapping[str, object] | None, "Added to the body of requests: parameters that are not here."]
 
 
 def model_settings_view(settings: ModelSettings) -> ModelSettingsView:
     return {
-        "effort": None if settings.effort is None else settings.effort.value,
-        "verbosity": None if settings.verbosity is None else settings.verbosity.value,
+        "effort": settings.effort,
+        "verbosity": settings.verbosity,
         "temperature": settings.temperature,
         "top_p": settings.top_p,
         "max_output_tokens": settings.max_output_tokens,
@@ -35,6 +35,6 @@ def model_settings_view(settings: ModelSettings) -> ModelSettingsView:
         "service_tier": settings.service_tier,
         "stop": None if settings.stop is None else list(settings.stop),
         "seed": settings.seed,
-        "cache_ttl": None if settings.cache_ttl is None else settings.cache_ttl.value,
+        "cache_ttl": settings.cache_ttl,
         "extra_body": settings.extra_body,
     }

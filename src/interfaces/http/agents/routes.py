@@ -2,6 +2,7 @@
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
 from application.agents.create_agent import CreateAgent, CreateAgentCommand
@@ -19,7 +20,7 @@ from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
-TAGS = ["agents"]
+TAG = Tag(name="Agents", description="Agents and their versions.")
 
 
 @post("/agents", summary="Create an agent", responses=documented(403, 409, 413))

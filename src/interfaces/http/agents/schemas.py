@@ -11,21 +11,14 @@ from domain.agents.agent import AgentSettings
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from interfaces.http.agents.model_settings import ModelSettingsBody
+from interfaces.http.agents.views import AgentView, LimitsView
 from interfaces.http.bodies import Body, Name, Patch, Strings
 from interfaces.http.tool_policies import PoliciesBody, policies_of
 
 _MAX_INSTRUCTIONS = 500_000
 _DAY_S = 86_400
 _MAX_DESCRIPTION = 2_000
-_AGENTS = "Names of agents that gateway clients with this agent's tools may start, as `agent__NAME`."
-_INDEPENDENT = (
-    "Names among `agents` whose runs follow their own policies only. "
-    "For the runs of all others, this agent's allowlist and policies apply, too."
-)
-_DESCRIPTION = "Description of this agent for gateway clients that may start it."
-_REASONING = "Ask models for summaries of their reasoning, published as `reasoning.delta`."
 DailyBudget = Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None
-_BUDGET = "Most that all runs of the agent may cost on one UTC day. Requires models with a known price."
 _POLICIES: JsonObject = {"mcp__git__git_push": {"decision": "require_approval"}}
 _EXAMPLE: JsonObject = {
     "name": "repository-guide",
@@ -40,25 +33,19 @@ _EXAMPLE: JsonObject = {
 class LimitsBody(Body):
     """Limits of runs. Absent and null leave the default; in a PATCH null removes a limit."""
 
-    max_turns: int | None = Field(default=None, gt=0, le=10_000, description="Model calls of one run.")
+    shown_as: ClassVar[type] = LimitsView
+
+    max_turns: int | None = Field(default=None, gt=0, le=10_000)
     max_tool_calls: int | None = Field(default=None, gt=0, le=100_000)
-    max_calls_per_turn: int | None = Field(
-        default=None, gt=0, le=1_000, description="Executed tool calls of one reply; the others get a text."
-    )
-    max_tokens: int | None = Field(default=None, gt=0, le=10**9, description="Input and output tokens together.")
-    max_cost_usd: Annotated[Decimal, Field(strict=False, gt=0, le=10**6)] | None = Field(
-        default=None, description="Requires models with a known price."
-    )
-    context_tokens: int | None = Field(
-        default=None, gt=0, le=10**8, description="Size to which the context is trimmed."
-    )
-    timeout_s: float | None = Field(default=None, gt=0, le=30 * _DAY_S, description="Active time of one run.")
+    max_calls_per_turn: int | None = Field(default=None, gt=0, le=1_000)
+    max_tokens: int | None = Field(default=None, gt=0, le=10**9)
+    max_cost_usd: Annotated[Decimal, Field(strict=False, gt=0, le=10**6)] | None = None
+    context_tokens: int | None = Field(default=None, gt=0, le=10**8)
+    timeout_s: float | None = Field(default=None, gt=0, le=30 * _DAY_S)
     turn_tool_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
     tool_timeout_s: float | None = Field(default=None, gt=0, le=_DAY_S)
-    model_attempts: int | None = Field(default=None, gt=0, le=1_000, description="Attempts of one model call.")
-    model_retry_s: float | None = Field(
-        default=None, gt=0, le=_DAY_S, description="Seconds that the attempts of one model call may wait in all."
-    )
+    model_attempts: int | None = Field(default=None, gt=0, le=1_000)
+    model_retry_s: float | None = Field(default=None, gt=0, le=_DAY_S)
 
     def to_domain(self) -> LimitSettings:
         """The limits; None for absent ones."""
@@ -94,23 +81,25 @@ class CreateAgentBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
 
-    name: Name = Field(description="Unique in the organization.")
-    model: Name = Field(description="PROVIDER:NAME.")
-    fallback_models: Strings = Field(default=(), description="Tried in order when the model fails.")
+    shown_as: ClassVar[type] = AgentView
+
+    name: Name
+    model: Name
+    fallback_models: Strings = ()
     instructions: str = Field(default="", max_length=_MAX_INSTRUCTIONS)
-    tools: Strings = Field(default=(), description="Native tools, by type.")
-    mcp_servers: Strings = Field(default=(), description="MCP servers, by slug.")
+    tools: Strings = ()
+    mcp_servers: Strings = ()
     tool_allowlist: Strings | None = Field(default=None, examples=[["code_execution", "mcp__git__*"]])
-    tool_policies: PoliciesBody = Field(default={}, description="Rules by tool name or glob.", examples=[_POLICIES])
-    limits: LimitsBody = LimitsBody()
-    model_settings: ModelSettingsBody = ModelSettingsBody()
-    daily_budget_usd: DailyBudget = Field(default=None, description=_BUDGET)
+    tool_policies: PoliciesBody = Field(default={}, examples=[_POLICIES])
+    limits: LimitsBody = Field(default_factory=LimitsBody)
+    model_settings: ModelSettingsBody = Field(default_factory=ModelSettingsBody)
+    daily_budget_usd: DailyBudget = None
     canary_tokens: CanaryTokens = Field(default=(), description=_CANARIES, repr=False)
     enabled: bool = True
-    description: str = Field(default="", max_length=_MAX_DESCRIPTION, description=_DESCRIPTION)
-    agents: Strings = Field(default=(), description=_AGENTS)
-    independent_agents: Strings = Field(default=(), description=_INDEPENDENT)
-    reasoning_summary: bool = Field(default=False, description=_REASONING)
+    description: str = Field(default="", max_length=_MAX_DESCRIPTION)
+    agents: Strings = ()
+    independent_agents: Strings = ()
+    reasoning_summary: bool = False
 
     def to_canaries(self) -> tuple[GivenCanary, ...]:
         return _given(self.canary_tokens)
@@ -121,9 +110,7 @@ class CreateAgentBody(Body):
         return AgentSettings(**values, tool_policies=policies_of(self.tool_policies))
 
 
-class UpdateAgentBody(
-    Patch, of=CreateAgentBody, described=("description", "agents", "independent_agents", "reasoning_summary")
-):
+class UpdateAgentBody(Patch, of=CreateAgentBody):
     """Changes to an agent; each creates a new version. Absent fields stay; limits are merged one
     by one."""
 
@@ -132,7 +119,7 @@ class UpdateAgentBody(
 
     tool_allowlist: Strings | None = Field(default=None, description="null removes the allowlist.")
     tool_policies: PoliciesBody | None = Field(default=None, description="Replaces all of them.")
-    limits: LimitsBody | None = None
+    limits: LimitsBody | None = Field(default=None, description="Merged with its limits one by one.")
     model_settings: ModelSettingsBody | None = Field(default=None, description="Replaces all of them.")
     daily_budget_usd: DailyBudget = Field(default=None, description="null removes the budget.")
     canary_tokens: CanaryTokens | None = Field(

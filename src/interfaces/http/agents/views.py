@@ -1,74 +1,88 @@
 """Agents and limits as JSON."""
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from domain.agents.agent import Agent
 from domain.runs.limits import LimitSettings
 from domain.threads.message_json import timestamp
+from domain.tools.capabilities import ToolType
 from interfaces.http.agents.model_settings_views import ModelSettingsView, model_settings_view
 from interfaces.http.tool_policy_views import ToolRuleView, policies_view
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor, UpdatedAt, Version, Warnings
 
 
 class LimitsView(TypedDict):
     """Limits as configured; null where unset."""
 
-    max_turns: int | None
-    max_tool_calls: int | None
-    max_calls_per_turn: int | None
-    max_tokens: int | None
-    max_cost_usd: float | None
-    context_tokens: int | None
-    timeout_s: float | None
-    turn_tool_timeout_s: float | None
-    tool_timeout_s: float | None
-    model_attempts: int | None
-    model_retry_s: float | None
+    max_turns: Annotated[int | None, "Model calls of one run."]
+    max_tool_calls: Annotated[int | None, "Tool calls of one run."]
+    max_calls_per_turn: Annotated[int | None, "Executed tool calls of one reply; the others get a text."]
+    max_tokens: Annotated[int | None, "Input and output tokens together."]
+    max_cost_usd: Annotated[float | None, "Most that one run may cost, in USD. Requires models with a known price."]
+    context_tokens: Annotated[int | None, "Size to which the context is trimmed."]
+    timeout_s: Annotated[float | None, "Active time of one run, in seconds."]
+    turn_tool_timeout_s: Annotated[float | None, "Most seconds for all tool calls of one turn."]
+    tool_timeout_s: Annotated[float | None, "Most seconds for one tool call."]
+    model_attempts: Annotated[int | None, "Attempts of one model call."]
+    model_retry_s: Annotated[float | None, "Seconds that the attempts of one model call may wait in all."]
 
 
 class CanaryView(TypedDict):
     """A canary token without its text."""
 
-    id: str
-    per_run: bool
+    id: Annotated[str, "Id of the token. `[canary:ID]` replaces the token where it is found."]
+    per_run: Annotated[bool, "Whether each run gets its own token in place of `{{canary:ID}}`."]
 
 
 class AgentView(TypedDict):
     """An agent at one version."""
 
-    id: str
-    name: str
-    model: str
-    fallback_models: list[str]
-    instructions: str
-    tools: list[str]
-    mcp_servers: list[str]
-    tool_allowlist: list[str] | None
-    tool_policies: dict[str, ToolRuleView]
-    limits: LimitsView
-    model_settings: ModelSettingsView
-    daily_budget_usd: float | None
-    canary_tokens: list[CanaryView]
-    enabled: bool
-    description: str
-    agents: list[str]
-    independent_agents: list[str]
-    reasoning_summary: bool
-    version: int
-    created_at: str
-    updated_at: str
+    id: Annotated[str, "Id of the agent."]
+    name: Annotated[str, "Unique in the organization."]
+    model: Annotated[str, "The model, as `PROVIDER:NAME`."]
+    fallback_models: Annotated[list[str], "Tried in order when the model fails."]
+    instructions: Annotated[str, "The system prompt."]
+    tools: Annotated[list[ToolType], "Native tools, by type."]
+    mcp_servers: Annotated[list[str], "MCP servers, by slug."]
+    tool_allowlist: Annotated[
+        list[str] | None, "Tool names or globs. Null uses the organization's allowlist; `[]` allows nothing."
+    ]
+    tool_policies: Annotated[dict[str, ToolRuleView], "Rules by tool name or glob."]
+    limits: Annotated[LimitsView, "Limits of its runs."]
+    model_settings: Annotated[ModelSettingsView, "Parameters of its model calls."]
+    daily_budget_usd: Annotated[
+        float | None, "Most that all runs of the agent may cost on one UTC day. Requires models with a known price."
+    ]
+    canary_tokens: Annotated[list[CanaryView], "Tokens that the agent must never output, without their text."]
+    enabled: Annotated[bool, "Whether it may start runs."]
+    description: Annotated[str, "Description of this agent for gateway clients that may start it."]
+    agents: Annotated[
+        list[str], "Names of agents that gateway clients with this agent's tools may start, as `agent__NAME`."
+    ]
+    independent_agents: Annotated[
+        list[str],
+        "Names among `agents` whose runs follow their own policies only. For the runs of all others, this agent's "
+        "allowlist and policies apply, too.",
+    ]
+    reasoning_summary: Annotated[
+        bool, "Whether models are asked for summaries of their reasoning, published as `reasoning.delta`."
+    ]
+    version: Version
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
 
 class SavedAgentView(AgentView):
     """A saved agent; `warnings` name its policies that match no tool."""
 
-    warnings: list[str]
+    warnings: Warnings
 
 
 class AgentPage(TypedDict):
     """A page of agents; `next_cursor` is null on the last one."""
 
-    data: list[AgentView]
-    next_cursor: str | None
+    data: Items[AgentView]
+    next_cursor: NextCursor
 
 
 def limits_view(limits: LimitSettings) -> LimitsView:
@@ -96,7 +110,7 @@ def agent_view(agent: Agent) -> AgentView:
         "model": config.model,
         "fallback_models": list(config.fallback_models),
         "instructions": config.instructions,
-        "tools": [kind.value for kind in config.tools],
+        "tools": list(config.tools),
         "mcp_servers": list(config.mcp_servers),
         "tool_allowlist": None if config.tool_allowlist is None else list(config.tool_allowlist),
         "tool_policies": policies_view(config.tool_policies),

@@ -2,6 +2,7 @@
 
 from litestar import delete, get, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand
@@ -29,7 +30,7 @@ from interfaces.http.paths import KeyPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
-TAGS = ["API keys"]
+TAG = Tag(name="API keys", description="Keys of the organization.")
 
 
 @post("/api-keys", summary="Create an API key", responses=documented(403, 413))

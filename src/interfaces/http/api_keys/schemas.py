@@ -7,6 +7,7 @@ from pydantic import AfterValidator, AwareDatetime, Field
 
 from domain.identity.role import Role
 from domain.json_value import JsonObject
+from interfaces.http.api_keys.views import ApiKeyView
 from interfaces.http.bodies import Body, Name
 from interfaces.http.rates import RateLimitBody
 
@@ -23,6 +24,8 @@ class CreateApiKeyBody(Body):
     `admin` changes everything."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "ci", "role": "runner"},)
+
+    shown_as: ClassVar[type] = ApiKeyView
 
     name: Name
     role: Annotated[Role, Field(strict=False)]

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from litestar import get, post
 from litestar.di import NamedDependency
-from litestar.params import FromQuery, JSONBody, QueryParameter
+from litestar.openapi.spec import Tag
+from litestar.params import JSONBody, QueryParameter
 
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
 from application.approvals.ports import ApprovalFilter
@@ -20,7 +21,7 @@ from interfaces.http.paths import ApprovalPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
-TAGS = ["Approvals"]
+TAG = Tag(name="Approvals", description="Decisions of people about tool calls.")
 
 
 @get("/approvals", summary="List approvals", responses=documented())
@@ -28,8 +29,10 @@ async def list_approvals(
     *,
     request: ApiRequest,
     list_approvals: NamedDependency[ListApprovals],
-    in_state: Annotated[ApprovalState | None, QueryParameter(name="state")] = None,
-    run_id: FromQuery[str | None] = None,
+    in_state: Annotated[
+        ApprovalState | None, QueryParameter(name="state", description="Only approvals in this state.")
+    ] = None,
+    run_id: Annotated[str | None, QueryParameter(description="Only approvals of this run.")] = None,
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> ApprovalPage:

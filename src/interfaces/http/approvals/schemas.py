@@ -11,7 +11,7 @@ from interfaces.http.bodies import Body
 MAX_REASON = 2_000
 
 
-class Word(StrEnum):
+class ApprovalDecision(StrEnum):
     """The decision on a tool call."""
 
     APPROVE = "approve"
@@ -24,14 +24,16 @@ class DecisionBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"decision": "deny", "reason": "Not on Fridays."},)
 
-    decision: Annotated[Word, Field(strict=False)]
-    arguments: dict[str, object] | None = None
-    reason: Annotated[str, Field(max_length=MAX_REASON)] | None = None
+    decision: Annotated[ApprovalDecision, Field(strict=False, description="Whether the call may be executed.")]
+    arguments: dict[str, object] | None = Field(default=None, description="Arguments that replace the model's.")
+    reason: Annotated[str, Field(max_length=MAX_REASON)] | None = Field(
+        default=None, description="Reason of the decision; the model sees that of a denial."
+    )
 
     @property
     def approves(self) -> bool:
         """Whether the call may be made."""
-        return self.decision is Word.APPROVE
+        return self.decision is ApprovalDecision.APPROVE
 
     @property
     def edited(self) -> JsonObject | None:

@@ -1,61 +1,66 @@
 """Approvals as JSON."""
 
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
-from domain.approvals.approval import Approval
+from domain.approvals.approval import Approval, ApprovalState
 from domain.threads.message_json import timestamp
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp
 
 
 class ApprovalServerView(TypedDict):
-    """The MCP server that an approval is bound to. `version` counts its changes; `runs` is what is
-    started or connected to."""
+    """The MCP server that an approval is bound to."""
 
-    slug: str
-    version: int
-    runs: str
+    slug: Annotated[str, "Slug of the server."]
+    version: Annotated[int, "Counts the changes of the server."]
+    runs: Annotated[str, "What is started, or connected to."]
 
 
 class ApprovalView(TypedDict):
-    """An approval. `server` is the tool's MCP server when it was requested; after a change of it the approval
-    is stale. `cause` says why it is required, `reason` is the decider's; `digest`
-    identifies the approved call."""
+    """An approval of a tool call."""
 
-    id: str
-    state: str
-    run_id: str | None
-    gateway_session_id: str | None
-    tool_call_id: str
-    tool: str
-    server_id: str | None
-    server: ApprovalServerView | None
-    arguments: Mapping[str, object]
-    edited_arguments: Mapping[str, object] | None
-    digest: str
-    agent_id: str
-    agent_version: int
-    requested_by: str | None
-    allow_self_approval: bool
-    cause: str
-    created_at: str
-    expires_at: str
-    decided_at: str | None
-    decided_by: str | None
-    reason: str | None
+    id: Annotated[str, "Id of the approval."]
+    state: Annotated[ApprovalState, "State of the approval."]
+    run_id: Annotated[str | None, "The run that waits; null for a call through the gateway."]
+    gateway_session_id: Annotated[str | None, "The gateway session of the call; null for a call of a run."]
+    tool_call_id: Annotated[str, "Id of the tool call."]
+    tool: Annotated[str, "Name of the tool as models see it."]
+    server_id: Annotated[str | None, "Id of the tool's MCP server; null for a native tool."]
+    server: Annotated[
+        ApprovalServerView | None,
+        "The tool's MCP server when the approval was requested; after a change of it the approval is stale.",
+    ]
+    arguments: Annotated[Mapping[str, object], "Arguments of the call as the model gave them."]
+    edited_arguments: Annotated[
+        Mapping[str, object] | None, "Arguments that the decider set instead; null if unchanged."
+    ]
+    digest: Annotated[str, "Digest of tool, arguments and agent version that the approval is bound to."]
+    agent_id: Annotated[str, "Id of the agent."]
+    agent_version: Annotated[int, "Version of the agent; the approval is valid for it only."]
+    requested_by: Annotated[
+        str | None, "Who started the run: the id of an API key, or `schedule:` and the id of a schedule."
+    ]
+    allow_self_approval: Annotated[bool, "Whether the key that started the run may approve."]
+    cause: Annotated[str, "Why the call requires an approval."]
+    created_at: CreatedAt
+    expires_at: Annotated[Timestamp, "Time at which an undecided approval expires; the call is then denied."]
+    decided_at: Annotated[Timestamp | None, "Time of the decision; null while pending."]
+    decided_by: Annotated[str | None, "The API key that decided; null while pending."]
+    reason: Annotated[str | None, "Reason of the decision; the model sees the reason of a denial."]
 
 
 class ApprovalPage(TypedDict):
     """A page of approvals; `next_cursor` is null on the last one."""
 
-    data: list[ApprovalView]
-    next_cursor: str | None
+    data: Items[ApprovalView]
+    next_cursor: NextCursor
 
 
 def approval_view(approval: Approval) -> ApprovalView:
     server = approval.server
     return {
         "id": approval.id,
-        "state": approval.state.value,
+        "state": approval.state,
         "run_id": approval.run_id,
         "gateway_session_id": approval.gateway_session_id,
         "tool_call_id": approval.tool_call_id,

@@ -7,7 +7,8 @@ from typing import Annotated
 from litestar import get
 from litestar.di import NamedDependency, Provide
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import FromQuery, QueryParameter
+from litestar.openapi.spec import Tag
+from litestar.params import QueryParameter
 from litestar.response import Stream
 
 from application.audit.export_audit_events import ExportAuditEvents, ExportAuditEventsCommand, ExportedEntry
@@ -27,18 +28,21 @@ from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
-TAGS = ["audit"]
+TAG = Tag(name="Audit", description="The audit trail: read, export, verify.")
 NDJSON = "application/x-ndjson"
 
 
 def audit_filter(
     *,
     action: Annotated[str | None, QueryParameter(description="`run.started`, or a group: `tool.*`.")] = None,
-    actor: Annotated[str | None, QueryParameter(description="An API key id, or `system`.")] = None,
-    resource: FromQuery[str | None] = None,
-    run_id: FromQuery[str | None] = None,
+    actor: Annotated[
+        str | None,
+        QueryParameter(description="The id of an API key, `schedule:` and the id of a schedule, or `system`."),
+    ] = None,
+    resource: Annotated[str | None, QueryParameter(description="Id of the affected object.")] = None,
+    run_id: Annotated[str | None, QueryParameter(description="Id of a run.")] = None,
     tool: Annotated[str | None, QueryParameter(description="The name that models see.")] = None,
-    server_id: FromQuery[str | None] = None,
+    server_id: Annotated[str | None, QueryParameter(description="Id of an MCP server.")] = None,
     since: Annotated[datetime | None, QueryParameter(description="RFC 3339; inclusive.")] = None,
     until: Annotated[datetime | None, QueryParameter(description="RFC 3339; exclusive.")] = None,
 ) -> AuditFilter:

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from application.audit.export_audit_events import ExportedEntry
 from application.audit.verify_audit_chain import ChainReport
 from domain.audit.chain import SEALED_FIELDS, StoredValue
-from domain.audit.event import AuditEvent
+from domain.audit.event import AuditAction, AuditEvent
 from domain.threads.message_json import timestamp
+from interfaces.http.view_fields import Items, NextCursor, Timestamp
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -17,60 +18,63 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class AuditEventView(TypedDict):
     """`actor` (an API key id or `system`) performed `action` on a resource."""
 
-    id: str
-    action: str
-    actor: str
-    resource: str
-    at: str
-    run_id: str | None
-    tool: str | None
-    server_id: str | None
-    duration_ms: int | None
-    arguments_digest: str | None
-    details: Mapping[str, object]
+    id: Annotated[str, "Id of the event."]
+    action: Annotated[AuditAction, "What was done."]
+    actor: Annotated[str, "Who did it: the id of an API key, `schedule:` and the id of a schedule, or `system`."]
+    resource: Annotated[str, "Id of the affected object."]
+    at: Annotated[Timestamp, "Time of the action."]
+    run_id: Annotated[str | None, "Id of the run, if it was part of one."]
+    tool: Annotated[str | None, "Name of the tool as models see it, for a tool call."]
+    server_id: Annotated[str | None, "Id of the tool's MCP server, if it has one."]
+    duration_ms: Annotated[int | None, "Duration of a tool call."]
+    arguments_digest: Annotated[str | None, "Digest of the arguments of a tool call: `sha256:` and hex."]
+    details: Annotated[Mapping[str, object], "Further fields of the action."]
 
 
 class AuditEventPage(TypedDict):
     """A page of audit events; `next_cursor` is null on the last one."""
 
-    data: list[AuditEventView]
-    next_cursor: str | None
+    data: Items[AuditEventView]
+    next_cursor: NextCursor
 
 
 class BrokenLinkView(TypedDict):
     """The first place where the chain is broken. `number` is null for an event that was never
     sealed, `event_id` for one that is lost."""
 
-    number: int | None
-    event_id: str | None
-    problem: Literal["edited", "deleted", "reordered", "inserted", "head_edited", "head_deleted", "unsealed"]
+    number: Annotated[int | None, "Number of the seal; null for an event that was never sealed."]
+    event_id: Annotated[str | None, "Id of the event; null for one that is lost."]
+    problem: Annotated[
+        Literal["edited", "deleted", "reordered", "inserted", "head_edited", "head_deleted", "unsealed"],
+        "What is wrong there.",
+    ]
 
 
 class UnknownKeyView(TypedDict):
     """Seals under a key that is not among the current secret keys: they cannot be verified."""
 
-    key_id: str
-    links: int
+    key_id: Annotated[str, "Id of the key, derived from the secret key."]
+    links: Annotated[int, "Number of events sealed with it."]
 
 
 class ChainReportView(TypedDict):
     """`ok` if every event is unchanged and none has waited for its seal for more than ten
     seconds."""
 
-    ok: bool
-    checked: int
-    sealed_through: int
-    pruned_through: int
-    unsealed: int
-    sealed_late: int
-    first_broken: BrokenLinkView | None
-    unknown_keys: list[UnknownKeyView]
+    ok: Annotated[bool, "Whether every event is unchanged and none has waited for its seal for more than ten seconds."]
+    checked: Annotated[int, "Number of verified events."]
+    sealed_through: Annotated[int, "Number of the last seal."]
+    pruned_through: Annotated[int, "Number of the last seal that retention removed."]
+    unsealed: Annotated[int, "Number of events that wait for their seal."]
+    sealed_late: Annotated[int, "Number of events that waited for their seal too long."]
+    first_broken: Annotated[BrokenLinkView | None, "The first broken place; null if there is none."]
+    unknown_keys: Annotated[list[UnknownKeyView], "Seals that cannot be verified, by key."]
 
 
 def audit_event_view(event: AuditEvent) -> AuditEventView:
     return {
         "id": event.id,
-        "action": event.action.value,
+        "action": event.action,
         "actor": event.actor,
         "resource": event.resource,
         "at": timestamp(event.at),

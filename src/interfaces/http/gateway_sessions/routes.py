@@ -2,6 +2,7 @@
 
 from litestar import delete, get, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
 from application.gateway.sessions.open_session import OpenGatewaySession, OpenGatewaySessionCommand
@@ -22,7 +23,7 @@ from interfaces.http.paths import GatewaySessionPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
-TAGS = ["Gateway"]
+TAG = Tag(name="Gateway sessions", description="Sessions of MCP clients that use an agent's tools.")
 
 
 @post("/gateway-sessions", summary="Open a gateway session", responses=documented(403, 404, 409, 413))

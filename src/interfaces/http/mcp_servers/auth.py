@@ -20,7 +20,7 @@ class BearerAuthBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"type": "bearer", "token": {"secret": "TICKETS_TOKEN"}},)
 
-    type: Literal["bearer"]
+    type: Literal["bearer"] = Field(description="Kind of the authentication.")
     token: WriteOnly = Field(description="Write-only.")
 
     def to_domain(self) -> BearerAuth:
@@ -34,8 +34,8 @@ class ApiKeyAuthBody(Body):
         {"type": "api_key", "header": "X-Api-Key", "value": {"secret": "TICKETS_KEY"}},
     )
 
-    type: Literal["api_key"]
-    header: str
+    type: Literal["api_key"] = Field(description="Kind of the authentication.")
+    header: str = Field(description="Name of the header.")
     value: WriteOnly = Field(description="Write-only.")
 
     def to_domain(self) -> ApiKeyAuth:
@@ -54,8 +54,8 @@ class ClientCredentialsAuthBody(Body):
         },
     )
 
-    type: Literal["oauth_client_credentials"]
-    client_id: str
+    type: Literal["oauth_client_credentials"] = Field(description="Kind of the authentication.")
+    client_id: str = Field(description="Client id at the authorization server.")
     client_secret: WriteOnly = Field(description="Write-only.")
     scopes: Strings = Field(default=(), description="Default: the scopes that the server requires.")
     issuer: str | None = Field(default=None, description=_ISSUER)
@@ -69,7 +69,7 @@ class AuthorizationCodeAuthBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"type": "oauth_authorization_code"},)
 
-    type: Literal["oauth_authorization_code"]
+    type: Literal["oauth_authorization_code"] = Field(description="Kind of the authentication.")
     client_id: str | None = Field(
         default=None, description="Of a manually registered client. By default Dragoman registers itself if possible."
     )

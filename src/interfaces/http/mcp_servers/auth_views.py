@@ -1,33 +1,37 @@
 """The `auth` of an MCP server in responses, without secret values, and the request for
 authorization."""
 
-from typing import TypedDict, assert_never
+from typing import Annotated, Literal, TypedDict, assert_never
 
 from application.mcp.authorization import AuthorizationRequest
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
 from domain.threads.message_json import timestamp
 from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_view
+from interfaces.http.view_fields import ExpiresAt
 
 
 class AuthView(TypedDict, total=False):
     """Authentication of Dragoman at a server: `type`, and the fields of that type without secret
     values."""
 
-    type: str
-    header: str
-    token: WriteOnlyView
-    value: WriteOnlyView
-    client_id: str | None
-    client_secret: WriteOnlyView | None
-    scopes: list[str]
-    issuer: str | None
+    type: Annotated[
+        Literal["bearer", "api_key", "oauth_client_credentials", "oauth_authorization_code"],
+        "Kind of the authentication; the other fields depend on it.",
+    ]
+    header: Annotated[str, "Name of the header, for `api_key`."]
+    token: Annotated[WriteOnlyView, "The bearer token: `[hidden]`, or the name of a secret."]
+    value: Annotated[WriteOnlyView, "The key: `[hidden]`, or the name of a secret."]
+    client_id: Annotated[str | None, "Client id at the authorization server; null: Dragoman registers itself."]
+    client_secret: Annotated[WriteOnlyView | None, "Client secret: `[hidden]`, or the name of a secret; null: none."]
+    scopes: Annotated[list[str], "Requested scopes."]
+    issuer: Annotated[str | None, "The authorization server; null: the one that the MCP server names."]
 
 
 class AuthorizationView(TypedDict):
     """The URL that a person opens, and its expiry."""
 
-    authorization_url: str
-    expires_at: str
+    authorization_url: Annotated[str, "The URL that a person opens."]
+    expires_at: ExpiresAt
 
 
 def authorization_view(request: AuthorizationRequest) -> AuthorizationView:

@@ -26,7 +26,7 @@ from interfaces.http.page_views import cut
 def status_view(status: ServerStatus) -> ServerStatusView:
     install = status.install
     return {
-        "state": status.state.value,
+        "state": status.state,
         "since": timestamp(status.since),
         "last_error": status.last_error,
         "protocol_version": status.protocol_version,
@@ -37,7 +37,7 @@ def status_view(status: ServerStatus) -> ServerStatusView:
         "processes": [
             {
                 "name": process.name,
-                "state": process.state.value,
+                "state": process.state,
                 "since": timestamp(process.since),
                 "last_error": process.last_error,
             }
@@ -52,8 +52,8 @@ def import_view(entries: tuple[ImportedEntry, ...]) -> ImportView:
             {
                 "name": entry.name,
                 "slug": entry.slug,
-                "outcome": entry.outcome.value,
-                "kind": None if entry.server is None else entry.server.config.kind.value,
+                "outcome": entry.outcome,
+                "kind": None if entry.server is None else entry.server.config.kind,
                 "needs_install": entry.server is not None and entry.server.lacks_installation,
                 "remarks": list(entry.remarks),
             }
@@ -82,7 +82,7 @@ def outcome_view(result: McpCheckResult) -> TestResultView:
     catalog = result.catalog
     error: TestFailureView | None = None
     if result.error is not None:
-        error = {"code": result.error.code.value, "detail": result.error.detail}
+        error = {"code": result.error.code, "detail": result.error.detail}
         if result.error.stderr:
             error["stderr"] = result.error.stderr
     return {

@@ -2,6 +2,7 @@
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
 from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
@@ -56,7 +57,7 @@ from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
-TAGS = ["MCP servers"]
+TAG = Tag(name="MCP servers", description="MCP servers, their connections, installations and tools.")
 
 
 @post("/mcp-servers", summary="Register an MCP server", responses=documented(403, 409, 413))

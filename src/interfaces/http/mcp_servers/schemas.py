@@ -20,6 +20,7 @@ from domain.mcp.server import (
 from domain.secrets.secret import SecretValue
 from interfaces.http.bodies import Body, Patch, Strings
 from interfaces.http.mcp_servers.auth import AuthBody, hidden_in
+from interfaces.http.mcp_servers.views import McpServerView
 from interfaces.http.rates import RateLimitBody
 from interfaces.http.secrets.reference_views import HIDDEN
 from interfaces.http.secrets.references import WriteOnly, secret_value
@@ -62,57 +63,31 @@ class McpServerBody(Body):
         _REMOTE_EXAMPLE,
     )
 
-    slug: str = Field(description="Unique in the organization: [a-z0-9][a-z0-9-]{0,31}.")
+    shown_as: ClassVar[type] = McpServerView
+
+    slug: str
     kind: Kind
-    package: str | None = Field(
-        default=None,
-        description="For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind "
-        "python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`.",
-    )
-    version: str | None = Field(
-        default=None, description="Version of the package. Default: the newest at installation."
-    )
-    path: str | None = Field(
-        default=None, description="Executable or directory that installation of a custom server copies."
-    )
-    command: str | None = Field(
-        default=None,
-        description="Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm "
-        "and python: one of the package's commands, if it has several.",
-    )
+    package: str | None = None
+    version: str | None = None
+    path: str | None = None
+    command: str | None = None
     args: Strings = ()
-    env: dict[str, WriteOnly] = Field(default_factory=dict, description="Write-only.")
-    url: str | None = Field(default=None, description="For kinds http and sse.")
-    headers: dict[str, WriteOnly] = Field(default_factory=dict, description="Write-only.")
-    auth: AuthBody | None = Field(default=None, description="For kinds http and sse.")
-    trusted: bool = Field(default=False, description="Whether its hints and instructions are trusted.")
-    isolation: IsolationMode | None = Field(
-        default=None, description="Scope of a connection. Default: `shared` for remote servers, `run` for others."
-    )
-    on_connection_loss: LossStrategy = Field(
-        default=ConnectionLoss.MARK_UNHEALTHY,
-        description="While the shared connection is lost: keep its tools, or omit them from new runs.",
-    )
+    env: dict[str, WriteOnly] = Field(default_factory=dict)
+    url: str | None = None
+    headers: dict[str, WriteOnly] = Field(default_factory=dict)
+    auth: AuthBody | None = None
+    trusted: bool = False
+    isolation: IsolationMode | None = None
+    on_connection_loss: LossStrategy = ConnectionLoss.MARK_UNHEALTHY
     output_validation: ValidationMode = OutputValidation.WARN
-    elicitation: ElicitationMode = Field(
-        default=ElicitationPolicy.DECLINE,
-        description="When it requests input during a call: decline, or pass the request to the run or the gateway's client.",
-    )
-    sampling: PassingMode = Field(
-        default=PassingPolicy.DECLINE,
-        description="When it requests a model completion during a call: decline, or pass it to the gateway's client.",
-    )
-    roots: PassingMode = Field(
-        default=PassingPolicy.DECLINE,
-        description="When it requests the client's roots: decline, or pass the request to the gateway's client.",
-    )
-    timeout_s: float = Field(default=30.0, gt=0, le=_DAY_S, description="Timeout of each call.")
-    idle_timeout_s: float = Field(
-        default=300.0, gt=0, le=_DAY_S, description="Idle time after which an unused connection closes."
-    )
+    elicitation: ElicitationMode = ElicitationPolicy.DECLINE
+    sampling: PassingMode = PassingPolicy.DECLINE
+    roots: PassingMode = PassingPolicy.DECLINE
+    timeout_s: float = Field(default=30.0, gt=0, le=_DAY_S)
+    idle_timeout_s: float = Field(default=300.0, gt=0, le=_DAY_S)
     max_response_bytes: int = Field(default=4 * 1024 * 1024, gt=0, le=_MAX_RESPONSE_BYTES)
-    max_concurrency: int = Field(default=8, gt=0, le=_MAX_CONCURRENCY, description="Most concurrent calls; more wait.")
-    rate_limit: RateLimitBody | None = Field(default=None, description="Further calls wait, until their deadline.")
+    max_concurrency: int = Field(default=8, gt=0, le=_MAX_CONCURRENCY)
+    rate_limit: RateLimitBody | None = None
     enabled: bool = True
 
     def to_config(self) -> McpServerConfig:
@@ -174,7 +149,7 @@ class ApproveDefinitionBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"digest": f"sha256:{'0' * 64}"},)
 
-    digest: str
+    digest: str = Field(description="Digest of the definition, as the list of tools has it.")
 
 
 class ImportBody(Body):
@@ -185,7 +160,7 @@ class ImportBody(Body):
         {"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}},
     )
 
-    entries: dict[str, object] = Field(alias="mcpServers", max_length=1_000)
+    entries: dict[str, object] = Field(alias="mcpServers", max_length=1_000, description="The servers, by name.")
 
     def to_entries(self) -> dict[str, JsonValue]:
         """The raw entries; the import parses them."""

@@ -1,176 +1,215 @@
 """MCP servers, their status, tools and test results as JSON. Values of env and headers never appear."""
 
 from collections.abc import Mapping
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
-from domain.mcp.server import McpServer
+from application.mcp.import_outcome import ImportOutcome
+from application.mcp.ports import McpFailureKind, ServerState
+from domain.mcp.pinning import DefinitionState
+from domain.mcp.server import (
+    ConnectionLoss,
+    ElicitationPolicy,
+    Isolation,
+    McpServer,
+    McpServerKind,
+    OutputValidation,
+    PassingPolicy,
+)
 from domain.threads.message_json import timestamp
 from interfaces.http.mcp_servers.auth_views import AuthView, auth_view
 from interfaces.http.rate_views import RateLimitView, rate_limit_view
 from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_view
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp, UpdatedAt
 
 
 class McpServerView(TypedDict):
     """A registered server; `env` and `headers` show no values. `version` is that of its package;
     `revision` counts its changes."""
 
-    id: str
-    slug: str
-    kind: str
-    package: str | None
-    version: str | None
-    path: str | None
-    command: str | None
-    args: list[str]
-    env: dict[str, WriteOnlyView]
-    url: str | None
-    headers: dict[str, WriteOnlyView]
-    auth: AuthView | None
-    trusted: bool
-    isolation: str
-    on_connection_loss: str
-    output_validation: str
-    elicitation: str
-    sampling: str
-    roots: str
-    timeout_s: float
-    idle_timeout_s: float
-    max_response_bytes: int
-    max_concurrency: int
-    rate_limit: RateLimitView | None
-    enabled: bool
-    revision: int
-    created_at: str
-    updated_at: str
+    id: Annotated[str, "Id of the server."]
+    slug: Annotated[str, "Unique in the organization: `[a-z0-9][a-z0-9-]{0,31}`."]
+    kind: Annotated[McpServerKind, "How the server is run or reached."]
+    package: Annotated[
+        str | None,
+        "For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`.",
+    ]
+    version: Annotated[str | None, "Version of the package. Default: the newest at installation."]
+    path: Annotated[str | None, "Executable or directory that installation of a custom server copies."]
+    command: Annotated[
+        str | None,
+        "Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm and python: one of the package's commands, if it has several.",
+    ]
+    args: Annotated[list[str], "Arguments of the command. They must not contain secrets."]
+    env: Annotated[
+        dict[str, WriteOnlyView],
+        "Environment of a started server. Values are write-only, or references to named secrets.",
+    ]
+    url: Annotated[str | None, "Address of a server of kind http or sse."]
+    headers: Annotated[
+        dict[str, WriteOnlyView],
+        "Headers of requests to a remote server. Values are write-only, or references to named secrets.",
+    ]
+    auth: Annotated[AuthView | None, "Authentication at a server of kind http or sse."]
+    trusted: Annotated[bool, "Whether its hints and instructions are trusted."]
+    isolation: Annotated[Isolation, "Scope of a connection. Default: `shared` for remote servers, `run` for others."]
+    on_connection_loss: Annotated[
+        ConnectionLoss, "While the shared connection is lost: keep its tools, or omit them from new runs."
+    ]
+    output_validation: Annotated[
+        OutputValidation, "Handling of structured results that do not match the tool's output schema."
+    ]
+    elicitation: Annotated[
+        ElicitationPolicy,
+        "When it requests input during a call: decline, or pass the request to the run or the gateway's client.",
+    ]
+    sampling: Annotated[
+        PassingPolicy, "When it requests a model completion during a call: decline, or pass it to the gateway's client."
+    ]
+    roots: Annotated[
+        PassingPolicy, "When it requests the client's roots: decline, or pass the request to the gateway's client."
+    ]
+    timeout_s: Annotated[float, "Timeout of each call, in seconds."]
+    idle_timeout_s: Annotated[float, "Idle seconds after which an unused connection closes."]
+    max_response_bytes: Annotated[int, "Most bytes of one response."]
+    max_concurrency: Annotated[int, "Most concurrent calls; more wait."]
+    rate_limit: Annotated[RateLimitView | None, "Limit of its calls. Further calls wait, until their deadline."]
+    enabled: Annotated[bool, "Whether it is used."]
+    revision: Annotated[int, "Counts the changes, from 1. `If-Match` takes it."]
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
 
 class InstallProgressView(TypedDict):
     """Progress of an installation."""
 
-    step: str
-    percent: int
+    step: Annotated[str, "The current step."]
+    percent: Annotated[int, "Progress from 0 to 100; it never decreases."]
 
 
 class ProcessStatusView(TypedDict):
     """State of a server in another process on the same database; `name` is its machine and
     number."""
 
-    name: str
-    state: str
-    since: str
-    last_error: str | None
+    name: Annotated[str, "Machine and number of the process."]
+    state: Annotated[ServerState, "State of the server in that process."]
+    since: Annotated[Timestamp, "Beginning of the state."]
+    last_error: Annotated[str | None, "Last error, as a sentence; null if there was none."]
 
 
 class ServerStatusView(TypedDict):
     """Installation and connections of a server, over all processes on the database. `install` is
     null unless an installation is in progress."""
 
-    state: str
-    since: str
-    last_error: str | None
-    protocol_version: str | None
-    tool_count: int | None
-    installed_version: str | None
-    installed_at: str | None
-    install: InstallProgressView | None
-    processes: list[ProcessStatusView]
+    state: Annotated[ServerState, "State of the server."]
+    since: Annotated[Timestamp, "Beginning of the state."]
+    last_error: Annotated[str | None, "Last error, as a sentence; null if there was none."]
+    protocol_version: Annotated[str | None, "Version of the protocol; null unless connected."]
+    tool_count: Annotated[int | None, "Number of its tools; null if never listed."]
+    installed_version: Annotated[str | None, "Installed version of its package; null if not installed."]
+    installed_at: Annotated[Timestamp | None, "Time of the installation; null if not installed."]
+    install: Annotated[InstallProgressView | None, "Progress of an installation; null unless one is in progress."]
+    processes: Annotated[list[ProcessStatusView], "Other processes on the same database that are connected to it."]
 
 
 class McpToolView(TypedDict):
     """A tool as its server describes it; `model_name` is its name for models."""
 
-    name: str
-    model_name: str
-    description: str
-    parameters: Mapping[str, object]
-    output_schema: Mapping[str, object] | None
-    read_only_hint: bool
-    idempotent_hint: bool
-    destructive_hint: bool | None
+    name: Annotated[str, "Name of the tool at its server."]
+    model_name: Annotated[str, "Name of the tool as models see it."]
+    description: Annotated[str, "Description of the tool."]
+    parameters: Annotated[Mapping[str, object], "JSON Schema of its arguments."]
+    output_schema: Annotated[Mapping[str, object] | None, "JSON Schema of its structured results; null if it has none."]
+    read_only_hint: Annotated[bool, "The server says that the tool changes nothing."]
+    idempotent_hint: Annotated[bool, "The server says that repeating a call changes nothing more."]
+    destructive_hint: Annotated[
+        bool | None, "The server says whether the tool may delete or overwrite; null if it does not say."
+    ]
 
 
 class PinnedToolView(McpToolView):
     """A tool and its approval: `state` is `approved`, or `quarantined` if it is new or changed
     since its approval. Then `diff` shows the change as a unified diff."""
 
-    state: str
-    digest: str
-    diff: NotRequired[str]
+    state: Annotated[DefinitionState, "`quarantined` if it is new or changed since its approval."]
+    digest: Annotated[str, "Digest of the definition; an approval names it."]
+    diff: NotRequired[
+        Annotated[str, "The change that an approval would accept, as a unified diff. Only for a quarantined tool."]
+    ]
 
 
 class SkippedToolView(TypedDict):
     """A tool that could not be registered."""
 
-    name: str
-    reason: str
+    name: Annotated[str, "Name of the tool at its server."]
+    reason: Annotated[str, "Why it could not be registered."]
 
 
 class McpServerToolsView(TypedDict):
     """Tools of a server as of `taken_at`, null if never listed. `next_cursor` is null on the
     last page. Each page lists what was `skipped`."""
 
-    data: list[PinnedToolView]
-    next_cursor: str | None
-    skipped: list[SkippedToolView]
-    taken_at: str | None
-    protocol_version: str | None
+    data: Items[PinnedToolView]
+    next_cursor: NextCursor
+    skipped: Annotated[list[SkippedToolView], "Tools that could not be registered. Each page lists all of them."]
+    taken_at: Annotated[Timestamp | None, "Time of the listing; null if never listed."]
+    protocol_version: Annotated[str | None, "Version of the protocol at that time."]
 
 
 class ServerInfoView(TypedDict):
     """The server's description of itself."""
 
-    name: str
+    name: Annotated[str, "Name that the server gives itself."]
 
 
 class TestFailureView(TypedDict):
     """Why a test failed; `stderr` is the end of a started server's error output."""
 
-    code: str
-    detail: str
-    stderr: NotRequired[str]
+    code: Annotated[McpFailureKind, "Kind of the failure."]
+    detail: Annotated[str, "The failure as a sentence."]
+    stderr: NotRequired[Annotated[str, "End of a started server's error output."]]
 
 
 class TestResultView(TypedDict):
     """The outcome of a test."""
 
-    ok: bool
-    protocol_version: str | None
-    server_info: ServerInfoView | None
-    tools: list[McpToolView]
-    skipped: list[SkippedToolView]
-    latency_ms: int
-    error: TestFailureView | None
+    ok: Annotated[bool, "Whether the server works."]
+    protocol_version: Annotated[str | None, "Version of the protocol; null if the test failed."]
+    server_info: Annotated[ServerInfoView | None, "The server's description of itself; null if the test failed."]
+    tools: Annotated[list[McpToolView], "Tools of the server."]
+    skipped: Annotated[list[SkippedToolView], "Tools that could not be registered."]
+    latency_ms: Annotated[int, "Duration of the test."]
+    error: Annotated[TestFailureView | None, "Why the test failed; null if it did not."]
 
 
 class ServerLogsView(TypedDict):
     """Output of the installation, and the end of the server's error output."""
 
-    text: str
+    text: Annotated[str, "Output of the installation, and the end of the server's error output."]
 
 
 class ImportedEntryView(TypedDict):
     """The result of one entry: `outcome` is `created` or `skipped`; `remarks` give reasons or
     required actions."""
 
-    name: str
-    slug: str
-    outcome: str
-    kind: str | None
-    needs_install: bool
-    remarks: list[str]
+    name: Annotated[str, "Name in the file."]
+    slug: Annotated[str, "Slug of the server."]
+    outcome: Annotated[ImportOutcome, "What became of the entry."]
+    kind: Annotated[McpServerKind | None, "Kind of the server; null if it was skipped."]
+    needs_install: Annotated[bool, "Whether the server is to be installed before it can be used."]
+    remarks: Annotated[list[str], "Reasons, or required actions."]
 
 
 class ImportView(TypedDict):
     """The results, in the order of the file."""
 
-    data: list[ImportedEntryView]
+    data: Annotated[list[ImportedEntryView], "Results, in the order of the file."]
 
 
 class McpServerPage(TypedDict):
     """A page of servers; `next_cursor` is null on the last one."""
 
-    data: list[McpServerView]
-    next_cursor: str | None
+    data: Items[McpServerView]
+    next_cursor: NextCursor
 
 
 def server_view(server: McpServer) -> McpServerView:
@@ -178,7 +217,7 @@ def server_view(server: McpServer) -> McpServerView:
     return {
         "id": server.id,
         "slug": config.slug,
-        "kind": config.kind.value,
+        "kind": config.kind,
         "package": config.package,
         "version": config.version,
         "path": config.path,
@@ -189,12 +228,12 @@ def server_view(server: McpServer) -> McpServerView:
         "headers": {name: write_only_view(value) for name, value in config.headers.items()},
         "auth": auth_view(config.auth),
         "trusted": config.trusted,
-        "isolation": config.isolation.value,
-        "on_connection_loss": config.on_connection_loss.value,
-        "output_validation": config.output_validation.value,
-        "elicitation": config.elicitation.value,
-        "sampling": config.sampling.value,
-        "roots": config.roots.value,
+        "isolation": config.isolation,
+        "on_connection_loss": config.on_connection_loss,
+        "output_validation": config.output_validation,
+        "elicitation": config.elicitation,
+        "sampling": config.sampling,
+        "roots": config.roots,
         "timeout_s": config.timeout_s,
         "idle_timeout_s": config.idle_timeout_s,
         "max_response_bytes": config.max_response_bytes,

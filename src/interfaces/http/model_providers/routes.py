@@ -2,6 +2,7 @@
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
 from application.model_providers.create_model_provider import CreateModelProvider, CreateModelProviderCommand
@@ -19,7 +20,7 @@ from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.secrets.references import secret_value
 
-TAGS = ["Model providers"]
+TAG = Tag(name="Model providers", description="Where models are, and their keys.")
 
 
 @post("/model-providers", summary="Add a model provider", responses=documented(403, 409, 413))

@@ -8,6 +8,7 @@ from domain.json_value import JsonObject
 from domain.model_providers.deployment import MAX_DEPLOYMENTS, MAX_WEIGHT, Deployment
 from domain.model_providers.provider import EchoReasoning, ProviderKind, ProviderWire
 from interfaces.http.bodies import Body, Name, Patch
+from interfaces.http.model_providers.views import DeploymentView, ModelProviderView
 from interfaces.http.secrets.references import WriteOnly, secret_value
 
 Kind = Annotated[ProviderKind, Field(strict=False)]
@@ -26,10 +27,12 @@ class DeploymentBody(Body):
         {"name": "eu", "base_url": "https://eu.example.com/v1", "api_key": {"secret": "ACME_EU"}, "weight": 3},
     )
 
-    name: Name = Field(description="[a-z0-9][a-z0-9_-]{0,63}, unique in the provider.")
+    shown_as: ClassVar[type] = DeploymentView
+
+    name: Name
     base_url: BaseUrl | None = None
     api_key: WriteOnly | None = Field(default=None, repr=False)
-    weight: int = Field(default=1, ge=1, le=MAX_WEIGHT, description="Its share of the threads.")
+    weight: int = Field(default=1, ge=1, le=MAX_WEIGHT)
 
     def to_domain(self) -> Deployment:
         return Deployment(
@@ -52,18 +55,13 @@ class ModelProviderBody(Body):
         {"name": "acme", "kind": "openai", "base_url": "https://models.example.com/v1", "api_key": {"secret": "ACME"}},
     )
 
-    name: Name = Field(description="[a-z0-9][a-z0-9_-]{0,63}; models are then `NAME:model`.")
-    kind: Kind = Field(description="The protocol of its API.")
+    shown_as: ClassVar[type] = ModelProviderView
+
+    name: Name
+    kind: Kind
     base_url: BaseUrl | None = None
-    wire: Wire = Field(
-        default=ProviderWire.AUTO,
-        description="Of kind openai: `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere.",
-    )
-    echo_reasoning: Echo = Field(
-        default=EchoReasoning.TOOL_LOOP,
-        description="Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`:"
-        " after the last message of the user, and before it where the model requires it; `always`; `never`.",
-    )
+    wire: Wire = ProviderWire.AUTO
+    echo_reasoning: Echo = EchoReasoning.TOOL_LOOP
     api_key: WriteOnly | None = Field(default=None, repr=False)
     deployments: Deployments = ()
 

@@ -1,51 +1,61 @@
 """Model providers as JSON: never their keys."""
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from domain.model_providers.deployment import Deployment
-from domain.model_providers.provider import ModelProvider
+from domain.model_providers.provider import EchoReasoning, ModelProvider, ProviderKind, ProviderWire
 from domain.threads.message_json import timestamp
 from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_view
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor, UpdatedAt, Version
 
 
 class DeploymentView(TypedDict):
     """A deployment; null is the provider's own `base_url` or `api_key`."""
 
-    name: str
-    base_url: str | None
-    api_key: WriteOnlyView | None
-    weight: int
+    name: Annotated[str, "`[a-z0-9][a-z0-9_-]{0,63}`, unique in the provider."]
+    base_url: Annotated[str | None, "Its address; null: the provider's."]
+    api_key: Annotated[WriteOnlyView | None, "Its key: `[hidden]`, or the name of a secret; null: the provider's."]
+    weight: Annotated[int, "Its share of the threads."]
 
 
 class ModelProviderView(TypedDict):
     """A provider; `api_key` is `[hidden]`, the name of a secret, or null."""
 
-    name: str
-    kind: str
-    base_url: str
-    wire: str
-    echo_reasoning: str
-    api_key: WriteOnlyView | None
-    deployments: list[DeploymentView]
-    version: int
-    created_at: str
-    updated_at: str
+    name: Annotated[str, "`[a-z0-9][a-z0-9_-]{0,63}`; models are then `NAME:model`."]
+    kind: Annotated[ProviderKind, "The protocol of its API."]
+    base_url: Annotated[str, "Its address. Default: the vendor's own."]
+    wire: Annotated[
+        ProviderWire, "Of kind openai: `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere."
+    ]
+    echo_reasoning: Annotated[
+        EchoReasoning,
+        "Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the "
+        "last message of the user, and before it where the model requires it; `always`; `never`.",
+    ]
+    api_key: Annotated[WriteOnlyView | None, "Its key: `[hidden]`, or the name of a secret; null: no key is sent."]
+    deployments: Annotated[
+        list[DeploymentView],
+        "Places that serve its models; each thread uses one of them, and another one while that one refuses.",
+    ]
+    version: Version
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
 
 class ModelProviderPage(TypedDict):
     """A page of providers; `next_cursor` is null on the last one."""
 
-    data: list[ModelProviderView]
-    next_cursor: str | None
+    data: Items[ModelProviderView]
+    next_cursor: NextCursor
 
 
 def model_provider_view(provider: ModelProvider) -> ModelProviderView:
     return {
         "name": provider.name,
-        "kind": provider.kind.value,
+        "kind": provider.kind,
         "base_url": provider.base_url,
-        "wire": provider.wire.value,
-        "echo_reasoning": provider.echo_reasoning.value,
+        "wire": provider.wire,
+        "echo_reasoning": provider.echo_reasoning,
         "api_key": None if provider.api_key is None else write_only_view(provider.api_key),
         "deployments": [_deployment_view(deployment) for deployment in provider.deployments],
         "version": provider.version,

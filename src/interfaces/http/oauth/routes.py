@@ -7,6 +7,7 @@ from typing import Annotated
 from litestar import MediaType, Response, Router, get
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import Tag
 from litestar.params import QueryParameter
 
 from application.mcp.authorization import AuthorizationAnswer
@@ -15,6 +16,7 @@ from application.mcp.oauth_client import DescribeOAuthClient
 from domain.errors import ServiceError
 from interfaces.http.problems import STATUS_OF_KIND
 
+TAG = Tag(name="OAuth", description="What browsers and authorization servers open.")
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -29,22 +31,23 @@ _PAGE = """<!doctype html>
 _REFUSED = ResponseSpec(
     data_container=str, media_type=MediaType.HTML, description="The reason of the failure, as a page."
 )
-Parameter = Annotated[str | None, QueryParameter()]
 
 
 @get(
     "/oauth/callback",
     summary="Finish an authorization",
     media_type=MediaType.HTML,
-    responses=dict.fromkeys(sorted(set(STATUS_OF_KIND.values())), _REFUSED),
+    responses=dict.fromkeys(sorted({400, *STATUS_OF_KIND.values()}), _REFUSED),
 )
 async def finish_authorization(
     *,
     finish_mcp_authorization: NamedDependency[FinishMcpAuthorization],
-    code: Parameter = None,
-    given_state: Annotated[str | None, QueryParameter(name="state")] = None,
-    error: Parameter = None,
-    iss: Parameter = None,
+    code: Annotated[str | None, QueryParameter(description="The code, unless there is an error.")] = None,
+    given_state: Annotated[
+        str | None, QueryParameter(name="state", description="The state that started the authorization.")
+    ] = None,
+    error: Annotated[str | None, QueryParameter(description="Code of an error.")] = None,
+    iss: Annotated[str | None, QueryParameter(description="The authorization server.")] = None,
 ) -> Response[str]:
     """The authorization server redirects the browser here. The code is accepted once, for the
     state that started the authorization."""
@@ -64,7 +67,7 @@ async def describe_client(describe_oauth_client: NamedDependency[DescribeOAuthCl
 
 
 def oauth_router() -> Router:
-    return Router("/", route_handlers=[finish_authorization, describe_client], tags=["OAuth"])
+    return Router("/", route_handlers=[finish_authorization, describe_client], tags=[TAG.name])
 
 
 def _page(title: str, text: str, *, status: int = 200) -> Response[str]:

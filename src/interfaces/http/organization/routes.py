@@ -2,6 +2,7 @@
 
 from litestar import Response, get, patch
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
 from application.identity.queries import GetOrganization
@@ -13,7 +14,7 @@ from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
-TAGS = ["organization"]
+TAG = Tag(name="Organization", description="The settings of the key's organization.")
 
 
 @get("/organization", summary="Read the organization's settings", responses=documented())

@@ -13,16 +13,9 @@ from domain.mcp.pinning import FirstUse
 from domain.runs.limits import LimitSettings
 from interfaces.http.agents.schemas import LimitsBody
 from interfaces.http.bodies import Body, Name, Patch, Strings
+from interfaces.http.organization.views import OrganizationView
 from interfaces.http.tool_policies import PoliciesBody, policies_of
 
-_FIRST_USE = (
-    "What happens to the first tool definitions of MCP servers that are not trusted: "
-    "`approve` (those that hide text wait for approval) or `review` (all of them wait)."
-)
-_KINDS = (
-    "Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. "
-    "null permits all. Requires a platform key."
-)
 McpKind = Annotated[str, Field(json_schema_extra={"enum": [*KINDS]})]
 
 
@@ -35,6 +28,7 @@ class UpdateOrganizationBody(Patch):
         {"mcp_enabled": False},
         {"tool_policies": {"mcp__*__delete_*": {"decision": "deny"}}, "limits": {"max_cost_usd": 2}},
     )
+    shown_as: ClassVar[type] = OrganizationView
     nullable: ClassVar[frozenset[str]] = frozenset(
         {"tool_allowlist", "daily_budget_usd", "retention_days", "mcp_kinds"}
     )
@@ -43,16 +37,16 @@ class UpdateOrganizationBody(Patch):
     mcp_enabled: bool | None = None
     tool_allowlist: Strings | None = Field(default=None, description="null removes the allowlist.")
     tool_policies: PoliciesBody | None = Field(default=None, description="Replaces all of them.")
-    models: Strings | None = Field(default=None, description="Models that runs may select besides their agent's.")
-    limits: LimitsBody | None = None
+    models: Strings | None = None
+    limits: LimitsBody | None = Field(default=None, description="Merged with its limits one by one.")
     daily_budget_usd: Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None = Field(
         default=None, description="Most that all runs may cost on one UTC day. null removes the budget."
     )
     retention_days: int | None = Field(
         default=None, gt=0, le=MAX_RETENTION_DAYS, description="null retains everything."
     )
-    first_use: FirstUse | None = Field(default=None, strict=False, description=_FIRST_USE)
-    mcp_kinds: tuple[McpKind, ...] | None = Field(default=None, strict=False, max_length=20, description=_KINDS)
+    first_use: FirstUse | None = Field(default=None, strict=False)
+    mcp_kinds: tuple[McpKind, ...] | None = Field(default=None, strict=False, max_length=20)
 
     def to_changes(self) -> Changes:
         changes = self.changes(without=frozenset({"limits", "tool_policies"}))
@@ -81,4 +75,4 @@ class OrganizationKeyBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "second admin"},)
 
-    name: Name
+    name: Name = Field(description="Name of the key.")

@@ -1,50 +1,60 @@
 """The organization as JSON."""
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from application.identity.create_organization import CreatedOrganization
 from domain.identity.organization import Organization
+from domain.mcp.pinning import FirstUse
 from domain.threads.message_json import timestamp
 from interfaces.http.agents.views import LimitsView, limits_view
 from interfaces.http.api_keys.views import CreatedApiKeyView, created_api_key_view
 from interfaces.http.tool_policy_views import ToolRuleView, policies_view
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Version, Warnings
 
 
 class OrganizationView(TypedDict):
     """An organization and its settings."""
 
-    id: str
-    name: str
-    mcp_enabled: bool
-    tool_allowlist: list[str] | None
-    tool_policies: dict[str, ToolRuleView]
-    models: list[str]
-    limits: LimitsView
-    daily_budget_usd: float | None
-    retention_days: int | None
-    first_use: str
-    mcp_kinds: list[str] | None
-    version: int
-    created_at: str
+    id: Annotated[str, "Id of the organization."]
+    name: Annotated[str, "Name of the organization."]
+    mcp_enabled: Annotated[bool, "Whether MCP servers are used; `false` switches every one of them off at once."]
+    tool_allowlist: Annotated[list[str] | None, "Tool names or globs for all agents; null: no allowlist."]
+    tool_policies: Annotated[dict[str, ToolRuleView], "Rules by tool name or glob, for all agents."]
+    models: Annotated[list[str], "Models that runs may select besides their agent's."]
+    limits: Annotated[LimitsView, "Limits of all runs."]
+    daily_budget_usd: Annotated[float | None, "Most that all runs may cost on one UTC day; null: no budget."]
+    retention_days: Annotated[int | None, "Days after which ended threads are deleted; null retains everything."]
+    first_use: Annotated[
+        FirstUse,
+        "What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide "
+        "text wait for approval) or `review` (all of them wait).",
+    ]
+    mcp_kinds: Annotated[
+        list[str] | None,
+        "Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. "
+        "null permits all. Requires a platform key.",
+    ]
+    version: Version
+    created_at: CreatedAt
 
 
 class SavedOrganizationView(OrganizationView):
     """A saved organization; `warnings` name its policies that match no tool."""
 
-    warnings: list[str]
+    warnings: Warnings
 
 
 class CreatedOrganizationView(OrganizationView):
     """A new organization; the token in `admin_key` is shown only once."""
 
-    admin_key: CreatedApiKeyView
+    admin_key: Annotated[CreatedApiKeyView, "Its first admin key."]
 
 
 class OrganizationPage(TypedDict):
     """A page of organizations; `next_cursor` is null on the last one."""
 
-    data: list[OrganizationView]
-    next_cursor: str | None
+    data: Items[OrganizationView]
+    next_cursor: NextCursor
 
 
 def organization_view(organization: Organization) -> OrganizationView:
@@ -58,7 +68,7 @@ def organization_view(organization: Organization) -> OrganizationView:
         "limits": limits_view(organization.limits),
         "daily_budget_usd": None if organization.daily_budget_usd is None else float(organization.daily_budget_usd),
         "retention_days": organization.retention_days,
-        "first_use": organization.first_use.value,
+        "first_use": organization.first_use,
         "mcp_kinds": None if organization.mcp_kinds is None else list(organization.mcp_kinds),
         "version": organization.version,
         "created_at": timestamp(organization.created_at),

@@ -2,6 +2,7 @@
 
 from litestar import Response, get, patch, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
 from application.identity.create_organization import CreateOrganization, CreateOrganizationCommand
@@ -28,7 +29,7 @@ from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 
-TAGS = ["Organizations"]
+TAG = Tag(name="Organizations", description="All organizations, for platform keys.")
 
 
 @post("/organizations", summary="Create an organization", responses=documented(403, 413))

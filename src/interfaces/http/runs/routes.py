@@ -4,7 +4,8 @@ from typing import Annotated
 
 from litestar import get, post
 from litestar.di import NamedDependency
-from litestar.params import FromQuery, JSONBody, QueryParameter
+from litestar.openapi.spec import Tag
+from litestar.params import JSONBody, QueryParameter
 
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.cancel_runs import CancelRuns
@@ -20,6 +21,7 @@ from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import RunPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
+from interfaces.http.runs.event_views import RunStreamItem
 from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.schemas import CancelRunsBody, ResumeRunBody
 from interfaces.http.runs.starting import (
@@ -41,7 +43,7 @@ from interfaces.request_notes import notes_of
 
 MAX_WAIT_S = 3600.0
 
-TAGS = ["runs"]
+TAG = Tag(name="Runs", description="Executions of agents on threads: start, follow, resume, cancel.")
 
 
 @get("/runs", summary="List runs", responses=documented())
@@ -49,9 +51,9 @@ async def list_runs(
     *,
     request: ApiRequest,
     list_runs: NamedDependency[ListRuns],
-    thread_id: FromQuery[str | None] = None,
-    agent_id: FromQuery[str | None] = None,
-    status: FromQuery[RunStatus | None] = None,
+    thread_id: Annotated[str | None, QueryParameter(description="Only runs of this thread.")] = None,
+    agent_id: Annotated[str | None, QueryParameter(description="Only runs of this agent, by id.")] = None,
+    status: Annotated[RunStatus | None, QueryParameter(description="Only runs with this status.")] = None,
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> RunPage:
@@ -89,7 +91,7 @@ async def wait_for_run(
 @get(
     "/runs/{run_id:str}/stream",
     summary="Stream the events of a run",
-    responses={**documented(404), **described_stream()},
+    responses={**documented(404), **described_stream(RunStreamItem)},
 )
 async def stream_run(
     request: ApiRequest,
@@ -176,4 +178,4 @@ def _seq_of(cursor: str) -> int:
     return seq
 
 
-__all__ = ["TAGS", "start_run", "start_run_and_stream", "start_run_and_wait"]
+__all__ = ["TAG", "start_run", "start_run_and_stream", "start_run_and_wait"]

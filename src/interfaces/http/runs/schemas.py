@@ -31,21 +31,28 @@ class RunBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
 
-    agent_id: Name | None = None
+    agent_id: Name | None = Field(default=None, description="The agent's id.")
     agent: Name | None = Field(default=None, description="The agent's name.")
     input: UserInput = Field(description="Text, or parts of type text and image.")
+    thread_id: Name | None = Field(default=None, description="The thread of the run. By default it gets a new thread.")
     multitask_strategy: Annotated[MultitaskStrategy, Field(strict=False)] = Field(
         default=MultitaskStrategy.ENQUEUE, description="What happens to an unfinished run of the thread."
     )
-    limits: LimitsBody = LimitsBody()
+    limits: LimitsBody = Field(
+        default_factory=LimitsBody, description="Limits of the run; they can only narrow the agent's."
+    )
     model_settings: ModelSettingsBody = Field(
-        default=ModelSettingsBody(), description="Replace the agent's one by one."
+        default_factory=ModelSettingsBody, description="Replace the agent's one by one."
     )
     model: Name | None = Field(
         default=None, description="The agent's, one of its fallbacks, or one of the organization's."
     )
-    tool_allowlist: Strings | None = None
-    metadata: dict[str, object] = Field(default_factory=dict)
+    tool_allowlist: Strings | None = Field(
+        default=None, description="Tool names or globs; they can only narrow the agent's."
+    )
+    metadata: dict[str, object] = Field(
+        default_factory=dict, description="Data of the client; Dragoman does not use it."
+    )
     webhook: WebhookField | None = Field(
         default=None,
         description="Webhook for the end of the run or a required action: a URL, or `{url, secret, events}`.",
@@ -60,7 +67,11 @@ class RunBody(Body):
         body_digest: str,
         run_id: RunId | None = None,
     ) -> StartRunCommand:
-        """Raises INVALID `body_invalid`."""
+        """`thread_id` is that of the path. Raises INVALID `body_invalid`."""
+        thread_id = thread_id or self.thread_id
+        if self.thread_id not in (None, thread_id):
+            fault = Violation(path="thread_id", message="must be absent, or the thread in the path")
+            raise invalid("body_invalid", "The request body is not valid.", fault)
         agent = self.agent_id or self.agent
         if not agent or (self.agent_id and self.agent):
             raise invalid(
@@ -116,15 +127,15 @@ class ToolResultBody(Body):
     """The result of a client tool: any JSON value. For a call with an `elicitation`: `{action:
     accept | decline | cancel, content}`, where `content` fits the elicitation's schema."""
 
-    tool_call_id: Name
-    result: object
-    is_error: bool = False
+    tool_call_id: Name = Field(description="Id of the tool call.")
+    result: object = Field(description="The result, any JSON value.")
+    is_error: bool = Field(default=False, description="Whether the call failed.")
 
 
 class CallDecisionBody(DecisionBody):
     """A decision about a pending call that requires approval."""
 
-    tool_call_id: Name
+    tool_call_id: Name = Field(description="Id of the tool call.")
 
 
 class ResumeRunBody(Body):
@@ -136,7 +147,11 @@ class ResumeRunBody(Body):
         {"approvals": [{"tool_call_id": "call_…", "decision": "approve"}]},
     )
 
-    tool_results: list[ToolResultBody] = Field(default_factory=list, max_length=1_000)
+    tool_results: list[ToolResultBody] = Field(
+        default_factory=list,
+        max_length=1_000,
+        description="Results of client tools, and answers to requests of MCP servers.",
+    )
     approvals: list[CallDecisionBody] = Field(
         default_factory=list, max_length=1_000, description="Requires the role operator."
     )

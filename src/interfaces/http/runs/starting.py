@@ -12,6 +12,7 @@ from domain.ids import RunId
 from interfaces.http.paths import OptionalThreadPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
+from interfaces.http.runs.event_views import RunStreamItem
 from interfaces.http.runs.following import RunStreams, RunWaits, run_headers
 from interfaces.http.runs.schemas import RunBody, digest_of
 from interfaces.http.runs.views import RunView, RunWithMessagesView, run_view
@@ -76,7 +77,7 @@ async def start_run_and_wait(
     ["/runs/stream", "/threads/{thread_id:str}/runs/stream"],
     summary="Start a run and stream its events",
     status_code=200,
-    responses={**documented(403, 404, 409, 413), **described_stream()},
+    responses={**documented(403, 404, 409, 413), **described_stream(RunStreamItem)},
 )
 async def start_run_and_stream(
     *,

@@ -1,7 +1,7 @@
 """Runs and their events as JSON."""
 
 from collections.abc import Mapping
-from typing import NotRequired, TypedDict, cast
+from typing import Annotated, NotRequired, TypedDict, cast
 
 from domain.identity.role import Role
 from domain.json_value import JsonObject
@@ -10,39 +10,43 @@ from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunStatus
 from domain.runs.run_json import run_to_json
 from domain.threads.message_json import timestamp
+from interfaces.http.runs.event_views import RunEventView
+from interfaces.http.threads.content_views import InputPartView, ToolUseView
 from interfaces.http.threads.views import MessageView
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp
 
 
 class ProviderErrorView(TypedDict):
     """The model provider's error: HTTP status, code or type, and message, without secrets, cut
     at 2 KiB."""
 
-    status: int | None
-    code: str | None
-    message: str
+    status: Annotated[int | None, "HTTP status; null if there was none."]
+    code: Annotated[str | None, "Code or type of the error; null if there was none."]
+    message: Annotated[str, "Message, without secrets, at most 2 KiB."]
 
 
 class RunErrorView(TypedDict):
     """Why a run failed. `provider_error` is shown to operators and admins, if the model provider
     sent one."""
 
-    code: str
-    detail: str
-    provider_error: NotRequired[ProviderErrorView]
+    code: Annotated[str, "Code of the error."]
+    detail: Annotated[str, "The error as a sentence."]
+    provider_error: NotRequired[
+        Annotated[ProviderErrorView, "The model provider's error, if it sent one. Shown to operators and admins."]
+    ]
 
 
 class RunUsageView(TypedDict):
-    """Consumption of a run; `cost_usd` covers calls with a known price. `input_tokens` includes `cached_tokens`,
-    `output_tokens` includes `reasoning_tokens`. `estimated`: a provider reported no tokens, or a call was interrupted."""
+    """Consumption of a run."""
 
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    reasoning_tokens: int
-    cost_usd: float
-    turns: int
-    tool_calls: int
-    estimated: bool
+    input_tokens: Annotated[int, "Input tokens, cached ones included."]
+    output_tokens: Annotated[int, "Output tokens, those of reasoning included."]
+    cached_tokens: Annotated[int, "Input tokens that the provider had cached."]
+    reasoning_tokens: Annotated[int, "Output tokens that the model spent on reasoning."]
+    cost_usd: Annotated[float, "Cost in USD of the calls with a known price."]
+    turns: Annotated[int, "Number of model calls."]
+    tool_calls: Annotated[int, "Number of executed tool calls."]
+    estimated: Annotated[bool, "Whether a provider reported no tokens, or a call was interrupted."]
 
 
 class RunView(TypedDict):
@@ -50,52 +54,62 @@ class RunView(TypedDict):
     `incomplete_reason` is the limit reached, or why the model's last reply was not a complete
     answer."""
 
-    id: str
-    thread_id: str
-    agent_id: str
-    agent_version: int
-    status: RunStatus
-    model: str
-    input: list[Mapping[str, object]]
-    output: str | None
-    error: RunErrorView | None
-    incomplete_reason: IncompleteReason | None
-    pending: list[Mapping[str, object]]
-    usage: RunUsageView
-    attempt: int
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
-    metadata: Mapping[str, object]
+    id: Annotated[str, "Id of the run."]
+    thread_id: Annotated[str, "Id of its thread."]
+    agent_id: Annotated[str, "Id of its agent."]
+    agent_version: Annotated[int, "Version of its agent."]
+    status: Annotated[RunStatus, "Status of the run."]
+    model: Annotated[str, "The model, as `PROVIDER:NAME`."]
+    input: Annotated[list[InputPartView], "Input of the run."]
+    output: Annotated[str | None, "Text of the last reply; null if there is none."]
+    error: Annotated[RunErrorView | None, "Why it failed; null if it did not."]
+    incomplete_reason: Annotated[
+        IncompleteReason | None,
+        "The limit that it reached, or why the last reply is incomplete; null unless it ended `incomplete`.",
+    ]
+    pending: Annotated[list[ToolUseView], "Tool calls that it waits for in `requires_action`."]
+    usage: Annotated[RunUsageView, "Consumption of the run."]
+    attempt: Annotated[int, "Counts the workers that executed it."]
+    created_at: CreatedAt
+    started_at: Annotated[Timestamp | None, "Time of its start; null until then."]
+    finished_at: Annotated[Timestamp | None, "Time of its end; null until then."]
+    metadata: Annotated[Mapping[str, object], "Data of the client; Dragoman does not use it."]
+    started_by: Annotated[
+        str | None,
+        "Who started it: the id of an API key (of the workflow run or gateway session, where one of these did), or "
+        "`schedule:` and the id of a schedule.",
+    ]
 
 
 class RunWithMessagesView(TypedDict):
     """A run and the messages it wrote."""
 
-    run: RunView
-    messages: list[MessageView]
+    run: Annotated[RunView, "The run."]
+    messages: Annotated[list[MessageView], "Messages that it wrote, oldest first."]
 
 
 class EventsView(TypedDict):
     """Events in order."""
 
-    data: list[Mapping[str, object]]
-    next_cursor: str | None
+    data: Annotated[list[RunEventView], "Events in order."]
+    next_cursor: Annotated[
+        str | None, "Number of the last event, to continue after; null if there are no further events yet."
+    ]
 
 
 class RunPage(TypedDict):
     """A page of runs; `next_cursor` is null on the last one."""
 
-    data: list[RunView]
-    next_cursor: str | None
+    data: Items[RunView]
+    next_cursor: NextCursor
 
 
 class CancelledRunsView(TypedDict):
     """Numbers of runs that ended cancelled, and of runs in progress whose cancellation was
     requested."""
 
-    cancelled: int
-    stopping: int
+    cancelled: Annotated[int, "Number of runs that ended cancelled."]
+    stopping: Annotated[int, "Number of runs in progress whose cancellation was requested."]
 
 
 def run_view(run: Run, role: Role) -> RunView:

@@ -2,6 +2,7 @@
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
 from application.schedules.create_schedule import CreateSchedule
@@ -18,7 +19,7 @@ from interfaces.http.requests import ApiRequest
 from interfaces.http.schedules.schemas import ScheduleBody, UpdateScheduleBody
 from interfaces.http.schedules.views import SchedulePage, ScheduleView, schedule_view
 
-TAGS = ["schedules"]
+TAG = Tag(name="Schedules", description="Runs that start by cron expressions.")
 
 
 @post("/schedules", summary="Create a schedule", responses=documented(403, 404, 409, 413))

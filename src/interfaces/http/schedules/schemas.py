@@ -14,6 +14,7 @@ from domain.runs.run import MultitaskStrategy
 from domain.schedules.schedule import MissedFires
 from interfaces.http.agents.schemas import LimitsBody
 from interfaces.http.bodies import Body, Name, Patch, Strings
+from interfaces.http.schedules.views import ScheduleView
 from interfaces.http.threads.schemas import UserInput, user_content
 from interfaces.http.webhooks.schemas import WebhookField, webhook_of
 
@@ -28,12 +29,6 @@ Cron = Annotated[str, Field(max_length=1_000, examples=["0 7 * * MON-FRI"])]
 Zone = Annotated[str, Field(max_length=200, examples=["Europe/Lisbon"])]
 Strategy = Annotated[MultitaskStrategy, Field(strict=False)]
 Missed = Annotated[MissedFires, Field(strict=False)]
-_CRON = "Five fields: minute, hour, day of month, month, day of week."
-_ZONE = "The IANA time zone of the expression."
-_THREAD = "The thread of every run. By default each run gets a new thread."
-_MISSED = "Handling of triggers that were missed while no worker executed runs."
-_WEBHOOK = "Webhook for the results of every run."
-_NARROWING = "As for a run: it can only narrow the agent's."
 
 
 class ScheduleBody(Body):
@@ -42,24 +37,22 @@ class ScheduleBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
 
-    name: Name = Field(description="Unique in the organization.")
-    cron: Cron = Field(description=_CRON)
-    timezone: Zone = Field(default="UTC", description=_ZONE)
+    shown_as: ClassVar[type] = ScheduleView
+
+    name: Name
+    cron: Cron
+    timezone: Zone = "UTC"
     agent_id: Name | None = None
     agent: Name | None = Field(default=None, description="The agent's name.")
     input: UserInput = Field(description="Text, or parts of type text and image.")
-    thread_id: Name | None = Field(default=None, description=_THREAD)
-    multitask_strategy: Strategy = Field(
-        default=MultitaskStrategy.ENQUEUE, description="What happens to an unfinished run of the thread."
-    )
-    limits: LimitsBody = LimitsBody()
-    model: Name | None = Field(
-        default=None, description="The agent's, one of its fallbacks, or one of the organization's."
-    )
-    tool_allowlist: Strings | None = Field(default=None, description=_NARROWING)
-    metadata: dict[str, object] = Field(default_factory=dict, description="Metadata of every run; `schedule` is added.")
-    webhook: WebhookField | None = Field(default=None, description=_WEBHOOK)
-    missed: Missed = Field(default=MissedFires.RUN_ONCE, description=_MISSED)
+    thread_id: Name | None = None
+    multitask_strategy: Strategy = MultitaskStrategy.ENQUEUE
+    limits: LimitsBody = Field(default_factory=LimitsBody)
+    model: Name | None = None
+    tool_allowlist: Strings | None = None
+    metadata: dict[str, object] = Field(default_factory=dict)
+    webhook: WebhookField | None = None
+    missed: Missed = MissedFires.RUN_ONCE
     enabled: bool = True
 
     def to_command(self, principal: Principal) -> CreateScheduleCommand:
@@ -86,9 +79,7 @@ class ScheduleBody(Body):
         )
 
 
-class UpdateScheduleBody(
-    Patch, of=ScheduleBody, described=("cron", "timezone", "thread_id", "tool_allowlist", "missed")
-):
+class UpdateScheduleBody(Patch, of=ScheduleBody):
     """Changes to a schedule. Absent fields stay; limits are merged one by one. `enabled` pauses
     and resumes it."""
 
@@ -101,7 +92,7 @@ class UpdateScheduleBody(
     multitask_strategy: Strategy | None = None
     limits: LimitsBody | None = None
     metadata: dict[str, object] | None = Field(default=None, description="Replaces it entirely.")
-    webhook: WebhookField | None = Field(default=None, description=_WEBHOOK)
+    webhook: WebhookField | None = None
 
     def to_command(self, principal: Principal, schedule: str, *, expected_version: int | None) -> UpdateScheduleCommand:
         """Raises INVALID `body_invalid`."""

@@ -1,6 +1,6 @@
 """Views of values that may be references to named secrets."""
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from domain.secrets.secret import SecretRef, SecretValue
 
@@ -11,7 +11,7 @@ HIDDEN = "[hidden]"
 class SecretReferenceView(TypedDict):
     """A reference to a named secret."""
 
-    secret: str
+    secret: Annotated[str, "The name of a secret."]
 
 
 WriteOnlyView = str | SecretReferenceView

@@ -2,11 +2,12 @@
 
 from typing import Annotated, ClassVar
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Tag
 
 from domain.json_value import JsonObject
 from domain.secrets.secret import SecretRef, SecretValue
 from interfaces.http.bodies import Body
+from interfaces.http.secrets.reference_views import SecretReferenceView
 
 
 class SecretReference(Body):
@@ -14,7 +15,9 @@ class SecretReference(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"secret": "GITHUB_TOKEN"},)
 
-    secret: str = Field(description="The name of a secret.")
+    shown_as: ClassVar[type] = SecretReferenceView
+
+    secret: str
 
     def to_domain(self) -> SecretRef:
         return SecretRef(self.secret)

@@ -2,6 +2,7 @@
 
 from litestar import Response, delete, get, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
 from application.secrets.delete_secret import DeleteSecret, DeleteSecretCommand
@@ -17,7 +18,7 @@ from interfaces.http.requests import ApiRequest
 from interfaces.http.secrets.schemas import SetSecretBody
 from interfaces.http.secrets.views import RotationView, SecretPage, SecretView, secret_view
 
-TAGS = ["Secrets"]
+TAG = Tag(name="Secrets", description="Named values that other settings refer to. They are never shown.")
 
 _CREATED = 201
 _REPLACED = 200

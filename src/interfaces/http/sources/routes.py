@@ -7,7 +7,7 @@ from urllib.parse import quote
 from litestar import Response, delete, get, post
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema
+from litestar.openapi.spec import OpenAPIFormat, OpenAPIMediaType, OpenAPIType, Operation, RequestBody, Schema, Tag
 from litestar.params import QueryParameter
 from litestar.response import Stream
 
@@ -26,7 +26,7 @@ from interfaces.http.requests import ApiRequest
 from interfaces.http.sources.upload import MAX_UPLOAD_BYTES, upload_of
 from interfaces.http.sources.views import SourcePage, SourceView, source_view
 
-TAGS = ["sources"]
+TAG = Tag(name="Sources", description="Files of threads.")
 SourceName = Annotated[
     str | None,
     QueryParameter(description="The name of the file. Required if the body is the file itself."),
@@ -46,7 +46,7 @@ class UploadOperation(Operation):
     """Describes the body, which the handler reads itself."""
 
     def __post_init__(self) -> None:
-        file = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY)
+        file = Schema(type=OpenAPIType.STRING, format=OpenAPIFormat.BINARY, description="The file.")
         form = Schema(type=OpenAPIType.OBJECT, properties={"file": file}, required=["file"])
         self.request_body = RequestBody(
             required=True,

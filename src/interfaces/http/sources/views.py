@@ -1,9 +1,10 @@
 """Sources as JSON."""
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
-from domain.sources.source import Source
+from domain.sources.source import Source, SourceKind
 from domain.threads.message_json import timestamp
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor
 
 
 class SourceView(TypedDict):
@@ -11,23 +12,23 @@ class SourceView(TypedDict):
     `source_query` covers it; `problem` says why not, or why only in part. `run_id` names the run
     that created it."""
 
-    id: str
-    thread_id: str
-    name: str
-    kind: str
-    size: int
-    sha256: str
-    searchable: bool
-    problem: str | None
-    run_id: str | None
-    created_at: str
+    id: Annotated[str, "Id of the source."]
+    thread_id: Annotated[str, "Id of its thread."]
+    name: Annotated[str, "Name of the file."]
+    kind: Annotated[SourceKind, "How it is read."]
+    size: Annotated[int, "Size in bytes."]
+    sha256: Annotated[str, "SHA-256 of the file, in hex."]
+    searchable: Annotated[bool, "Whether `source_query` covers it."]
+    problem: Annotated[str | None, "Why it is not searchable, or only in part; null if it is."]
+    run_id: Annotated[str | None, "The run that created it; null for an upload."]
+    created_at: CreatedAt
 
 
 class SourcePage(TypedDict):
     """A page of sources; `next_cursor` is null on the last one."""
 
-    data: list[SourceView]
-    next_cursor: str | None
+    data: Items[SourceView]
+    next_cursor: NextCursor
 
 
 def source_view(source: Source) -> SourceView:
@@ -35,7 +36,7 @@ def source_view(source: Source) -> SourceView:
         "id": source.id,
         "thread_id": source.thread_id,
         "name": source.name,
-        "kind": source.kind.value,
+        "kind": source.kind,
         "size": source.size,
         "sha256": source.digest,
         "searchable": source.chunks > 0,

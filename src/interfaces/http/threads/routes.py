@@ -2,6 +2,7 @@
 
 from litestar import Response, delete, get, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
@@ -19,7 +20,7 @@ from interfaces.http.requests import ApiRequest
 from interfaces.http.threads.schemas import AppendMessageBody, CreateThreadBody
 from interfaces.http.threads.views import MessagePage, MessageView, ThreadPage, ThreadView, message_view, thread_view
 
-TAGS = ["threads"]
+TAG = Tag(name="Threads", description="Conversations and their messages.")
 
 
 @post("/threads", summary="Create a thread", responses=documented(403, 413))

@@ -10,10 +10,14 @@ from domain.errors import Violation, invalid
 from domain.json_value import JsonObject
 from domain.threads.message import ImageContent, Role, TextContent, UserContent
 from interfaces.http.bodies import Body
+from interfaces.http.threads.content_views import ImageView, TextView
+from interfaces.http.threads.views import ThreadView
 
 
 class TextPart(Body):
     """Text."""
+
+    shown_as: ClassVar[type] = TextView
 
     type: Literal["text"]
     text: str = Field(examples=["What changed last week?"])
@@ -21,6 +25,8 @@ class TextPart(Body):
 
 class ImagePart(Body):
     """An image: inline in base64 (`data`) or by `url`."""
+
+    shown_as: ClassVar[type] = ImageView
 
     type: Literal["image"]
     media_type: str = Field(pattern=r"^image/[a-z0-9.+-]+$", examples=["image/png"])
@@ -45,6 +51,8 @@ class CreateThreadBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"metadata": {"ticket": "T-7"}},)
 
+    shown_as: ClassVar[type] = ThreadView
+
     metadata: dict[str, object] = Field(default_factory=dict)
 
     def to_metadata(self) -> JsonObject:
@@ -57,8 +65,8 @@ class AppendMessageBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"role": "user", "content": "We use UTC everywhere."},)
 
-    role: Literal["user", "assistant"]
-    content: UserInput
+    role: Literal["user", "assistant"] = Field(description="Author of the message.")
+    content: UserInput = Field(description="Text, or parts of type text and image.")
 
     def to_role(self) -> Role:
         return Role(self.role)

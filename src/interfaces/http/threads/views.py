@@ -1,52 +1,59 @@
 """Threads and messages as JSON."""
 
 from collections.abc import Mapping
-from typing import TypedDict, cast
+from typing import Annotated, Literal, TypedDict, cast
 
 from domain.threads.message import Message
 from domain.threads.message_json import message_to_json, timestamp
 from domain.threads.thread import Quarantine, Thread
+from interfaces.http.threads.content_views import ContentView
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp
 
 
 class QuarantineView(TypedDict):
     """Why a thread rejects messages and runs until it is released."""
 
-    run_id: str
-    canary_id: str
-    at: str
+    run_id: Annotated[str, "The run that the canary token halted."]
+    canary_id: Annotated[str, "Id of the canary token."]
+    at: Annotated[Timestamp, "Time of the quarantine."]
 
 
 class ThreadView(TypedDict):
     """A thread, without its messages."""
 
-    id: str
-    metadata: Mapping[str, object]
-    created_at: str
-    quarantine: QuarantineView | None
+    id: Annotated[str, "Id of the thread."]
+    metadata: Annotated[Mapping[str, object], "Data of the client; Dragoman does not use it."]
+    created_at: CreatedAt
+    quarantine: Annotated[
+        QuarantineView | None, "Why it rejects messages and runs until it is released; null if it does not."
+    ]
 
 
 class MessageView(TypedDict):
     """A message; `content` holds parts of type text, image, tool_use and tool_result."""
 
-    id: str
-    role: str
-    content: list[Mapping[str, object]]
-    created_at: str
-    run_id: str | None
+    id: Annotated[str, "Id of the message."]
+    role: Annotated[
+        Literal["system", "user", "assistant", "tool"],
+        "Author of the message. `tool` carries the tool results of one turn.",
+    ]
+    content: Annotated[list[ContentView], "Parts of the message."]
+    created_at: CreatedAt
+    run_id: Annotated[str | None, "The run that wrote it; null if none did."]
 
 
 class MessagePage(TypedDict):
     """A page of messages; `next_cursor` is null on the last one."""
 
-    data: list[MessageView]
-    next_cursor: str | None
+    data: Items[MessageView]
+    next_cursor: NextCursor
 
 
 class ThreadPage(TypedDict):
     """A page of threads; `next_cursor` is null on the last one."""
 
-    data: list[ThreadView]
-    next_cursor: str | None
+    data: Items[ThreadView]
+    next_cursor: NextCursor
 
 
 def thread_view(thread: Thread) -> ThreadView:

@@ -14,7 +14,7 @@ from interfaces.http.tools.views import EffectiveView, ExplanationView, RuleSour
 def tool_view(listing: ToolListing) -> ToolView:
     return {
         "name": listing.tool.name,
-        "type": listing.tool.type.value,
+        "type": listing.tool.type,
         "description": listing.tool.description,
         "parameters": listing.tool.parameters,
         "server": listing.server,
@@ -28,17 +28,17 @@ def tool_view(listing: ToolListing) -> ToolView:
 def explanation_view(explained: ToolExplanation) -> ExplanationView:
     return {
         "name": explained.tool.name,
-        "type": explained.tool.type.value,
+        "type": explained.tool.type,
         "server": None if explained.tool.mcp is None else explained.tool.mcp.server_slug,
         "agent_id": explained.agent.id,
         "agent": explained.agent.config.name,
         "agent_version": explained.agent.version,
-        "standing": explained.standing.value,
+        "standing": explained.standing,
         "decided_by": _source_view(explained.decided_by),
         "reasons": list(explained.reasons),
         "layers": [
             {
-                "layer": layer.layer.value,
+                "layer": layer.layer,
                 "in_allowlist": layer.in_allowlist,
                 "rules": {pattern: cast(ToolRuleView, rule_to_json(rule)) for pattern, rule in layer.rules},
             }
@@ -50,15 +50,15 @@ def explanation_view(explained: ToolExplanation) -> ExplanationView:
 
 def _effective_view(policy: ToolPolicy, *, repeatable: bool) -> EffectiveView:
     return {
-        "decision": policy.decision.value,
-        "on_block": policy.on_block.value,
+        "decision": policy.decision,
+        "on_block": policy.on_block,
         "allowed_params": None if policy.allowed_params is None else sorted(policy.allowed_params),
         "denied_params": sorted(policy.denied_params),
         "arguments_schemas": [constraint.schema for constraint in policy.constraints],
         "max_results": policy.max_results,
         "max_calls": policy.max_calls,
         "max_result_bytes": policy.max_result_bytes,
-        "on_unknown_outcome": policy.on_unknown_outcome.value,
+        "on_unknown_outcome": policy.on_unknown_outcome,
         "timeout_s": policy.timeout_s,
         "approval_ttl_s": policy.approval.ttl_s,
         "allow_self_approval": policy.approval.allow_self,
@@ -68,4 +68,4 @@ def _effective_view(policy: ToolPolicy, *, repeatable: bool) -> EffectiveView:
 
 
 def _source_view(source: Source) -> RuleSourceView:
-    return {"layer": source.layer.value, "pattern": source.pattern}
+    return {"layer": source.layer, "pattern": source.pattern}

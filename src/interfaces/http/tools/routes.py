@@ -4,6 +4,7 @@ from typing import Annotated
 
 from litestar import get
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import QueryParameter
 
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand
@@ -16,7 +17,7 @@ from interfaces.http.requests import ApiRequest
 from interfaces.http.tools.result_views import explanation_view, tool_view
 from interfaces.http.tools.views import ExplanationView, ToolsView
 
-TAGS = ["tools"]
+TAG = Tag(name="Tools", description="Tools of agents, and why policy allows them or not.")
 
 
 @get("/tools", summary="List tools", responses=documented(404))

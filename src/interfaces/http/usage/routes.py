@@ -5,6 +5,7 @@ from typing import Annotated
 
 from litestar import get
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import QueryParameter
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
@@ -18,7 +19,7 @@ from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.usage.views import UsagePage, usage_view
 
-TAGS = ["usage"]
+TAG = Tag(name="Usage", description="Tokens and cost.")
 
 
 @get("/usage", summary="Tokens and cost by day, agent and model", responses=documented())

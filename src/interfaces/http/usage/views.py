@@ -1,32 +1,32 @@
 """Usage as JSON."""
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from domain.usage.daily_usage import UsageSum
+from interfaces.http.view_fields import Format, Items, NextCursor
 
 
 class UsageView(TypedDict):
-    """A sum; null fields are those summed over. `cost_usd` excludes `unpriced_calls`. The tokens of `estimated_calls` are
-    estimates: their provider reported none."""
+    """A sum."""
 
-    day: str | None
-    agent_id: str | None
-    model: str | None
-    model_calls: int
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    reasoning_tokens: int
-    cost_usd: float
-    unpriced_calls: int
-    estimated_calls: int
+    day: Annotated[Annotated[str, Format("date")] | None, "The UTC day; null if summed over."]
+    agent_id: Annotated[str | None, "Id of the agent; null if summed over."]
+    model: Annotated[str | None, "The model; null if summed over."]
+    model_calls: Annotated[int, "Number of model calls."]
+    input_tokens: Annotated[int, "Input tokens, cached ones included."]
+    output_tokens: Annotated[int, "Output tokens, those of reasoning included."]
+    cached_tokens: Annotated[int, "Input tokens that the provider had cached."]
+    reasoning_tokens: Annotated[int, "Output tokens that the model spent on reasoning."]
+    cost_usd: Annotated[float, "Cost in USD, without unpriced calls."]
+    unpriced_calls: Annotated[int, "Number of calls of models without a known price."]
+    estimated_calls: Annotated[int, "Number of calls whose tokens are estimated: their provider reported none."]
 
 
 class UsagePage(TypedDict):
     """A page of sums; `next_cursor` is null on the last one."""
 
-    data: list[UsageView]
-    next_cursor: str | None
+    data: Items[UsageView]
+    next_cursor: NextCursor
 
 
 def usage_view(entry: UsageSum) -> UsageView:

@@ -2,6 +2,7 @@
 
 from litestar import get, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.webhooks.create_webhook_key import CreateWebhookKey, CreateWebhookKeyCommand
@@ -21,7 +22,7 @@ from interfaces.http.webhooks.views import (
     webhook_delivery_view,
 )
 
-TAGS = ["webhooks"]
+TAG = Tag(name="Webhooks", description="Deliveries and the signing key.")
 
 
 @get(

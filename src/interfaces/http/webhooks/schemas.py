@@ -27,8 +27,10 @@ class WebhookBody(Body):
     )
 
     url: _Url
-    secret: SecretReference | None = None
-    events: _Events = WEBHOOK_EVENTS
+    secret: SecretReference | None = Field(
+        default=None, description="The signing secret. Default: the organization's key."
+    )
+    events: _Events = Field(default=WEBHOOK_EVENTS, description="Types of the events that are sent.")
 
 
 def _form(given: object) -> str:

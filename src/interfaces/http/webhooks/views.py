@@ -1,52 +1,54 @@
 """Webhook deliveries and signing keys as JSON."""
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from application.webhooks.create_webhook_key import CreatedWebhookKey
+from domain.runs.events import RunEventType
 from domain.threads.message_json import timestamp
-from domain.webhooks.delivery import WebhookDelivery
+from domain.webhooks.delivery import DeliveryState, WebhookDelivery
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp
 
 
 class WebhookDeliveryView(TypedDict):
     """A delivery in progress. `receiver` is the host and port of the webhook's URL; the rest is
     never shown. `last_status` and `last_error` are from the latest attempt."""
 
-    id: str
-    run_id: str
-    event: str
-    receiver: str
-    state: str
-    attempts: int
-    last_status: int | None
-    last_error: str | None
-    created_at: str
-    next_attempt_at: str | None
-    delivered_at: str | None
+    id: Annotated[str, "Id of the delivery."]
+    run_id: Annotated[str, "Id of the run."]
+    event: Annotated[RunEventType, "Type of the event."]
+    receiver: Annotated[str, "Host and port of the webhook's URL; the rest is never shown."]
+    state: Annotated[DeliveryState, "State of the delivery."]
+    attempts: Annotated[int, "Number of attempts."]
+    last_status: Annotated[int | None, "HTTP status of the latest attempt; null if there was no response."]
+    last_error: Annotated[str | None, "Error of the latest attempt; null if it succeeded."]
+    created_at: CreatedAt
+    next_attempt_at: Annotated[Timestamp | None, "Time of the next attempt; null if there is none."]
+    delivered_at: Annotated[Timestamp | None, "Time of the delivery; null until then."]
 
 
 class WebhookDeliveryPage(TypedDict):
     """A page of deliveries; `next_cursor` is null on the last one."""
 
-    data: list[WebhookDeliveryView]
-    next_cursor: str | None
+    data: Items[WebhookDeliveryView]
+    next_cursor: NextCursor
 
 
 class CreatedWebhookKeyView(TypedDict):
     """A new signing key; `secret` is shown only once. The previous key also signs until
     `former_signs_until`."""
 
-    secret: str
-    created_at: str
-    former_signs_until: str | None
+    secret: Annotated[str, "The signing key: `whsec_…`. It is shown only once."]
+    created_at: CreatedAt
+    former_signs_until: Annotated[Timestamp | None, "Until then the previous key also signs; null if there was none."]
 
 
 def webhook_delivery_view(delivery: WebhookDelivery) -> WebhookDeliveryView:
     return {
         "id": delivery.id,
         "run_id": delivery.run_id,
-        "event": delivery.event.value,
+        "event": delivery.event,
         "receiver": delivery.receiver,
-        "state": delivery.state.value,
+        "state": delivery.state,
         "attempts": delivery.attempts,
         "last_status": delivery.last_status,
         "last_error": delivery.last_error,

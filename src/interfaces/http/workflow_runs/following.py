@@ -8,8 +8,8 @@ from application.workflows.run_queries import GetWorkflowRun, WatchWorkflowRun
 from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.ids import WorkflowRunId
-from interfaces.http.sse import EventStream
-from interfaces.http.workflow_runs.views import workflow_end_frame, workflow_event_frame
+from interfaces.http.sse import EventStream, end_frame
+from interfaces.http.workflow_runs.views import workflow_event_frame
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class WorkflowRunStreams:
                 async for event in events:
                     yield workflow_event_frame(run_id, event)
             run = await self._get_run.execute(principal, run_id)
-            yield workflow_end_frame(run.status)
+            yield end_frame(run.status)
         except ServiceError as error:
             logger.info(
                 "stream of a workflow run ended by the server", extra={"workflow_run_id": run_id, "code": error.code}

@@ -1,8 +1,11 @@
 """Routes of runs of workflows."""
 
+from typing import Annotated
+
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromQuery, JSONBody
+from litestar.openapi.spec import Tag
+from litestar.params import JSONBody, QueryParameter
 
 from application.runs.ports import IdempotencyKey
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
@@ -22,6 +25,7 @@ from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.schemas import digest_of
 from interfaces.http.runs.starting import IdempotencyHeader
 from interfaces.http.sse import EventStream, LastEventId, described_stream, sequence_after
+from interfaces.http.workflow_runs.event_views import WorkflowStreamItem
 from interfaces.http.workflow_runs.following import WorkflowRunStreams
 from interfaces.http.workflow_runs.schemas import ResumeWorkflowRunBody, StartWorkflowRunBody
 from interfaces.http.workflow_runs.views import (
@@ -32,7 +36,7 @@ from interfaces.http.workflow_runs.views import (
 )
 from interfaces.http.workflows.routes import MERMAID
 
-TAGS = ["Workflow runs"]
+TAG = Tag(name="Workflow runs", description="Executions of workflows.")
 
 
 @post(
@@ -67,8 +71,8 @@ async def list_workflow_runs(
     *,
     request: ApiRequest,
     list_workflow_runs: NamedDependency[ListWorkflowRuns],
-    workflow_id: FromQuery[str | None] = None,
-    status: FromQuery[WorkflowRunStatus | None] = None,
+    workflow_id: Annotated[str | None, QueryParameter(description="Only runs of this workflow, by id.")] = None,
+    status: Annotated[WorkflowRunStatus | None, QueryParameter(description="Only runs with this status.")] = None,
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> WorkflowRunPage:
@@ -105,7 +109,7 @@ async def draw_workflow_run(
 @get(
     "/workflow-runs/{workflow_run:str}/stream",
     summary="Stream a workflow run",
-    responses={**documented(404), **described_stream()},
+    responses={**documented(404), **described_stream(WorkflowStreamItem)},
 )
 async def stream_workflow_run(
     request: ApiRequest,

@@ -25,7 +25,7 @@ class StartWorkflowRunBody(Body):
 class AnswerBody(Body):
     """A person's answer to a node."""
 
-    node_id: Name
+    node_id: Name = Field(description="Id of the node.")
     answer: object = Field(description="Any JSON value that fits the node's schema.")
 
 
@@ -41,9 +41,11 @@ class ResumeWorkflowRunBody(Body):
         {"node_id": "writer", "approvals": [{"tool_call_id": "call_…", "decision": "approve"}]},
     )
 
-    answers: Answers = ()
+    answers: Answers = Field(default=(), description="Answers of people, by node.")
     node_id: Name | None = Field(default=None, description="The agent node whose run waits.")
-    tool_results: list[ToolResultBody] = Field(default_factory=list, max_length=1_000)
+    tool_results: list[ToolResultBody] = Field(
+        default_factory=list, max_length=1_000, description="Results of client tools."
+    )
     approvals: list[CallDecisionBody] = Field(
         default_factory=list, max_length=1_000, description="Requires the role operator."
     )

@@ -2,6 +2,7 @@
 
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
@@ -21,7 +22,7 @@ from interfaces.http.workflows.result_views import saved_workflow_view, validati
 from interfaces.http.workflows.schemas import UpdateWorkflowBody, WorkflowBody
 from interfaces.http.workflows.views import SavedWorkflowView, ValidationView, WorkflowPage, WorkflowView, workflow_view
 
-TAGS = ["Workflows"]
+TAG = Tag(name="Workflows", description="Graphs of agents, tools and people.")
 MERMAID = "text/vnd.mermaid"
 
 

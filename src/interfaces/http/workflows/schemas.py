@@ -9,6 +9,7 @@ from domain.errors import Violation, invalid
 from domain.json_value import JsonObject
 from domain.workflows.graph import MAX_EDGES, MAX_NODES, Edge, NodeDefinition, WorkflowDefinition
 from interfaces.http.bodies import Body, Name, Patch
+from interfaces.http.workflows.views import EdgeView, NodeView, WorkflowView
 
 _MAX_ID = 200
 Identifier = Annotated[str, Field(max_length=_MAX_ID)]
@@ -27,23 +28,23 @@ _EXAMPLE = cast("JsonObject", {"name": "answers", "nodes": _NODES, "edges": _EDG
 class NodeBody(Body):
     """A node; `config` depends on its kind."""
 
+    shown_as: ClassVar[type] = NodeView
+
     id: Identifier
-    kind: Identifier = Field(
-        description="entrypoint, agent, http_request, mcp_server, transform, condition or human_input."
-    )
-    mode: Identifier = Field(default="normal", description="normal or tool.")
+    kind: Identifier
+    mode: Identifier = "normal"
     config: dict[str, object] = Field(default_factory=dict)
 
 
 class EdgeBody(Body):
     """An edge. The target handle `tools` wires a tool to an agent."""
 
+    shown_as: ClassVar[type] = EdgeView
+
     source: Identifier
-    source_handle: Identifier | None = Field(
-        default=None, description="Required for nodes with several output handles."
-    )
+    source_handle: Identifier | None = None
     target: Identifier
-    target_handle: Identifier | None = Field(default=None, description="input if absent.")
+    target_handle: Identifier | None = None
 
 
 Nodes = Annotated[tuple[NodeBody, ...], Field(strict=False, max_length=MAX_NODES)]
@@ -55,7 +56,9 @@ class WorkflowBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = (_EXAMPLE,)
 
-    name: Name = Field(description="Unique in the organization.")
+    shown_as: ClassVar[type] = WorkflowView
+
+    name: Name
     nodes: Nodes
     edges: Edges = ()
 
@@ -67,6 +70,8 @@ class UpdateWorkflowBody(Patch):
     """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "answers-2"},)
+
+    shown_as: ClassVar[type] = WorkflowView
 
     name: Name | None = None
     nodes: Nodes | None = None

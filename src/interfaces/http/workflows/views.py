@@ -1,86 +1,94 @@
 """Workflows and the results of their checks as JSON."""
 
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from domain.threads.message_json import timestamp
 from domain.workflows.compiler import compile_workflow
-from domain.workflows.graph import Workflow
+from domain.workflows.graph import JoinStrategy, NodeKind, NodeMode, Workflow
 from domain.workflows.plan import Plan
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor, UpdatedAt, Version
 
 
 class NodeView(TypedDict):
     """A node as written."""
 
-    id: str
-    kind: str
-    mode: str
-    config: dict[str, object]
+    id: Annotated[str, "Id of the node, unique in the workflow."]
+    kind: Annotated[str, "entrypoint, agent, http_request, mcp_server, transform, condition or human_input."]
+    mode: Annotated[str, "normal or tool."]
+    config: Annotated[dict[str, object], "Configuration; its fields depend on the kind."]
 
 
 class EdgeView(TypedDict):
     """An edge as written; an empty source handle means the only handle of the source."""
 
-    source: str
-    source_handle: str
-    target: str
-    target_handle: str
+    source: Annotated[str, "Id of the node that it comes from."]
+    source_handle: Annotated[
+        str, "Output handle of the source; required for nodes with several, empty for the only one."
+    ]
+    target: Annotated[str, "Id of the node that it leads to."]
+    target_handle: Annotated[
+        str, "Input handle of the target. `tools` wires a tool to an agent; the default is `input`."
+    ]
 
 
 class PlannedNodeView(TypedDict):
     """A node as executed: after the nodes in `after`. `connected_tool_node_ids` are exactly an
     agent's tools."""
 
-    id: str
-    kind: str
-    mode: str
-    join: str
-    after: list[str]
-    connected_tool_node_ids: list[str]
+    id: Annotated[str, "Id of the node."]
+    kind: Annotated[NodeKind, "Kind of the node."]
+    mode: Annotated[NodeMode, "Mode of the node."]
+    join: Annotated[JoinStrategy, "When it starts, with several incoming edges."]
+    after: Annotated[list[str], "Ids of the nodes that it comes after."]
+    connected_tool_node_ids: Annotated[list[str], "Ids of the tool nodes of an agent node: exactly its tools."]
 
 
 class FaultView(TypedDict):
     """One fault: a stable code, a sentence, the affected nodes, and its path in the body."""
 
-    code: str
-    message: str
-    node_ids: list[str]
-    path: str
+    code: Annotated[str, "Code of the fault."]
+    message: Annotated[str, "The fault as a sentence."]
+    node_ids: Annotated[list[str], "Ids of the affected nodes."]
+    path: Annotated[str, "Path of the fault in the body."]
 
 
 class WorkflowView(TypedDict):
     """A workflow at one version. `plan` lists its nodes in an executable order, null if this
     version of Dragoman no longer accepts the workflow."""
 
-    id: str
-    name: str
-    nodes: list[NodeView]
-    edges: list[EdgeView]
-    plan: list[PlannedNodeView] | None
-    version: int
-    created_at: str
-    updated_at: str
+    id: Annotated[str, "Id of the workflow."]
+    name: Annotated[str, "Unique in the organization."]
+    nodes: Annotated[list[NodeView], "Nodes of the graph."]
+    edges: Annotated[list[EdgeView], "Edges of the graph."]
+    plan: Annotated[
+        list[PlannedNodeView] | None,
+        "Its nodes in an executable order; null if this version of Dragoman no longer accepts the workflow.",
+    ]
+    version: Version
+    created_at: CreatedAt
+    updated_at: UpdatedAt
 
 
 class SavedWorkflowView(WorkflowView):
     """A saved workflow; `warnings` name valid but unusual parts."""
 
-    warnings: list[FaultView]
+    warnings: Annotated[list[FaultView], "Valid but unusual parts."]
 
 
 class ValidationView(TypedDict):
     """The result of the checks. `plan` is null exactly if there are errors."""
 
-    valid: bool
-    errors: list[FaultView]
-    warnings: list[FaultView]
-    plan: list[PlannedNodeView] | None
+    valid: Annotated[bool, "Whether there are no errors."]
+    errors: Annotated[list[FaultView], "Faults that prevent saving."]
+    warnings: Annotated[list[FaultView], "Valid but unusual parts."]
+    plan: Annotated[list[PlannedNodeView] | None, "The nodes in an executable order; null if there are errors."]
 
 
 class WorkflowPage(TypedDict):
     """A page of workflows; `next_cursor` is null on the last one."""
 
-    data: list[WorkflowView]
-    next_cursor: str | None
+    data: Items[WorkflowView]
+    next_cursor: NextCursor
 
 
 def workflow_view(workflow: Workflow) -> WorkflowView:
@@ -115,9 +123,9 @@ def plan_view(plan: Plan | None) -> list[PlannedNodeView] | None:
     return [
         {
             "id": node.id,
-            "kind": node.kind.value,
-            "mode": node.mode.value,
-            "join": node.join.value,
+            "kind": node.kind,
+            "mode": node.mode,
+            "join": node.join,
             "after": list(node.predecessors),
             "connected_tool_node_ids": list(node.connected_tool_node_ids),
         }

@@ -10,8 +10,8 @@ from application.mcp.import_mcp_servers import (
     ImportedEntry,
     ImportMcpServers,
     ImportMcpServersCommand,
-    ImportOutcome,
 )
+from application.mcp.import_outcome import ImportOutcome
 from application.mcp.register_mcp_server import RegisterMcpServer
 from domain.identity.api_key import Principal
 from domain.identity.role import Role

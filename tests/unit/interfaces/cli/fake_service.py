@@ -5,8 +5,9 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import UnionType
-from typing import Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Literal, Union, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 import httpx
 
@@ -175,7 +176,7 @@ def run_document(status: str = "completed", **changes: JsonValue) -> JsonObject:
 
 
 def whole(view: type, given: Mapping[str, JsonValue]) -> JsonObject:
-    """An answer with every field of its view: what is not given is null, or else empty."""
+    """An answer with every field of its view: what is not given is null, else empty, or the first value of an enumeration."""
     types = get_type_hints(view)
     required: frozenset[str] = getattr(view, "__required_keys__", frozenset())
     missing = {name: _empty(types[name]) for name in types if name in required and name not in given}
@@ -194,6 +195,10 @@ def _whole_value(kind: object, value: JsonValue) -> JsonValue:
 def _empty(kind: object) -> JsonValue:
     if is_typeddict(kind) and isinstance(kind, type):
         return whole(kind, {})
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return next(iter(kind)).value
+    if get_origin(kind) is Literal:
+        return cast(JsonValue, get_args(kind)[0])
     empty: dict[object, JsonValue] = {str: "", int: 0, float: 0, bool: False, list: [], dict: {}, Mapping: {}}
     return empty.get(get_origin(kind) or kind)
 

@@ -17,7 +17,7 @@ class _Thing(Body):
     rate: RateLimitBody | None = None
 
 
-class _UpdateThing(Patch, of=_Thing, described=("size",)):
+class _UpdateThing(Patch, of=_Thing):
     nullable: ClassVar[frozenset[str]] = frozenset({"rate"})
 
     name: str | None = Field(default=None, description="Another.")
@@ -28,7 +28,7 @@ def test_an_update_has_all_fields_in_their_order_and_needs_none() -> None:
     assert decoded_body(_UpdateThing, {}).changes() == {}
 
 
-def test_bounds_stay_and_descriptions_where_it_says_so() -> None:
+def test_bounds_and_descriptions_stay() -> None:
     described = {name: field.description for name, field in _UpdateThing.model_fields.items()}
 
     assert described == {"name": "Another.", "size": "In metres.", "rate": None}

@@ -1,0 +1,5 @@
+/** Client of Dragoman. */
+
+export { Call, Dragoman, Run, Thread, type Options, type Request } from "./client.js";
+export * from "./errors.js";
+export type { RunEvent, RunStatus, Shape } from "./shapes.js";

@@ -1,0 +1,65 @@
+"""Parts of messages as JSON, in the format of `domain/threads/message_json`."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from interfaces.http.view_fields import OneOf, Timestamp
+
+
+class TextView(TypedDict):
+    """Text."""
+
+    type: Annotated[Literal["text"], "Kind of the part."]
+    text: Annotated[str, "The text."]
+
+
+class ImageView(TypedDict):
+    """An image: inline or by URL."""
+
+    type: Annotated[Literal["image"], "Kind of the part."]
+    media_type: Annotated[str, "Media type, such as `image/png`."]
+    data: NotRequired[Annotated[str, "The image in base64, if it is inline."]]
+    url: NotRequired[Annotated[str, "Where the image is, if it is not inline."]]
+
+
+class ElicitationView(TypedDict):
+    """Input that an MCP server requests in the middle of a call: a form, or a page to visit."""
+
+    request_id: Annotated[str, "Id of the request within the call."]
+    message: Annotated[str, "The question."]
+    schema: NotRequired[Annotated[Mapping[str, object], "JSON Schema of the content of an answer, for a form."]]
+    url: NotRequired[Annotated[str, "The page to visit, if it is no form."]]
+
+
+class ToolUseView(TypedDict):
+    """A tool call of the model."""
+
+    type: Annotated[Literal["tool_use"], "Kind of the part."]
+    id: Annotated[str, "Id of the tool call."]
+    name: Annotated[str, "Name of the tool as models see it."]
+    params: Annotated[Mapping[str, object], "Arguments of the call."]
+    malformed: NotRequired[Annotated[str, "Arguments that were not a JSON object, as the model wrote them."]]
+    elicitation: NotRequired[
+        Annotated[ElicitationView, "What the call's server requests, while it waits for an answer."]
+    ]
+    approval_id: NotRequired[Annotated[str, "Id of the approval that the call waits for."]]
+    expires_at: NotRequired[Annotated[Timestamp, "Time at which that approval expires."]]
+    reason: NotRequired[Annotated[str, "Why the call requires an approval."]]
+    outcome_unknown: NotRequired[Annotated[bool, "The call may have been sent before; approving sends it again."]]
+
+
+class ToolResultView(TypedDict):
+    """The result of a tool call."""
+
+    type: Annotated[Literal["tool_result"], "Kind of the part."]
+    tool_id: Annotated[str, "Id of the tool call."]
+    tool_name: Annotated[str, "Name of the tool as models see it."]
+    result: Annotated[str, "Text of the result."]
+    is_error: Annotated[bool, "Whether the call failed."]
+    images: NotRequired[Annotated[list[ImageView], "Images of the result."]]
+
+
+InputPartView = Annotated[Mapping[str, object], OneOf("InputPartView", (TextView, ImageView))]
+"""A part of a user's message."""
+ContentView = Annotated[Mapping[str, object], OneOf("ContentView", (TextView, ImageView, ToolUseView, ToolResultView))]
+"""A part of any message."""
