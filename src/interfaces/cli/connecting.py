@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from infrastructure.settings import Settings
+from infrastructure.settings import Settings, unknown_variables
 from interfaces.cli.api import IN_PROCESS, ServiceApi
 from interfaces.cli.asgi_transport import StreamingAsgiTransport
 from interfaces.cli.checked_settings import checked_settings
@@ -44,6 +44,8 @@ async def connected(
     Raises BadUsage, CommandFailure.
     """
     settings = checked_settings()
+    for warning in unknown_variables():
+        remark(f"Warning: {warning}")
     running = await _running(settings)
     if running is not None:
         async with aclosing(running) as client:

@@ -29,7 +29,7 @@ def apply(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="YAML or JSON with at least name and model.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Create or update the agent of a file; fields that the file omits return to their defaults."""
+    """Create or update the agent of a file. Fields that the file omits return to their defaults."""
     session = session_of(context)
     wanted = load_agent_file(file)
 

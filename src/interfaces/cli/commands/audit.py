@@ -161,7 +161,7 @@ def export_events(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="No effect: an export has one JSON object per line.")] = False,
 ) -> None:
-    """Print audit events as lines of JSON, in the order of their seals, each with its number and
+    """Print audit events as lines of JSON. They are in the order of their seals, each with its number and
     seal."""
     session = session_of(context)
     conditions = _Conditions(
@@ -201,7 +201,7 @@ async def _written(lines: AsyncGenerator[str, None], output: Path) -> int:
 
 @audit_app.command("verify", epilog="Example: dragoman audit verify && echo untouched")
 def verify_trail(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Check the chain of seals over the audit trail; exits 1 if it is broken or cannot be
+    """Check the chain of seals over the audit trail. Exits 1 if it is broken or cannot be
     checked."""
     session = session_of(context)
 

@@ -39,7 +39,7 @@ def backup(
     file: Annotated[Path, typer.Argument(help="The target, a file that does not exist yet.", show_default=False)],
     as_json: JsonFlag = False,
 ) -> None:
-    """Copy the SQLite database in its current state; a running service continues. Encrypted
+    """Copy the SQLite database in its current state. A running service continues. Encrypted
     values need the secret key, which is not copied."""
     from infrastructure.container import Container
     from infrastructure.lifecycle import back_up_database, configure_logs

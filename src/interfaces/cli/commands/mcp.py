@@ -139,7 +139,7 @@ def add_server(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Register an MCP server: a package or a copy to install, a command to run in place, or a
+    """Register an MCP server. It is a package or a copy to install, a command to run in place, or a
     URL. Nothing is installed or started."""
     session = session_of(context)
     if package is not None and kind is None:
@@ -251,7 +251,7 @@ async def _state(api: ServiceApi, server: McpServerView) -> str:
 
 @mcp_app.command("show", epilog="Example: dragoman mcp show time")
 def show_one(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
-    """Show a server and the state of its connections; values of env and headers stay hidden."""
+    """Show a server and the state of its connections. Values of env and headers stay hidden."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -284,7 +284,7 @@ def run_test(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = F
 
 @mcp_app.command("logs", epilog="Example: dragoman mcp logs time")
 def show_logs(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
-    """Print the end of a started server's stderr, and the reasons of failed calls to any server."""
+    """Print the end of a server's stderr, and failed calls. Remote servers have no stderr."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:

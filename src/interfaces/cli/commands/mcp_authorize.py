@@ -11,8 +11,8 @@ from interfaces.http.mcp_servers.auth_views import AuthorizationView
 
 
 def authorize_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
-    """Print the URL where a person authorizes Dragoman at a server (auth of type
-    oauth_authorization_code). It works once, for a few minutes, and redirects to the running
+    """Print the URL where a person authorizes Dragoman. The server has auth of type
+    oauth_authorization_code. It works once, for a few minutes, and redirects to the running
     service."""
     session = session_of(context)
 

@@ -11,7 +11,7 @@ from interfaces.http.mcp_servers.views import McpServerToolsView, ServerStatusVi
 
 
 def connect_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
-    """Connect a server and list its tools, regardless of earlier failures. For servers with
+    """Connect a server and list its tools. Earlier failures do not matter. For servers with
     isolation `run` or `thread` this only tests the connection."""
     session = session_of(context)
 

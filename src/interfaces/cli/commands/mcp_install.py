@@ -50,7 +50,7 @@ def enable_server(context: typer.Context, slug: ServerArgument) -> None:
 
 
 def disable_server(context: typer.Context, slug: ServerArgument) -> None:
-    """Disable a server for runs; its connections close after their calls."""
+    """Disable a server for runs. Its connections close after their calls."""
     _switch(context, slug, enabled=False)
 
 

@@ -30,8 +30,7 @@ def create_organization(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Its name.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Create an organization and print the token of its first admin key, which is shown only
-    once."""
+    """Create an organization and print its admin token. The token is shown only once."""
     session = session_of(context)
 
     def display(organization: CreatedOrganizationView) -> None:
@@ -135,8 +134,8 @@ def create_organization_key(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Create an admin key for an organization that has lost its own (requires a platform key),
-    and print its token."""
+    """Create an admin key for an organization, and print its token. This is for an organization that has lost its own,
+    and requires a platform key."""
     session = session_of(context)
 
     def display(key: CreatedApiKeyView) -> None:

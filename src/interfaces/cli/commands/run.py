@@ -96,7 +96,7 @@ def _input_text(run: RunView) -> str:
 
 @run_app.command("retry", epilog="Example: dragoman run retry run_0123")
 def retry_run(context: typer.Context, run_id: RunArgument, as_json: JsonFlag = False) -> None:
-    """Start a new run with the agent, the input and the thread of an earlier one, and follow it. Exit codes are those
+    """Repeat a run. A new run has the agent, the input and the thread of the earlier one. Exit codes are those
     of `dragoman run`."""
     session = session_of(context)
 
@@ -179,8 +179,8 @@ def cancel_run(
     every: Annotated[bool, typer.Option("--all", help="Every unfinished run of the organization.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Cancel a run and wait until it has stopped, or cancel all runs of an agent, a server or
-    the organization."""
+    """Cancel a run, or all of an agent, a server or the organization. For one run the command waits until it has
+    stopped."""
     target: JsonObject = {}
     if agent is not None:
         target["agent_id"] = agent
@@ -253,7 +253,7 @@ def resume_run(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Resume a waiting run with results, answers and approvals, and follow it. Exit codes are those of
+    """Resume a waiting run and follow it. It gets the results, answers and decisions that are given. Exit codes are those of
     `dragoman run`."""
     session = session_of(context)
     tool_results = [*map(tool_result, result or ()), *map(elicited_answer, answer or ())]

@@ -61,7 +61,7 @@ def delete_secret(context: typer.Context, name: Name) -> None:
 
 @secret_app.command("rotate", epilog="Example: dragoman secret rotate")
 def rotate(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Re-encrypt all secrets: with a new key if the key is in HOME/secret.key, else with the
+    """Re-encrypt all secrets. The key is a new one if the key is in HOME/secret.key, else the
     first key of DRAGOMAN_SECRET_KEY. May be interrupted and repeated."""
     session = session_of(context)
 

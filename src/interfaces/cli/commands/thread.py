@@ -106,8 +106,7 @@ def release_thread(
     thread_id: ThreadArgument,
     as_json: JsonFlag = False,
 ) -> None:
-    """Release a thread from quarantine after a canary token halted its run; the next waiting run
-    starts."""
+    """Release a thread from quarantine. A canary token halted its run; the next waiting run starts."""
     session = session_of(context)
 
     async def release(api: ServiceApi) -> None:

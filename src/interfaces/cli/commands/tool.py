@@ -70,7 +70,7 @@ def explain_tool(
     ],
     as_json: JsonFlag = False,
 ) -> None:
-    """Explain why an agent's tool is allowed, requires approval, is denied or hidden."""
+    """Explain the policy of an agent's tool. It is allowed, requires approval, is denied or hidden."""
     session = session_of(context)
     session.show(
         ExplanationView,

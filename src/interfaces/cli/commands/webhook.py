@@ -47,7 +47,7 @@ def retry(
     delivery_id: Annotated[str, typer.Argument(metavar="ID", help="The delivery's id, whk_….")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Send a delivery again, whatever its state, with the same webhook-id and body."""
+    """Send a delivery again, whatever its state. The webhook-id and the body stay the same."""
     session = session_of(context)
 
     async def send(api: ServiceApi) -> None:

@@ -36,7 +36,7 @@ FileArgument = Annotated[
 
 @workflow_app.command("apply", epilog="Example: dragoman workflow apply answers.yaml")
 def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False) -> None:
-    """Create the workflow of a file, or update it to the file, as a new version."""
+    """Create or update the workflow of a file. An update is a new version."""
     session = session_of(context)
     wanted = _load(file)
 
@@ -108,7 +108,7 @@ def show_workflow(
     as_json: JsonFlag = False,
     as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print it as a Mermaid flowchart.")] = False,
 ) -> None:
-    """Show a workflow at its newest version: its nodes in order, and the tools of each agent."""
+    """Show a workflow at its newest version. Its nodes are in order, with the tools of each agent."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:

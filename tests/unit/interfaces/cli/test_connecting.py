@@ -111,3 +111,13 @@ async def test_wrong_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(BadUsage, match="DRAGOMAN_URL"):
         async with connected(worker=False):
             pass
+
+
+async def test_a_setting_with_a_typing_error_is_warned_about(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAGOMAN_PROT", "1")
+    remarks: list[str] = []
+    with pytest.raises(CommandFailure, match="There is no service here"):
+        async with connected(worker=False, remark=remarks.append):
+            pass
+    assert ["DRAGOMAN_PORT" in remark for remark in remarks] == [True]
+    assert list(home.iterdir()) == []
