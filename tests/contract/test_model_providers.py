@@ -12,7 +12,7 @@ from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import OrganizationId
 from domain.model_providers.deployment import Deployment
-from domain.model_providers.provider import MAX_PROVIDERS, ModelProvider, ProviderKind, ProviderWire
+from domain.model_providers.provider import MAX_PROVIDERS, EchoReasoning, ModelProvider, ProviderKind, ProviderWire
 from domain.secrets.secret import Secret, SecretRef
 from tests.builders import ORG, OTHER_ORG, START, after, an_audit_event
 from tests.contract.paging import all_of
@@ -57,6 +57,7 @@ async def test_a_provider_comes_back_with_its_wire_and_its_deployments_keys_and_
         Deployment(name="own"),
     )
     provider = replace(a_provider(), kind=ProviderKind.OPENAI, wire=ProviderWire.CHAT, deployments=deployments)
+    provider = replace(provider, echo_reasoning=EchoReasoning.ALWAYS)
     await stores.model_providers.add(provider, created())
     assert await stores.model_providers.all(ORG) == (provider,)
     changed = replace(provider, deployments=deployments[1:], version=2)

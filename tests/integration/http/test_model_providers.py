@@ -58,6 +58,19 @@ async def test_wire_and_deployments_are_stored_and_keys_of_deployments_never_sho
     assert "sk-nobody" not in created.text + changed.text
 
 
+@pytest.mark.requirement("H2")
+async def test_where_reasoning_goes_back_is_stored_and_for_chat_completions_only(service: Service) -> None:
+    created = await service.call("POST", "/v1/model-providers", json=BODY)
+    assert created.json()["echo_reasoning"] == "tool_loop"
+    changed = await service.call("PATCH", "/v1/model-providers/acme", json={"echo_reasoning": "always"})
+    assert changed.json()["echo_reasoning"] == "always"
+    read = await service.call("GET", "/v1/model-providers/acme")
+    assert read.json() == changed.json()
+    claude = {"name": "claude", "kind": "anthropic", "echo_reasoning": "never"}
+    refused = await service.call("POST", "/v1/model-providers", json=claude)
+    assert paths_of(problem_of(refused, 422, "model_provider_invalid")) == ["echo_reasoning"]
+
+
 async def test_without_a_base_url_a_provider_is_the_vendor(service: Service) -> None:
     created = await service.call("POST", "/v1/model-providers", json={"name": "claude", "kind": "anthropic"})
     assert (created.json()["base_url"], created.json()["api_key"]) == ("https://api.anthropic.com", None)

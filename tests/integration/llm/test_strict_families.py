@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from application.models.ports import LanguageModel, TextDelta
+from application.models.ports import LanguageModel, ModelError, TextDelta
 from domain.runs.model_settings import Effort, ModelSettings
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.llm.provider_http import AiohttpProviders
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.routing import RoutedModels
 from infrastructure.llm.scripted import ScriptedModels
+from tests.integration.llm.strict.chat import StrictChat, bad_request
 from tests.integration.llm.strict.families import FAMILIES, ModelFamily
 from tests.integration.llm.strict.provider import Said, StrictProvider
 from tests.unit.llm.conversations import Conversation
@@ -178,20 +179,23 @@ CASES: dict[str, Case] = {
 }
 
 
+ELSEWHERE = ("`kill -9` between call and result",)
+"""Shown by `tests/e2e/test_model_families.py`."""
 PAGE = Path(__file__).parents[3] / "docs" / "models.md"
 BEGINNING = "<!-- written by tests/integration/llm/test_strict_families.py -->\n"
 END = "<!-- end -->\n"
 
 
 def page() -> str:
-    """The page with the table of families and cases, all of which the tests below run."""
+    """The page with the table of families and cases, all of which tests run."""
+    cases = (*CASES, *ELSEWHERE)
     text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(BEGINNING)
     after = rest.split(END)[1]
     rows = [
-        f"| family | {' | '.join(CASES)} |",
-        "|---" * (len(CASES) + 1) + "|",
-        *(f"| {family.title} | {' | '.join('yes' for _ in CASES)} |" for family in FAMILIES),
+        f"| family | {' | '.join(cases)} |",
+        "|---" * (len(cases) + 1) + "|",
+        *(f"| {family.title} | {' | '.join('yes' for _ in cases)} |" for family in FAMILIES),
     ]
     return before + BEGINNING + "\n".join([*rows, ""]) + END + after
 
@@ -211,6 +215,59 @@ async def test_every_family_holds_every_case(
     vendors: Vendors, family: ModelFamily, case: Case, streaming: bool
 ) -> None:
     await case(vendors, family, streaming)
+
+
+@pytest.mark.requirement("H1")
+async def test_thinking_of_another_account_is_left_out(vendors: Vendors, http: AiohttpProviders) -> None:
+    family = next(family for family in FAMILIES if family.name == "anthropic")
+    there, thread = vendors.at[family.name], Conversation()
+    there.say(Said(calls=((CLOCK, {}),)), Said(text="It is noon."))
+    await thread.ask(vendors.models(), family.model)
+    thread.answer("12:00")
+    opening = ProviderModels(http=http, guarded_http=http, outbound=EgressPolicy())
+    reply = await thread.ask(opening.open(family.provider(there, key="sk-other")), family.model)
+    assert reply.text == "It is noon."
+    assert len(there.refused) == 1
+
+
+@pytest.mark.requirement("H1", "H2")
+@pytest.mark.parametrize("name", ["kimi", "deepseek"])
+async def test_what_a_refusal_taught_holds_for_later_requests_to_the_model(vendors: Vendors, name: str) -> None:
+    family = next(family for family in FAMILIES if family.name == name)
+    there, model = vendors.at[name], vendors.models()
+    for _ in range(2):
+        thread = Conversation()
+        vendors.at["glm"].say(Said(calls=((CLOCK, {}),)))
+        there.say(Said(text="It is noon."))
+        await thread.ask(model, "glm:glm-5")
+        thread.answer("12:00")
+        assert (await thread.ask(model, family.model)).text == "It is noon."
+    assert len(there.refused) == 1
+
+
+@pytest.mark.requirement("H1", "H2")
+async def test_a_provider_that_refuses_all_fields_of_its_own_gets_text_and_calls(vendors: Vendors) -> None:
+    there, thread, model = vendors.at["qwen"], Conversation(), vendors.models()
+    there.say(Said(calls=((CLOCK, {}),)), Said(text="It is noon."))
+    await thread.ask(model, "qwen:qwen3-max")
+    thread.answer("12:00")
+    there.family = StrictChat()
+    there.refuse(bad_request("messages.2: property 'reasoning_content' is unsupported"))
+    assert (await thread.ask(model, "qwen:qwen3-max")).text == "It is noon."
+    assert "reasoning_content" not in str(there.bodies[-1])
+
+
+async def test_a_refusal_that_nothing_helps_is_told_and_forgotten(vendors: Vendors) -> None:
+    there, thread, model = vendors.at["qwen"], Conversation(), vendors.models()
+    there.say(Said(calls=((CLOCK, {}),)), Said(text="It is noon."))
+    await thread.ask(model, "qwen:qwen3-max")
+    thread.answer("12:00")
+    there.refuse(*(bad_request("reasoning_content is not supported") for _ in range(2)))
+    with pytest.raises(ModelError) as raised:
+        await thread.ask(model, "qwen:qwen3-max")
+    assert raised.value.code == "model_rejected"
+    assert (await thread.ask(model, "qwen:qwen3-max")).text == "It is noon."
+    assert "reasoning_content" in str(there.bodies[-1])
 
 
 def test_the_documentation_has_the_same_table() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 from os import PathLike
+from threading import Lock
 from types import UnionType
 from typing import IO, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -89,8 +90,13 @@ def _with_lists(type_: Any, known: dict[Any, Any]) -> Any:
     return type_ if origin is None or origin is Literal else origin[arguments]
 
 
+_IMPORTING = Lock()
+"""Providers may listen on threads of their own, and these packages fail if several threads import them at once."""
+
+
 def _types(module: str) -> Any:
-    return pytest.importorskip(module, reason=_REASON)
+    with _IMPORTING:
+        return pytest.importorskip(module, reason=_REASON)
 
 
 def _without_own_fields(message: dict[str, Any]) -> dict[str, Any]:
