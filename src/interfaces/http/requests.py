@@ -23,8 +23,7 @@ class ApiRequest(Request[None, Principal, State]):
 
     async def json(self) -> JsonValue:
         """The decoded body. Raises MalformedJson, also for excessive nesting and for
-        an object with a name twice; TOO_LARGE
-        `too_many_values`."""
+        an object with a name twice; TOO_LARGE `too_many_values`."""
         body = await self.body()
         if has_too_many_values(body):
             raise too_many_values()
@@ -33,6 +32,8 @@ class ApiRequest(Request[None, Principal, State]):
         except SerializationException as exc:
             reason = exc.detail.removeprefix("JSON is malformed: ")
             raise MalformedJson(detail=f"The request body is not valid JSON ({reason}).") from exc
+        except UnicodeDecodeError as exc:
+            raise MalformedJson(detail="The request body is not UTF-8.") from exc
         except RecursionError as exc:
             raise _too_deep() from exc
         if is_too_deep(body, decoded):

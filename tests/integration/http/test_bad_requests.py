@@ -22,6 +22,7 @@ AGENT: dict[str, object] = {"name": "guide", "model": MODEL}
         pytest.param(b'{"name": "a"} {}', id="two documents"),
         pytest.param(b'{"name": NaN}', id="not a number"),
         pytest.param(b"\xff\xfe", id="not utf-8"),
+        pytest.param(b'{"name": "\xff"}', id="a text that is not utf-8"),
         pytest.param(b'{"name": "\\ud800"}', id="half a character"),
         pytest.param(b"[" * 100_000, id="nested without end"),
     ],
