@@ -3,6 +3,7 @@ turn."""
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from operator import attrgetter
 
 from application.system.lru import LruCache
 from domain.ids import MessageId
@@ -31,6 +32,8 @@ class Form(IntEnum):
     WITH_SIGNATURE = 4
 
 
+_id_of: Callable[[Message], MessageId] = attrgetter("id")
+_items_of: Callable[[Message], ProviderItems | None] = attrgetter("items")
 Encode = Callable[[Message, Form, ProviderItems | None], bytes]
 """Encodes a message. The items are those of a model's message, or for a tool message those of the message with its
 calls; None in the neutral form."""
@@ -58,6 +61,8 @@ class MessageCache:
         - The model's other messages have the form `neutral`.
         - `reasoning_in_loop`: before the last message of the user, neither has reasoning.
         """
+        if neutral is Form.NEUTRAL and not any(map(_items_of, messages)):
+            return self._neutral(messages)
         entries = self._entries
         encoded: list[bytes] = []
         items: ProviderItems | None = None
@@ -83,6 +88,14 @@ class MessageCache:
             if data:
                 encoded.append(data)
         return encoded
+
+    def _neutral(self, messages: Sequence[Message]) -> list[bytes]:
+        """As `encoded`, for messages without items: every turn looks up all messages before it, so one costs little."""
+        found = list(map(self._entries.get, map(_id_of, messages)))
+        for index in [index for index, data in enumerate(found) if data is None]:
+            data = found[index] = self._encode(messages[index], Form.NEUTRAL, None)
+            self._entries.put(messages[index].id, data)
+        return list(filter(None, found))
 
 
 _BEFORE_LOOP = {
