@@ -68,9 +68,9 @@ class CheckToolCall:
             return CheckedCall(name=name, params=_object(arguments), answer=failure_text.unknown_tool(name))
         return self._checked(name, _object(arguments), toolset, None, calls_so_far)
 
-    def recheck(self, name: str, params: JsonObject, toolset: Toolset) -> CheckedCall:
-        """Check a call again that was recorded, and counted, before."""
-        return self._checked(name, params, toolset, None, _NO_CALLS)
+    def recheck(self, name: str, params: JsonObject, toolset: Toolset, *, calls_so_far: int = 0) -> CheckedCall:
+        """Check a call under the tool's own name; one that was recorded before is counted already."""
+        return self._checked(name, params, toolset, None, {name: calls_so_far})
 
     def _checked(
         self,

@@ -258,7 +258,7 @@ class _Drive:
         await self._store(self._run)
         for node_id, node in self._nodes.items():
             if node.status is NodeStatus.RUNNING and node_id not in self._tasks:
-                self._begin(plan.by_id[node_id], node)
+                self._begin(plan, plan.by_id[node_id], node)
         self._watch()
         await self._wait(decision)
         await self._collect(plan)
@@ -327,13 +327,14 @@ class _Drive:
             watch.cancel()
         return ended
 
-    def _begin(self, node: PlannedNode, run: NodeRun) -> None:
+    def _begin(self, plan: Plan, node: PlannedNode, run: NodeRun) -> None:
         context = NodeContext(
             organization_id=self._run.organization_id,
             workflow_run_id=self._run.id,
             requested_by=self._run.requested_by,
             run_input=self._run.input,
             nodes=dict(self._nodes),
+            plan=plan,
             note_run=self._note_run,
             note_audit=self._noted.append,
         )

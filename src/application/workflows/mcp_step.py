@@ -29,6 +29,7 @@ DEFAULT_TIMEOUT_S = 30.0
 class McpStep:
     """Rules:
     - The organization's allowlist and policies decide; arguments must fit the tool's schema.
+    - `max_calls` counts the calls of the tool by all steps of the workflow run.
     - A call that requires approval fails.
     - The call has its own connection, unless the server's connection is shared.
     - A failed call is retried only if that is harmless.
@@ -61,7 +62,7 @@ class McpStep:
         whose = AgentConfig(name="workflow", model="none:none", mcp_servers=(config.server,))
         toolset = await self._catalog.toolset(whose, scope)
         tool = _meant(config.server, config.call, toolset)
-        checked = self._check.recheck(tool.name, params, toolset)
+        checked = self._check.recheck(tool.name, params, toolset, calls_so_far=context.calls_before(node, run))
         call = StepCall(
             id=ToolCallId(derived_id("call", context.workflow_run_id, node.id, run.attempt)),
             node_id=node.id,

@@ -12,7 +12,7 @@ from domain.ids import ApiKeyId, OrganizationId, RunId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
 from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeError, NodeRun, NodeStatus
-from domain.workflows.plan import Plan, PlannedNode
+from domain.workflows.plan import Plan, PlannedNode, calls_same_tool
 from domain.workflows.run import WorkflowRun
 from domain.workflows.templates import MAX_FILLED, FilledTooLarge
 
@@ -61,16 +61,34 @@ class NoteRun(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContext:
-    """The run in which a node executes. `nodes` are all nodes of the run in their current state."""
+    """The run in which a node executes. `nodes` are all nodes of the run in their current state, `plan`
+    is what the run executes."""
 
     organization_id: OrganizationId
     workflow_run_id: WorkflowRunId
     requested_by: ApiKeyId
     run_input: JsonValue
     nodes: Mapping[str, NodeRun]
+    plan: Plan = Plan(nodes=())
     note_run: NoteRun
     note_audit: Callable[[AuditEvent], None]
     """Collects audit entries of the node; they are stored with its outcome."""
+
+    def calls_before(self, node: PlannedNode, run: NodeRun) -> int:
+        """How often steps of this run have called the node's MCP tool: earlier attempts of the node,
+        and all attempts of other nodes that are over or began before it."""
+        return (
+            run.attempt
+            - 1
+            + sum(
+                other.attempt
+                for each in self.plan.nodes
+                if each.id != node.id
+                and calls_same_tool(each, node)
+                and (other := self.nodes.get(each.id)) is not None
+                and (other.status is not NodeStatus.RUNNING or _order(other) < _order(run))
+            )
+        )
 
     def outputs(self, node: PlannedNode) -> dict[str, JsonValue]:
         """Outputs of the upstream nodes by id; null where there is none."""
@@ -100,6 +118,10 @@ class NodeContext:
             raise NodeFailed(error.code, str(error)) from error
         except FilledTooLarge as error:
             raise NodeFailed(INPUT_TOO_LARGE, INPUT_TOO_LARGE_DETAIL) from error
+
+
+def _order(run: NodeRun) -> tuple[float, str]:
+    return (0.0 if run.started_at is None else run.started_at.timestamp()), run.node_id
 
 
 class NodeExecutor(Protocol):

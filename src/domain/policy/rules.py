@@ -60,7 +60,7 @@ class ToolRule:
       `allowed_params` allows none.
     - `arguments_schema` is a JSON Schema that the arguments must match, in addition to the tool's
       own.
-    - `max_calls` applies per tool and run.
+    - `max_calls` applies per tool and run, and to all steps of a workflow run.
     - `max_result_bytes` bounds the text of a result that the model gets.
     - `approval_ttl_s` is how long an approval waits. `allow_self_approval` is whether the key that
       started the run may approve. Both apply to approvals of `on_unknown_outcome` too.

@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from domain.workflows.graph import AgentNodeConfig, JoinStrategy, NodeConfig, NodeKind, NodeMode, NodeSettings
+from domain.workflows.graph import (
+    AgentNodeConfig,
+    JoinStrategy,
+    McpServerNodeConfig,
+    NodeConfig,
+    NodeKind,
+    NodeMode,
+    NodeSettings,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,3 +76,13 @@ class Plan:
     @property
     def agents(self) -> tuple[tuple[PlannedNode, AgentNodeConfig], ...]:
         return tuple((node, node.config) for node in self.nodes if isinstance(node.config, AgentNodeConfig))
+
+
+def calls_same_tool(one: PlannedNode, other: PlannedNode) -> bool:
+    """Whether both are steps that call the same tool of an MCP server."""
+    calls = [
+        (node.config.server, node.config.call)
+        for node in (one, other)
+        if isinstance(node.config, McpServerNodeConfig) and node.config.call is not None
+    ]
+    return len(calls) == 2 and calls[0] == calls[1]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from domain.tools.capabilities import ToolType
-from domain.tools.names import model_facing_name
+from domain.tools.names import AGENT_PREFIX, model_facing_name
 from domain.workflows.faults import Fault, FaultCode
 from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig
 from domain.workflows.plan import PlannedNode
@@ -18,8 +18,9 @@ def tool_name_faults(nodes: Mapping[str, PlannedNode], wiring: Wiring) -> Iterat
     for node in nodes.values():
         if isinstance(node.config, HttpRequestConfig) and node.config.tool is not None:
             name = node.config.tool.name
-            if name in RESERVED_NAMES:
-                message = f"{name!r} is the name of a built-in tool of Dragoman."
+            if name in RESERVED_NAMES or name.startswith(AGENT_PREFIX):
+                what = f"{AGENT_PREFIX}…" if name.startswith(AGENT_PREFIX) else name
+                message = f"{what!r} is the name of a built-in tool of Dragoman."
                 path = "config.tool.name"
                 yield Fault(code=FaultCode.TOOL_NAME_CLASH, message=message, node_ids=(node.id,), path=path)
     for agent_id, sources in wiring.tools.items():

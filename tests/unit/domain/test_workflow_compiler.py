@@ -186,7 +186,7 @@ def test_a_servers_tools_clash_with_some_of_the_same_server() -> None:
     assert codes(*parts, "some -> asked.tools") == [FaultCode.TOOL_NAME_CLASH]
 
 
-@pytest.mark.parametrize("name", ["send_email", "call_tool", "mcp__files__read", "two words"])
+@pytest.mark.parametrize("name", ["send_email", "call_tool", "mcp__files__read", "agent__guide", "two words"])
 def test_a_tools_name_is_not_that_of_another_kind_of_tool(name: str) -> None:
     assert compiled(entrypoint(), tool("weather", name)).faults
 

@@ -1,7 +1,9 @@
 """Calls of MCP servers' tools as steps: what they put out, what decides about them, and what the trail says."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
@@ -16,7 +18,7 @@ from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.workflows.execution import NodeRun, NodeStatus
 from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
-from tests.builders import KEY, ORG, an_organization
+from tests.builders import KEY, ORG, after, an_organization
 from tests.doubles.mcp_connections import Answer, InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from tests.doubles.surroundings import FixedClock
 from tests.unit.application.workflows.test_tool_step import Harness, no_run
@@ -45,19 +47,32 @@ class Desk:
         self.harness.state.organizations[ORG] = replace(an_organization(ORG), tool_policies=rules)
 
     async def step(self, given: JsonValue = "bells", **settings: object) -> Succeeded:
+        return await self.step_beside({}, given=given, settings=settings)
+
+    async def step_beside(
+        self,
+        others: Mapping[str, NodeRun],
+        *,
+        attempt: int = 1,
+        given: JsonValue = "bells",
+        settings: Mapping[str, object] = MappingProxyType({}),
+    ) -> Succeeded:
+        """The step `find`, in a workflow whose `others` call the same tool."""
         config: dict[str, object] = {
             "server": "files",
             "call": "search",
             "arguments": {"text": "{{start}}"},
             **settings,
         }
-        plan = planned(entrypoint(), node("find", "mcp_server", **config), "start -> find")
+        steps = [node(name, "mcp_server", **config) for name in ("find", *others)]
+        plan = planned(entrypoint(), *steps, *(f"start -> {step.id}" for step in steps))
         context = NodeContext(
             organization_id=ORG,
             workflow_run_id=RUN,
             requested_by=KEY,
             run_input=given,
-            nodes={"start": NodeRun(node_id="start", status=NodeStatus.SUCCEEDED, output=given)},
+            nodes={"start": NodeRun(node_id="start", status=NodeStatus.SUCCEEDED, output=given), **others},
+            plan=plan,
             note_run=no_run,
             note_audit=self.noted.append,
         )
@@ -68,7 +83,9 @@ class Desk:
             expressions=JmesPathExpressions(),
             clock=FixedClock(),
         )
-        return await step.execute(plan.by_id["find"], NodeRun(node_id="find", attempt=1), context)
+        return await step.execute(
+            plan.by_id["find"], NodeRun(node_id="find", attempt=attempt, started_at=after(60)), context
+        )
 
     async def failure(self, given: JsonValue = "bells", **settings: object) -> tuple[str, bool]:
         with pytest.raises(NodeFailed) as failed:
@@ -105,6 +122,24 @@ async def test_what_the_organization_does_not_let_through_is_not_sent(verdict: V
     assert (code == "approval_required") is (verdict is Verdict.REQUIRE_APPROVAL)
     assert desk.harness.connections.calls == []
     assert [entry.action for entry in desk.noted] == [AuditAction.TOOL_BLOCKED]
+
+
+@pytest.mark.requirement("C2", "F4", "S5")
+async def test_more_calls_than_allowed_are_made_neither_by_more_steps_nor_by_more_attempts() -> None:
+    desk = await Desk().answering(text_reply("found"))
+    desk.under(ToolRule(max_calls=1))
+    done = NodeRun(node_id="other", status=NodeStatus.SUCCEEDED, attempt=1, started_at=after(1))
+    at_once = NodeRun(node_id="also", status=NodeStatus.RUNNING, attempt=1, started_at=after(60))
+    cases: list[tuple[dict[str, NodeRun], int]] = [({"other": done}, 1), ({"also": at_once}, 1), ({}, 2)]
+    for others, attempt in cases:
+        with pytest.raises(NodeFailed) as failed:
+            await desk.step_beside(others, attempt=attempt)
+        assert not failed.value.error.retryable
+    assert desk.harness.connections.calls == []
+    assert [entry.details["decision"]["reason"] for entry in desk.noted] == ["max_calls_reached"] * 3  # type: ignore[index, call-overload]
+    later = NodeRun(node_id="later", status=NodeStatus.RUNNING, attempt=1, started_at=after(61))
+    await desk.step_beside({"later": later})
+    assert len(desk.harness.connections.calls) == 1
 
 
 @pytest.mark.requirement("F4")
