@@ -16,8 +16,9 @@ from tests.e2e.service import Json, Service, assert_consistent, serving
 from tests.e2e.strict_provider import FailingResponses, strict_provider, watched_agent
 from tests.e2e.test_planted_secrets import everything_the_api_says, forms
 from tests.integration.llm.strict.provider import Said, StrictProvider
+from tests.unit.llm.sdk_types import NEEDS_SDK_TYPES
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [NEEDS_SDK_TYPES, pytest.mark.timeout(300)]
 
 LOOK, HELD, NOTE = "mcp__watched__look", "mcp__watched__held_look", "mcp__watched__note"
 ASKS: Json = {NOTE: {"decision": "require_approval"}}

@@ -53,6 +53,19 @@ async def vendors(http: AiohttpProviders) -> AsyncIterator[Vendors]:
         yield vendors
 
 
+OPAQUE = frozenset({"encrypted_content", "signature", "data", "thought_signature", "reasoning_content"})
+
+
+def opaque_in(value: object) -> set[str]:
+    """What only its provider understands."""
+    if isinstance(value, list):
+        return set().union(*map(opaque_in, value))
+    if not isinstance(value, dict):
+        return set()
+    here = {part for name, part in value.items() if name in OPAQUE and isinstance(part, str)}
+    return here.union(*map(opaque_in, value.values()))
+
+
 async def a_tool_loop_of_three_turns(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
     there, thread, model = (
         vendors.at[family.name],
@@ -69,6 +82,9 @@ async def a_tool_loop_of_three_turns(vendors: Vendors, family: ModelFamily, stre
     thread.answer("hi")
     assert (await thread.ask(model, family.model)).text == "It is noon."
     assert there.refused == []
+    said = set().union(*map(opaque_in, there.answers[:2]))
+    assert said
+    assert opaque_in(there.bodies[-1]) == said
 
 
 async def parallel_calls(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:

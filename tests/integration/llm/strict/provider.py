@@ -97,6 +97,8 @@ class StrictProvider:
         self.url = ""
         self.bodies: list[Json] = []
         """Of all requests, those refused too."""
+        self.answers: list[Json] = []
+        """What it said, each whole."""
         self.keys: list[str] = []
         self.refused: list[Refusal] = []
         self.cut_off = asyncio.Event()
@@ -146,6 +148,7 @@ class StrictProvider:
                 return web.json_response(refusal.body, status=refusal.status, headers=refusal.headers)
             said = self._said.popleft()
             answer = self.family.answer(body, said, key)
+            self.answers.append(answer.whole)
             if body.get("stream") is not True:
                 return web.json_response(answer.whole)
             return await self._streamed(request, answer, said)
