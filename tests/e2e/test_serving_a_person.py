@@ -78,9 +78,10 @@ def test_the_explorer_shows_every_operation_from_own_files_and_sends_requests_wi
         page.locator(".modal-ux").get_by_role("textbox").fill(service.key)
         page.locator(".modal-ux").get_by_role("button", name="Apply credentials").click()
         page.locator(".modal-ux").get_by_role("button", name="Close").last.click()
-        page.locator("#operations-tag-agents").get_by_role("button").first.click()
-        page.locator("#operations-agents-list_agents").get_by_role("button").first.click()
+        page.locator("#operations-tag-Agents").get_by_role("button").first.click()
+        operation = page.locator("#operations-Agents-list_agents")
+        operation.get_by_role("button").first.click()
         page.get_by_role("button", name="Execute").click()
-        expect(page.locator("#operations-agents-list_agents .live-responses-table")).to_contain_text("200")
+        expect(operation.locator(".live-responses-table")).to_contain_text("200")
         assert [url for url in asked if not url.startswith((service.url, "data:"))] == []
         assert person.complaints == []
