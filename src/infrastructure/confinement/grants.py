@@ -5,11 +5,14 @@ import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from infrastructure.confinement.system_paths import TEMPORARY
 
 _PARTS_OF_A_RUNTIME = ("bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg")
+_PACKAGES = "node_modules"
+_MARKS_OF_A_PROJECT = (_PACKAGES, "package.json", "pyproject.toml")
 _MAX_LINKS = 8
 _LONGEST_FIRST_LINE = 256
 _NEVER = frozenset(
@@ -56,11 +59,12 @@ class Protected:
         return any(path.is_relative_to(own) or own.is_relative_to(path) for own in self._private)
 
     def named(self, text: str, cwd: Path, *, beside: bool = True) -> tuple[Path, ...]:
-        """What may be read of a command's argument: the directory, the directory of the file (what is `beside` it),
-        or the file alone. Of a directory with something private in it: all else that is in it."""
+        """What may be read of a command's argument: the directory; of a file what is `beside` it (its project, else its
+        directory), else the file alone. Of a directory with something private in it: all else that is in it."""
         try:
             path = (cwd / text).resolve()
-            candidates = (path.parent, path) if path.is_file() and beside else (path,) if path.exists() else ()
+            around = (*_project_of(path), path.parent) if path.is_file() and beside else ()
+            candidates = (*around, path) if path.exists() else ()
             found = next(filter(self._may_be_read, candidates), None)
             if found is None and path.is_dir() and path not in _NEVER and path != self._user_home:
                 return tuple(child for child in path.iterdir() if self._may_be_read(child.resolve()))
@@ -75,6 +79,14 @@ class Protected:
         if home is None or not path.is_relative_to(home):
             return home is None or not home.is_relative_to(path)
         return path != home and not path.relative_to(home).parts[0].startswith(".")
+
+
+def _project_of(file: Path) -> tuple[Path, ...]:
+    """The directory that has the packages of a program: above its node_modules, or with a project's file."""
+    if _PACKAGES in file.parts:
+        return (Path(*file.parts[: file.parts.index(_PACKAGES)]),)
+    marked = (parent for parent in file.parents if any((parent / mark).exists() for mark in _MARKS_OF_A_PROJECT))
+    return tuple(islice(marked, 1))
 
 
 def runtime_of(command: str, search_path: str) -> tuple[Path, ...]:

@@ -45,6 +45,15 @@ def held_here(profile: str) -> bool:
     )
 
 
+def machine_of(profile: str) -> Machine:
+    """This machine, with no more than the profile needs."""
+    return Machine(
+        landlock=MACHINE.landlock if profile != BUBBLEWRAP else 0,
+        namespaces=profile == NAMESPACES,
+        bubblewrap=MACHINE.bubblewrap if profile == BUBBLEWRAP else None,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """`own` is the directory of the confined process."""
@@ -72,18 +81,13 @@ class World:
 
     def options(self, profile: str, *, ports: tuple[int, ...] | None = None) -> tuple[str, ...]:
         """The launcher's options as the service has them for a server in this world."""
-        machine = Machine(
-            landlock=MACHINE.landlock if profile != BUBBLEWRAP else 0,
-            namespaces=profile == NAMESPACES,
-            bubblewrap=MACHINE.bubblewrap if profile == BUBBLEWRAP else None,
-        )
         sandbox = Sandbox(
             mode=SandboxMode.AUTO,
             private=(self.home, self.home / "dragoman.db"),
             granted=Grants(),
             ports=ports,
             user_home=self.user_home,
-            probe=lambda: machine,
+            probe=lambda: machine_of(profile),
         )
         runtime = (*of_runtime(Path(sys.prefix)), *of_runtime(Path(sys.base_prefix)))
         programs = (*runtime_of(sys.executable, os.defpath), PROGRAMS)

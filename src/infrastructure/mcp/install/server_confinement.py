@@ -1,7 +1,9 @@
 """What each started server and each installer may use. Above: transports and the installer. Below: the sandbox."""
 
 import asyncio
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailure, McpInstallFailureKind
@@ -16,6 +18,9 @@ _CONFIGURATIONS = (
     *("npm_config_userconfig", "NPM_CONFIG_USERCONFIG", "PIP_CONFIG_FILE", "UV_CONFIG_FILE", "XDG_CONFIG_HOME"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
 )
+_OF_INSTALLERS = ("pip_", "uv_", "npm_config_")
+_PATH = re.compile(r"/[^\s,;'\"]+")
+_MAX_CONFIGURATION = 64 * 1024
 _INTERPRETERS = ("node", "python3", "uv")
 _IN_HOME = (".npmrc", ".netrc", ".pip", ".config/pip", ".config/uv")
 _SYSTEM_WIDE = tuple(map(Path, ("/etc/npmrc", "/etc/pip.conf", "/etc/uv", "/etc/xdg/pip")))
@@ -62,14 +67,17 @@ class ServerConfinement:
             return Confined()
         cache = await asyncio.to_thread(self._directories.cache, target)
         home = Path(environment.get("HOME", "/nonexistent"))
-        read_of = [Path(environment[name]) for name in _CONFIGURATIONS if environment.get(name)]
+        configured = [
+            *(home / name for name in _IN_HOME),
+            *_SYSTEM_WIDE,
+            *(Path(environment[name]) for name in _CONFIGURATIONS if environment.get(name)),
+        ]
         written_of = [Path(environment[name]) for name in _CACHES if environment.get(name)]
         readable = (
             *self._runtimes(command[0], environment.get("PATH", self._search_path)),
             *self._named(command, target, beside=False),
-            *(home / name for name in _IN_HOME),
-            *_SYSTEM_WIDE,
-            *read_of,
+            *configured,
+            *await asyncio.to_thread(self._local_sources, configured, environment),
         )
         try:
             options = await self._sandbox.options(
@@ -84,6 +92,18 @@ class ServerConfinement:
         return Confined(
             options=options, environment={name: str(path) for name, path in own.items() if name.lower() not in given}
         )
+
+    def _local_sources(self, configured: list[Path], environment: Mapping[str, str]) -> tuple[Path, ...]:
+        """Directories of packages on this machine, which the operator's configuration names."""
+        texts = [value for name, value in environment.items() if name.lower().startswith(_OF_INSTALLERS)]
+        for path in configured:
+            for file in path.iterdir() if path.is_dir() else (path,):
+                with suppress(OSError):
+                    texts.append(file.read_text(encoding="utf-8", errors="replace")[:_MAX_CONFIGURATION])
+        # A simple index has its files beside it.
+        words = {word.removesuffix("/").removesuffix("/simple") for text in texts for word in _PATH.findall(text)}
+        named = self._sandbox.protected.named
+        return tuple(path for word in sorted(words) for path in named(word, Path("/"), beside=False))
 
     def _runtimes(self, command: str, search_path: str) -> tuple[Path, ...]:
         """Those of our Python, of the command, and of interpreters that scripts name (`/usr/bin/env node`)."""

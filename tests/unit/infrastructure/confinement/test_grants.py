@@ -13,6 +13,10 @@ def protected(tmp_path: Path) -> Protected:
         (tmp_path / path).mkdir(parents=True)
     for path in ("user/.ssh/id", "user/code/server.py", "user/note", "project/.dragoman/admin.key", "tools/server.py"):
         (tmp_path / path).touch()
+    (tmp_path / "node" / "dist").mkdir(parents=True)
+    (tmp_path / "node" / "node_modules" / "server").mkdir(parents=True)
+    for path in ("node/package.json", "node/dist/index.js", "node/node_modules/server/index.js"):
+        (tmp_path / path).touch()
     return Protected([tmp_path / "project" / ".dragoman"], user_home=tmp_path / "user")
 
 
@@ -22,6 +26,8 @@ def protected(tmp_path: Path) -> Protected:
     [
         ("tools/server.py", ["tools"]),
         ("tools", ["tools"]),
+        ("node/dist/index.js", ["node"]),
+        ("node/node_modules/server/index.js", ["node"]),
         ("user/code/server.py", ["user/code"]),
         ("user/note", ["user/note"]),
         ("user", []),
@@ -31,7 +37,7 @@ def protected(tmp_path: Path) -> Protected:
         ("project/.dragoman/admin.key", []),
         ("project", ["project/src"]),
         ("missing", []),
-        ("", ["project/src", "tools"]),
+        ("", ["project/src", "tools", "node"]),
     ],
 )
 def test_a_command_opens_what_it_names_but_nothing_private(
