@@ -16,12 +16,14 @@ from application.retention import sweep
 from application.system.ended import cancelled
 from application.system.periodic import every
 from domain.errors import invalid
+from infrastructure.confinement.kernel import PR_SET_DUMPABLE, prctl
 from infrastructure.confinement.leftovers import end_leftovers
 from infrastructure.container import Container
 from infrastructure.persistence.engine.sqlite.backup import back_up
 from infrastructure.persistence.engine.waiting_start import once_available
 from infrastructure.runtime.logs import configure_logging
 from infrastructure.runtime.loop_watchdog import watching_loop
+from infrastructure.settings import Settings, forget_secrets
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +31,13 @@ T = TypeVar("T")
 
 _LAST_SEAL_S = 5.0
 """Timeout for sealing the last audit entries when a process stops."""
+
+
+def hide_secrets(settings: Settings) -> None:
+    """For a process that serves: no secret stays in its environment, and no other process of its user reads its memory
+    or the environment that it was started with."""
+    forget_secrets(settings)
+    prctl(PR_SET_DUMPABLE, 0)
 
 
 def configure_logs(container: Container, *, only_trouble: bool = False) -> None:

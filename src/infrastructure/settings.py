@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from domain.rate_limit import RateLimit
@@ -31,8 +31,6 @@ class SettingsError(Exception):
 
 class Settings(ProcessSettings):
     """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True)
 
     home: Annotated[Path, AfterValidator(values.absolute)] = Field(
         default=Path(".dragoman"), validate_default=True, description="a directory", examples=["/var/lib/dragoman"]
@@ -336,6 +334,13 @@ def _given() -> dict[str, str]:
 def _key_of_search(settings: Settings) -> str | None:
     """The field of the search provider's key, if the provider needs one."""
     return {"brave": "brave_api_key", "tavily": "tavily_api_key"}.get(settings.search_provider)
+
+
+def forget_secrets(settings: Settings) -> None:
+    """Remove what holds secrets from the environment, so that no child process inherits it."""
+    for name in Settings.model_fields:
+        if name == "database_url" or isinstance(getattr(settings, name), SecretStr):
+            os.environ.pop(variable_name(name), None)
 
 
 def unknown_variables() -> tuple[str, ...]:

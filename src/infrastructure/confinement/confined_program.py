@@ -1,13 +1,12 @@
 """A command that confines itself, then executes a program that needs no files, no network and little else.
 
-For programs that are started by libraries, which take the path of an executable and nothing more. Standard library only.
+For programs that are started by libraries, which take the path of an executable and nothing more. Standard library only,
+and cheap to import.
 """
 
 import os
 import resource
-import shlex
 import sys
-from pathlib import Path
 
 from infrastructure.confinement.plan import Plan
 
@@ -18,15 +17,6 @@ _LIMITS = (
     (resource.RLIMIT_NOFILE, 64),
     (resource.RLIMIT_DATA, 1024**3),
 )
-_RUN = (
-    "import sys; sys.path.insert(0, {source!r}); from infrastructure.confinement import confined_program as c; c.main()"
-)
-
-
-def script_for(program: str) -> str:
-    """A shell script that runs the program, confined, with the script's arguments."""
-    run = _RUN.format(source=str(Path(__file__).parents[2]))
-    return f'#!/bin/sh\nexec {shlex.join([sys.executable, "-I", "-S", "-c", run, program])} "$@"\n'
 
 
 def main() -> None:
@@ -34,7 +24,7 @@ def main() -> None:
     command = sys.argv[1:]
     plan = Plan()
     plan.ports, plan.fixed_modes = (), True
-    plan.readable.append(str(Path(command[0]).resolve().parent))
+    plan.readable.append(os.path.dirname(os.path.realpath(command[0])))
     for limit, value in _LIMITS:
         hard = resource.getrlimit(limit)[1]
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -33,6 +33,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.sources.source import Source
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
+from infrastructure.native_tools.confined_interpreter import confined_interpreter
 from infrastructure.native_tools.lazy_code_execution import CODE_EXECUTION
 from infrastructure.native_tools.sandbox_files import FOLDER, SandboxFiles
 from infrastructure.native_tools.sandbox_values import ValueTooLarge, as_json
@@ -64,7 +65,7 @@ class CodeLimits:
 
 
 class CodeExecutionTool:
-    """Runs each call in a new worker process, at most `max_processes` at a time."""
+    """Runs each call in a new worker process, at most `max_processes` at a time, confined where this machine can."""
 
     def __init__(
         self,
@@ -79,10 +80,10 @@ class CodeExecutionTool:
         self._store_source = store_source
         self._clock = clock
         self._limits = limits or CodeLimits()
-        self._pool = AsyncMonty(min_processes=0, max_processes=max_processes, max_checkouts_per_worker=1)
+        self._max_processes = max_processes
+        self._pool: AsyncMonty | None = None
         self._open = AsyncExitStack()
         self._opening = asyncio.Lock()
-        self._is_open = False
 
     @property
     def tool(self) -> Tool:
@@ -99,11 +100,11 @@ class CodeExecutionTool:
         code = arguments["code"]
         if not isinstance(code, str):
             raise TypeError("arguments are validated before a tool runs")
+        pool = await self._opened()
         deadline = asyncio.get_running_loop().time() + context.timeout_s
         files = await self._files_of(context)
-        await self._ensure_open()
         async with AsyncExitStack() as held:
-            session = self._pool.checkout(limits=self._sandbox_limits(context.timeout_s))
+            session = pool.checkout(limits=self._sandbox_limits(context.timeout_s))
             try:
                 async with asyncio.timeout_at(deadline):
                     await held.enter_async_context(session)
@@ -128,7 +129,7 @@ class CodeExecutionTool:
         return NativeToolOutput(value=output)
 
     async def close(self) -> None:
-        self._is_open = False
+        self._pool = None
         await self._open.aclose()
 
     async def _files_of(self, context: NativeToolContext) -> SandboxFiles:
@@ -182,11 +183,15 @@ class CodeExecutionTool:
             details={"thread_id": source.thread_id, "name": source.name, "size": source.size, "sha256": source.digest},
         )
 
-    async def _ensure_open(self) -> None:
+    async def _opened(self) -> AsyncMonty:
         async with self._opening:
-            if not self._is_open:
-                await self._open.enter_async_context(self._pool)
-                self._is_open = True
+            if self._pool is None:
+                path = await asyncio.to_thread(self._open.enter_context, confined_interpreter())
+                pool = AsyncMonty(
+                    binary_path=path, min_processes=0, max_processes=self._max_processes, max_checkouts_per_worker=1
+                )
+                self._pool = await self._open.enter_async_context(pool)
+            return self._pool
 
     def _sandbox_limits(self, timeout_s: float) -> ResourceLimits:
         allowed = min(timeout_s, self._limits.timeout_s)

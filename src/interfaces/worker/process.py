@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 import uvloop
 
 from infrastructure.container import Container
-from infrastructure.lifecycle import configure_logs, open_worker, watching
+from infrastructure.lifecycle import configure_logs, hide_secrets, open_worker, watching
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.http.app import create_monitoring_app
 from interfaces.http_server import HttpServer, listening
@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 def work(settings: Settings) -> int:
     """Execute runs until told to stop; returns the exit status. Raises ServiceError when it cannot start."""
+    hide_secrets(settings)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_work(settings))
 

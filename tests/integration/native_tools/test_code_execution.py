@@ -2,8 +2,11 @@
 test_code_files.py."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +14,15 @@ from application.sources.store_source import StoreSource
 from application.tools.ports import NativeToolContext, NativeToolError
 from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonValue
+from infrastructure.confinement import landlock
+from infrastructure.confinement.process_group import below
 from infrastructure.native_tools.code_execution import CodeExecutionTool, CodeLimits
+from tests.completeness import beyond
 from tests.doubles.plain_text_extractor import PlainTextExtractor
 from tests.doubles.sources import InMemorySourceIntake, InMemorySourceStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
+from tests.integration.mcp.parts import until
 
 Run = Callable[..., Awaitable[JsonValue]]
 
@@ -325,3 +332,28 @@ async def test_closing_twice_and_closing_unused_are_harmless() -> None:
     unused = code_execution()
     await unused.close()
     await unused.close()
+
+
+@pytest.mark.requirement("S1")
+async def test_the_interpreter_is_confined_where_this_machine_can(tool: CodeExecutionTool) -> None:
+    if not landlock.abi():
+        pytest.skip(beyond("this kernel has no Landlock"))
+    running = asyncio.create_task(tool.run({"code": "while True: pass"}, context(timeout_s=30)))
+    try:
+        await until(lambda: any("Seccomp:\t2" in state for state in _states_of("monty")))
+        states = _states_of("monty")
+        assert all("NoNewPrivs:\t1" in state and "CapEff:\t0000000000000000" in state for state in states)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+def _states_of(name: str) -> list[str]:
+    """The status of each process with that name below ours."""
+    found = []
+    for pid in below(os.getpid()):
+        with suppress(OSError):
+            text = Path(f"/proc/{pid}/status").read_text()
+            if text.startswith(f"Name:\t{name}\n"):
+                found.append(text)
+    return found
