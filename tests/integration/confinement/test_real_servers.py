@@ -7,21 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from application.mcp.ports import McpCall
 from domain.json_value import JsonValue
 from infrastructure.confinement.grants import Grants
 from infrastructure.confinement.sandbox import Sandbox, SandboxMode
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.server_confinement import ServerConfinement
 from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
-from tests.builders import ORG
+from tests.builders import ORG, SERVER
 from tests.completeness import beyond
 from tests.integration.confinement.world import PROFILES, held_here, machine_of
 from tests.integration.mcp.parts import (
     EVERYTHING,
     IN_RUN,
     NODE_SERVERS,
-    SERVER,
-    a_call,
     sdk_connections,
     started,
     text_of,
@@ -38,7 +37,7 @@ class Case:
     answer: str
 
 
-MEMORY = {"entities": [{"name": "Ann", "entityType": "person", "observations": ["sails"]}]}
+MEMORY: dict[str, JsonValue] = {"entities": [{"name": "Ann", "entityType": "person", "observations": ["sails"]}]}
 CASES = {
     "time": Case(
         command=(sys.executable, "-m", "mcp_server_time"),
@@ -85,5 +84,7 @@ async def test_a_popular_server_works(name: str, profile: str, tmp_path: Path) -
     limits = parse_process_limits(DEFAULT_PROCESS_LIMITS)
     async with sdk_connections(confine=confinement.of_server, limits=limits) as connections:
         await connections.discover(server, IN_RUN, timeout_s=60.0)
-        reply = await connections.call_tool(server, IN_RUN, a_call(case.tool, **case.arguments))
+        reply = await connections.call_tool(
+            server, IN_RUN, McpCall(tool_name=case.tool, arguments=case.arguments, timeout_s=60.0)
+        )
         assert case.answer in text_of(reply)
