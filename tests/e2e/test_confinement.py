@@ -160,7 +160,7 @@ if os.fork() == 0:
 @pytest.mark.requirement("S1")
 def test_the_doctor_says_how_servers_are_confined(tmp_path: Path) -> None:
     dragoman = DragomanHere(tmp_path / "home")
-    dragoman.run("agent", "list")
+    dragoman.run("init")
     found = dragoman.run("doctor", "--json", exit_code=0).json["findings"]
     assert isinstance(found, list)
     (sandbox,) = [finding for finding in found if isinstance(finding, dict) and finding["check"] == "sandbox"]
