@@ -159,14 +159,14 @@ if os.fork() == 0:
 
 @pytest.mark.requirement("S1")
 def test_the_doctor_says_how_servers_are_confined(tmp_path: Path) -> None:
-    dragoman = DragomanHere(tmp_path / "home")
-    dragoman.run("init")
-    found = dragoman.run("doctor", "--json", exit_code=0).json["findings"]
+    with serving(tmp_path / "home", **AUTO) as service:
+        dragoman = DragomanHere(service.home)
+        found = dragoman.run("doctor", "--json", exit_code=0).json["findings"]
+        told = dragoman.run("doctor", "--json", DRAGOMAN_MCP_SANDBOX="off").out
     assert isinstance(found, list)
     (sandbox,) = [finding for finding in found if isinstance(finding, dict) and finding["check"] == "sandbox"]
     assert sandbox["state"] == "ok"
     assert "seccomp" in str(sandbox["detail"])
-    told = dragoman.run("doctor", "--json", DRAGOMAN_MCP_SANDBOX="off").out
     assert "DRAGOMAN_MCP_SANDBOX=off" in told
 
 
