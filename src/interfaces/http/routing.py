@@ -69,9 +69,10 @@ def dependencies(
 def named_dependencies(route: HTTPRouteHandler) -> dict[str, type]:
     """The class of each `NamedDependency` parameter by name, without those that the route
     provides."""
+    handler = getattr(route.fn, "func", route.fn)  # Litestar wraps what runs in a thread
     return {
         name: get_args(annotation)[0]
-        for name, annotation in route.fn.__annotations__.items()
+        for name, annotation in handler.__annotations__.items()
         if name not in (route.dependencies or {})
         and any(isinstance(mark, Dependency) for mark in getattr(annotation, "__metadata__", ()))
     }

@@ -114,6 +114,7 @@ CASES = [
         foreign=True,
     ),
     Case(method="GET", path="/v1/approvals", role=Role.VIEWER),
+    Case(method="GET", path="/v1/approvals/{approval_id}", role=Role.VIEWER, foreign=True),
     Case(
         method="POST",
         path="/v1/approvals/{approval_id}",
@@ -138,6 +139,7 @@ CASES = [
     Case(method="GET", path="/v1/audit-events/verify", role=Role.VIEWER),
     Case(method="POST", path="/v1/api-keys", role=Role.ADMIN, status=201, body={"name": "new", "role": "viewer"}),
     Case(method="GET", path="/v1/api-keys", role=Role.ADMIN),
+    Case(method="POST", path="/v1/sign-in-links", role=Role.VIEWER, status=201),
     Case(method="GET", path="/v1/gateway-sessions", role=Role.OPERATOR),
     Case(
         method="POST",
