@@ -59,7 +59,8 @@ class Place:
 
     def settings(self) -> Settings:
         """Read as any process of Dragoman reads them, from an environment that nobody else has a say in."""
-        chosen = {"DRAGOMAN_HOME": str(self.home), "DRAGOMAN_LOG_LEVEL": "error"}
+        # The server writes its log beside HOME, and reads a gate there.
+        chosen = {"DRAGOMAN_HOME": str(self.home), "DRAGOMAN_LOG_LEVEL": "error", "DRAGOMAN_MCP_SANDBOX": "off"}
         if self.database_url is not None:
             chosen |= {"DRAGOMAN_DATABASE_URL": self.database_url, "DRAGOMAN_SECRET_KEY": "a-passphrase-for-all"}
         with patch.dict(os.environ):

@@ -330,3 +330,28 @@ def test_a_wrong_search_setting_is_refused_by_its_name(
 
     with pytest.raises(SettingsError, match=f"{variable} must be"):
         load_settings()
+
+
+def test_ports_and_paths_of_started_servers_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().allowed_ports is None
+    for text, ports in (("none", ()), ("443, 80", (443, 80)), ("ALL", None)):
+        monkeypatch.setenv("DRAGOMAN_MCP_PORTS", text)
+        assert load_settings().allowed_ports == ports
+    monkeypatch.setenv("DRAGOMAN_MCP_WRITABLE", "/srv/a, /srv/b")
+    assert load_settings().writable_paths == (Path("/srv/a"), Path("/srv/b"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DRAGOMAN_MCP_PORTS", "https"),
+        ("DRAGOMAN_MCP_PORTS", "0"),
+        ("DRAGOMAN_MCP_READABLE", "tools"),
+        ("DRAGOMAN_MCP_SANDBOX", "on"),
+        ("DRAGOMAN_MCP_PROCESS_LIMITS", "processes=many"),
+    ],
+)
+def test_wrong_settings_of_started_servers_are_named(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=name):
+        load_settings()
