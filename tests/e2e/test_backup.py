@@ -75,7 +75,7 @@ def test_a_copy_made_of_a_running_service_is_all_that_another_home_needs_with_th
 def test_a_backup_takes_the_place_of_nothing_and_leaves_nothing_half_done(tmp_path: Path) -> None:
     here, copy = DragomanHere(tmp_path / "home"), tmp_path / "copy.db"
     assert "There is no database" in here.run("db", "backup", str(copy), exit_code=1).err
-    here.run("agent", "list")
+    here.run("thread", "create")
     copy.write_text("something else", encoding="utf-8")
     assert "exists" in here.run("db", "backup", str(copy), exit_code=1).err
     assert copy.read_text(encoding="utf-8") == "something else"
@@ -90,7 +90,7 @@ def test_a_backup_takes_the_place_of_nothing_and_leaves_nothing_half_done(tmp_pa
 @pytest.mark.requirement("E6")
 def test_a_backup_is_of_one_moment_though_somebody_writes(tmp_path: Path) -> None:
     here, copy = DragomanHere(tmp_path / "home"), tmp_path / "copy.db"
-    here.run("agent", "list")
+    here.run("thread", "create")
     with closing(sqlite3.connect(here.home / "dragoman.db")) as writing:
         writing.execute("BEGIN IMMEDIATE")
         writing.execute("UPDATE organization SET name = 'not yet'")

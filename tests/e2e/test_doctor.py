@@ -20,7 +20,7 @@ FAULTY = str(SERVERS / "faulty_server.py")
 def dragoman(tmp_path: Path) -> DragomanHere:
     """With a HOME that was used."""
     here = DragomanHere(tmp_path / "home")
-    here.run("agent", "list")
+    here.run("thread", "create")
     return here
 
 

@@ -64,6 +64,7 @@ def test_an_agent_searches_and_reads_what_it_found_and_is_kept_from_private_addr
     agent = tmp_path / "agent.yaml"
     agent.write_text(f"name: reader\nmodel: {model}\ntools: [website_content, internet_search]\n", encoding="utf-8")
 
+    dragoman.run("agent", "apply", str(agent))
     listed = dragoman.run("tool", "list", "--json").json["data"]
     done = dragoman.run("run", "Herons?", "--agent", str(agent), DRAGOMAN_DUCKDUCKGO_BASE_URL=web)
     thread_id = next(word for word in done.err.split() if word.startswith("thr_"))
