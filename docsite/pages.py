@@ -78,12 +78,18 @@ def as_published(text: str) -> str:
 def examples(folder: Path) -> str:
     """The page about the examples, with each file it names at its end."""
     text = as_published((folder / "README.md").read_text(encoding="utf-8"))
-    names = [link[3] for link in _LINK.finditer(text) if "://" not in link[3]]
+    names = [link[3] for link in _LINK.finditer(text) if Path(link[3]).suffix in _LANGUAGES and "://" not in link[3]]
     files = [
         f"## {name}\n\n```{_LANGUAGES[Path(name).suffix]}\n{(folder / name).read_text(encoding='utf-8')}```\n"
         for name in dict.fromkeys(names)
     ]
-    linked = _LINK.sub(lambda link: link[0] if "://" in link[3] else f"[{link[2]}](#{_anchor(link[3])})", text)
+
+    def link(found: "re.Match[str]") -> str:
+        if found[3].startswith("../docs/"):
+            return found[0].replace("../docs/", "", 1)
+        return f"[{found[2]}](#{_anchor(found[3])})" if found[3] in names else found[0]
+
+    linked = _LINK.sub(link, text)
     return "\n".join([linked, *files])
 
 
