@@ -18,8 +18,6 @@ from domain.json_value import JsonObject, JsonValue
 from infrastructure.schemas.schema_cost import MAX_VALUE_DEPTH, SchemaCost, UnusableSchema, cost_of
 
 MAX_VIOLATIONS = 10
-_MAX_CHECKED = 256
-"""Schemas of called tools that are found without encoding them."""
 
 _MAX_SCHEMA_BYTES = 1024 * 1024
 _MAX_MESSAGE = 300
@@ -59,7 +57,6 @@ class JsonSchemaValidator:
 
     def __init__(self, *, cache_size: int = 1_024) -> None:
         self._compiled: LruCache[bytes, _Compiled] = LruCache(cache_size)
-        self._checked: LruCache[int, tuple[JsonObject, _Compiled]] = LruCache(_MAX_CHECKED)
         self._encoder = msgspec.json.Encoder()
 
     def violations(self, schema: JsonObject, value: JsonValue) -> tuple[str, ...]:
@@ -69,7 +66,7 @@ class JsonSchemaValidator:
 
         Raises ServiceError `schema_invalid` if the schema itself is unusable.
         """
-        compiled = self._compiled_before(schema)
+        compiled = self._compile(schema)
         if compiled.validator is None or compiled.cost is None:
             raise invalid("schema_invalid", f"The JSON Schema cannot be used: {compiled.problem}.")
         extent = _extent(value)
@@ -95,15 +92,6 @@ class JsonSchemaValidator:
         if schema.get("type") != "object":
             return 'it is not an object schema ("type": "object")'
         return self._compile(schema).problem
-
-    def _compiled_before(self, schema: JsonObject) -> _Compiled:
-        """By identity: the schema of a tool that is called again is the same object, and never changes."""
-        found = self._checked.get(id(schema))
-        if found is not None and found[0] is schema:  # the entry keeps the schema alive, so no other one has its id
-            return found[1]
-        compiled = self._compile(schema)
-        self._checked.put(id(schema), (schema, compiled))
-        return compiled
 
     def _compile(self, schema: JsonObject) -> _Compiled:
         try:
