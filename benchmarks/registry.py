@@ -51,7 +51,11 @@ class Registry:
             catalogs=CatalogReader(
                 catalogs=catalogs,
                 catalog_updater=CatalogUpdater(
-                    catalogs=catalogs, connections=connections, clock=clock, ids=SequentialIds()
+                    catalogs=catalogs,
+                    connections=connections,
+                    organizations=InMemoryOrganizationStore(state),
+                    clock=clock,
+                    ids=SequentialIds(),
                 ),
                 clock=clock,
             ),
