@@ -13,6 +13,7 @@ from itertools import count
 MARK = "DRAGOMAN_STARTED_BY"
 _PREFIX = f"{MARK}=".encode()
 _ROUNDS = 10
+_MOST_DIGITS = 10
 _launches = count(1)
 
 
@@ -32,7 +33,7 @@ def end_leftovers() -> int:
     def is_left(value: str) -> bool:
         pid, _, rest = value.partition(":")
         started = rest.partition(":")[0]
-        return pid.isdigit() and _started(int(pid)) != started
+        return pid.isascii() and pid.isdecimal() and len(pid) <= _MOST_DIGITS and _started(int(pid)) != started
 
     return _end(is_left)
 

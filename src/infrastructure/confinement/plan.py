@@ -4,8 +4,10 @@ Standard library only. Above: the launcher. Who decides: `sandbox.py`, in the se
 """
 
 import os
+from collections.abc import Mapping
 
 from infrastructure.confinement import kernel, landlock, seccomp, system_paths
+from infrastructure.confinement.memory_files import memory_file
 
 LANDLOCK, NAMESPACES, BUBBLEWRAP = "landlock", "namespaces", "bubblewrap"
 
@@ -44,9 +46,12 @@ class Plan:
             return False
         return True
 
-    def confine(self, command: list[str], *, unreachable: tuple[int, ...]) -> list[str]:
-        """Confine this process for good; returns the command to execute. `unreachable` are processes that it must not
-        signal. Raises OSError if anything cannot be applied."""
+    def confine(
+        self, command: list[str], environment: Mapping[str, str], *, unreachable: tuple[int, ...]
+    ) -> tuple[list[str], Mapping[str, str]]:
+        """Confine this process for good; returns the command to execute, and its environment: bubblewrap, which runs
+        before it confines, has ours. `unreachable` are processes that it must not signal. Raises OSError if anything
+        cannot be applied."""
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         version = landlock.abi()
         is_wrapped = self.profile == BUBBLEWRAP
@@ -66,10 +71,10 @@ class Plan:
         if not filtered:
             raise OSError("no seccomp filter for this architecture")
         if is_wrapped:
-            return self._wrapped(command, filtered)
+            return self._wrapped(command, environment, filtered), os.environ  # noqa: TID251 (the launcher has no settings)
         kernel.give_up_capabilities()
         seccomp.install(filtered)
-        return command
+        return command, environment
 
     def _allow_paths(self, rules: landlock.Ruleset) -> None:
         own_proc = self.profile == NAMESPACES
@@ -78,12 +83,16 @@ class Plan:
         for path in (*system_paths.DEVICES, *((system_paths.SHARED_MEMORY,) if own_proc else ()), *self.writable):
             rules.allow_writing(path)
 
-    def _wrapped(self, command: list[str], filtered: bytes) -> list[str]:
+    def _wrapped(self, command: list[str], environment: Mapping[str, str], filtered: bytes) -> list[str]:
         """The command in bubblewrap, which has an empty file system but for what is named."""
-        filter_fd = os.memfd_create("seccomp", 0)
-        os.write(filter_fd, filtered)
-        os.lseek(filter_fd, 0, os.SEEK_SET)
+        filter_fd = memory_file(filtered)
+        # Not among the arguments, which other users of the machine can read.
+        variables = [part for variable in environment.items() for part in ("--setenv", *variable)]
+        variables_fd = memory_file(b"".join(os.fsencode(part) + b"\0" for part in ("--clearenv", *variables)))
+        for fd in (filter_fd, variables_fd):
+            os.set_inheritable(fd, True)
         arguments = [self.bubblewrap, "--die-with-parent", "--seccomp", str(filter_fd), "--cap-drop", "ALL"]
+        arguments += ["--args", str(variables_fd)]
         arguments += ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         if self.ports == ():
             arguments.append("--unshare-net")

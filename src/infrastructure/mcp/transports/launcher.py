@@ -5,10 +5,12 @@ A program by itself (`LAUNCHER`), with the standard library only, and without sl
 typing or argparse, which would double its startup time. Above: ``stdio_process.py``. Below: the
 server.
 
-    LAUNCHER --lifeline FD [--grace SECONDS] [--rlimit NAME=VALUE]... [--group NAME=VALUE]...
+    LAUNCHER --lifeline FD [--environment FD] [--grace SECONDS] [--rlimit NAME=VALUE]... [--group NAME=VALUE]...
         [--profile NAME [--read PATH]... [--write PATH]... [--ports N,...]] -- COMMAND [ARGUMENT]...
 
 - The server inherits stdin, stdout and stderr: the launcher is not in the data path.
+- The server's environment is read from a descriptor, and is that of the server alone; without the option
+  it is the launcher's. The launcher runs before confinement, and variables can name code.
 - It ends every descendant (SIGTERM, after the grace SIGKILL) when the server exits, when the
   lifeline pipe closes (also by Dragoman's death), on SIGTERM, SIGINT or SIGHUP, or at once when they
   together exceed a limit of the group.
@@ -27,6 +29,7 @@ import time
 
 from infrastructure.confinement import landlock, namespaces
 from infrastructure.confinement.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
+from infrastructure.confinement.memory_files import read_environment
 from infrastructure.confinement.plan import BUBBLEWRAP, NAMESPACES, Plan
 from infrastructure.confinement.process_group import GroupLimits
 
@@ -64,6 +67,7 @@ class Options:
         self.limits: Limits = {}
         self.group = GroupLimits()
         self.plan: Plan | None = None
+        self.environment = dict(os.environ)  # noqa: TID251 (it has no settings)
         rest = list(arguments)
         while rest and rest[0] != "--":
             option = rest.pop(0)
@@ -80,6 +84,8 @@ class Options:
         try:
             if option == "--lifeline":
                 self.lifeline = int(value)
+            elif option == "--environment":
+                self.environment = read_environment(int(value))
             elif option == "--grace":
                 self.grace_s = float(value)
             elif option == "--rlimit":
@@ -222,7 +228,7 @@ def _become_server(options: Options, launcher: int, service: int) -> None:
     """In the forked child, never returning: execute the server, or write one line to stderr and
     exit with 126 or 127."""
     code = EXIT_CANNOT_RUN
-    command = options.command
+    command, environment = options.command, options.environment
     try:
         # Its own session: a server that signals its whole group ("kill 0" in shell scripts) must
         # not reach the launcher.
@@ -242,8 +248,8 @@ def _become_server(options: Options, launcher: int, service: int) -> None:
         os.umask(0o022)
         _bound(options)
         if options.plan is not None:
-            command = options.plan.confine(command, unreachable=(launcher, service))
-        os.execvp(command[0], command)  # noqa: S606 (no shell is the point)
+            command, environment = options.plan.confine(command, environment, unreachable=(launcher, service))
+        os.execvpe(command[0], command, environment)  # noqa: S606 (no shell is the point)
     except (FileNotFoundError, NotADirectoryError) as exc:
         code = EXIT_NOT_FOUND
         complain(f"cannot run {command[0]!r}: {exc.strerror}")

@@ -12,7 +12,8 @@ from typing import IO
 
 import anyio
 
-from infrastructure.confinement.leftovers import MARK, end_marked, new_mark
+from infrastructure.confinement.leftovers import end_marked, new_mark
+from infrastructure.confinement.memory_files import environment_bytes, memory_file
 from infrastructure.confinement.process_group import NAMES
 from infrastructure.mcp.transports.launcher import LAUNCHER
 
@@ -66,7 +67,8 @@ class ServerProcess:
         self._mark = new_mark()
         lifeline_end, self._lifeline = os.pipe()
         try:
-            self._popen = _popen(command, {**environment, **self._mark}, lifeline_end, kill_grace_s)
+            given = _inherited(environment) | dict(command.env) | self._mark
+            self._popen = _popen(command, given, self._mark, lifeline_end, kill_grace_s)
         except BaseException:
             os.close(self._lifeline)
             raise
@@ -136,22 +138,28 @@ class ServerProcess:
 
 
 def _popen(
-    command: StdioCommand, environment: Mapping[str, str], lifeline: int, grace_s: float
+    command: StdioCommand, environment: Mapping[str, str], mark: Mapping[str, str], lifeline: int, grace_s: float
 ) -> subprocess.Popen[bytes]:
+    """`environment` reaches the server alone: variables of the dynamic linker would run code in the launcher, which is
+    not confined."""
     launcher = [*LAUNCHER, "--lifeline", str(lifeline), "--grace", str(grace_s), *command.confinement]
     for name, value in command.limits.items():
         launcher += ["--group" if name in NAMES else "--rlimit", f"{name}={value}"]
-    return subprocess.Popen(
-        [*launcher, "--", command.command, *command.args],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        pass_fds=(lifeline,),
-        env=_inherited(environment) | dict(command.env),
-        cwd=command.cwd,
-        start_new_session=True,
-    )
+    variables = memory_file(environment_bytes(environment))
+    try:
+        return subprocess.Popen(
+            [*launcher, "--environment", str(variables), "--", command.command, *command.args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            pass_fds=(lifeline, variables),
+            env=mark,
+            cwd=command.cwd,
+            start_new_session=True,
+        )
+    finally:
+        os.close(variables)
 
 
 def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
@@ -159,6 +167,6 @@ def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
     # would execute.
     return {
         name: value
-        for name in (*INHERITED_NAMES, MARK)
+        for name in INHERITED_NAMES
         if (value := environment.get(name)) is not None and not value.startswith("()")
     }
