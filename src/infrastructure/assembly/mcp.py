@@ -173,7 +173,7 @@ def node_runtime(home: Home) -> NodeRuntime:
     return NodeRuntime(
         search_path=base_process_environment().get("PATH", os.defpath),
         packaged=packaged_node(),
-        own_commands=home.servers_path / ".node" / "bin",
+        own_commands=home.path / "node" / "bin",
     )
 
 

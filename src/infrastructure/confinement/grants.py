@@ -89,9 +89,10 @@ def _project_of(file: Path) -> tuple[Path, ...]:
     return tuple(islice(marked, 1))
 
 
-def runtime_of(command: str, search_path: str) -> tuple[Path, ...]:
+def runtime_of(command: str, search_path: str, *, changeable: tuple[Path, ...] = ()) -> tuple[Path, ...]:
     """The executable, with the libraries beside it of a runtime outside the system's directories (a virtual
-    environment, an nvm, a pyenv), through all its links."""
+    environment, an nvm, a pyenv), through all its links. Nothing for one in or through `changeable`: directories that
+    confined processes write, where a link or a first line would open whatever it names."""
     found = shutil.which(command, path=search_path)
     paths: list[Path] = []
     link = None if found is None else Path(found).absolute()
@@ -103,7 +104,22 @@ def runtime_of(command: str, search_path: str) -> tuple[Path, ...]:
     if found is not None:
         real = Path(found).resolve()
         paths += [real, *_beside(real), *_interpreter_of(real)]
+    if any(is_in(path, changeable) for path in paths):
+        return ()
     return tuple(dict.fromkeys(path for path in paths if not path.is_relative_to("/usr")))
+
+
+def is_in(path: Path, directories: Iterable[Path]) -> bool:
+    """Whether a path is in one of these, as it is written or by its links. So is what cannot be a path."""
+    try:
+        written, real = Path(os.path.normpath(path)), Path(os.path.realpath(path))
+    except ValueError:
+        return True
+    return any(
+        written.is_relative_to(each) or real.is_relative_to(each)
+        for directory in directories
+        for each in (directory, directory.resolve())
+    )
 
 
 def of_runtime(prefix: Path) -> tuple[Path, ...]:

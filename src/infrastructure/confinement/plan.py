@@ -48,7 +48,7 @@ class Plan:
 
     def confine(
         self, command: list[str], environment: Mapping[str, str], *, unreachable: tuple[int, ...]
-    ) -> tuple[list[str], Mapping[str, str]]:
+    ) -> tuple[list[str], dict[str, str]]:
         """Confine this process for good; returns the command to execute, and its environment: bubblewrap, which runs
         before it confines, has ours. `unreachable` are processes that it must not signal. Raises OSError if anything
         cannot be applied."""
@@ -71,10 +71,10 @@ class Plan:
         if not filtered:
             raise OSError("no seccomp filter for this architecture")
         if is_wrapped:
-            return self._wrapped(command, environment, filtered), os.environ  # noqa: TID251 (the launcher has no settings)
+            return self._wrapped(command, environment, filtered), dict(os.environ)  # noqa: TID251 (the launcher has no settings)
         kernel.give_up_capabilities()
         seccomp.install(filtered)
-        return command, environment
+        return command, dict(environment)
 
     def _allow_paths(self, rules: landlock.Ruleset) -> None:
         own_proc = self.profile == NAMESPACES

@@ -74,6 +74,11 @@ class Sandbox:
         self.protected = Protected(private, user_home=user_home)
 
     @property
+    def writable(self) -> tuple[Path, ...]:
+        """What every confined process may write."""
+        return self._granted.writable
+
+    @property
     def is_off(self) -> bool:
         return self._mode is SandboxMode.OFF
 

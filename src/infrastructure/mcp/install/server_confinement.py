@@ -8,7 +8,7 @@ from pathlib import Path
 
 from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailure, McpInstallFailureKind
 from domain.mcp.server import McpServer, McpServerKind
-from infrastructure.confinement.grants import Grants, of_runtime, runtime_of
+from infrastructure.confinement.grants import Grants, is_in, of_runtime, runtime_of
 from infrastructure.confinement.sandbox import CannotConfineError, Sandbox
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.transports.launch import Confined, Launch
@@ -30,6 +30,9 @@ class ServerConfinement:
     """Rules:
     - A server reads its runtime and its installation, and writes its own files in it and its data directory, which is
       its HOME and has its TMPDIR. Processes of one server share that directory.
+    - What is opened never follows from what a confined process can change: no link and no first line of a script in
+      an installation, or in what the operator opens for writing. A server that needs another interpreter than ours or
+      one on PATH has it in its installation.
     - A custom server in place also reads what its command names, but nothing private (`Protected`).
     - An installer reads the operator's configuration of npm, pip and uv, and files that its command names, and writes its target and caches that only
       its organization uses, unless the operator's variables name others.
@@ -44,6 +47,7 @@ class ServerConfinement:
         self._directories = directories
         self._search_path = search_path
         self._runtime = tuple(part for prefix in runtime for part in of_runtime(prefix))
+        self._changeable = (directories.root, *sandbox.writable)
 
     async def of_server(self, server: McpServer, launch: Launch) -> Confined:
         """Raises McpFailure NOT_CONNECTED if this machine cannot confine it."""
@@ -107,10 +111,15 @@ class ServerConfinement:
 
     def _runtimes(self, command: str, search_path: str) -> tuple[Path, ...]:
         """Those of our Python, of the command, and of interpreters that scripts name (`/usr/bin/env node`)."""
-        commands = (command, *_INTERPRETERS)
-        return (*self._runtime, *(path for name in commands for path in runtime_of(name, search_path)))
+        commands, changeable = (command, *_INTERPRETERS), self._changeable
+        return (
+            *self._runtime,
+            *(path for name in commands for path in runtime_of(name, search_path, changeable=changeable)),
+        )
 
     def _named(self, command: tuple[str, ...], cwd: Path, *, beside: bool) -> tuple[Path, ...]:
-        texts = [part for argument in command for part in (argument, argument.partition("=")[2])]
-        named = self._sandbox.protected.named
-        return tuple(path for text in texts if text for path in named(text, cwd, beside=beside))
+        texts = [part for argument in command for part in (argument, argument.partition("=")[2]) if part]
+        named, changeable = self._sandbox.protected.named, self._changeable
+        return tuple(
+            path for text in texts if not is_in(cwd / text, changeable) for path in named(text, cwd, beside=beside)
+        )

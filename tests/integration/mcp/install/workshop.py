@@ -47,7 +47,7 @@ class Workshop:
         self.node = NodeRuntime(
             search_path=self.environment["PATH"],
             packaged=self.packaged_node,
-            own_commands=self.home / "servers" / ".node" / "bin",
+            own_commands=self.home / "node" / "bin",
         )
         self.launches = InstalledLaunches(directories=self.directories, node=self.node)
         self.installer = LocalMcpInstaller(
