@@ -63,11 +63,16 @@ def guides() -> Mapping[str, Guide]:
     return {guide.name: guide for guide in (*first, *sorted(others, key=lambda guide: guide.title.lower()))}
 
 
-@cache
 def guide_page(name: str) -> bytes | None:
     """The page in HTML, or None if there is none of that name."""
-    guide = guides().get(name)
-    return None if guide is None else _page(guide.title, _html(guide.text), current=name)
+    return _rendered(name) if name in guides() else None
+
+
+@cache
+def _rendered(name: str) -> bytes:
+    """Kept for the names there are: strangers may ask for any other."""
+    guide = guides()[name]
+    return _page(guide.title, _html(guide.text), current=name)
 
 
 def guides_page() -> bytes:
