@@ -40,9 +40,10 @@ def unshare(flags: int) -> None:
     _checked(_libc.unshare(ctypes.c_int(flags)))
 
 
-def mount(source: str, target: str, kind: str, flags: int) -> None:
-    """mount(2) without data. Raises OSError."""
-    _checked(_libc.mount(os.fsencode(source), os.fsencode(target), kind.encode(), ctypes.c_ulong(flags), None))
+def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    """mount(2). Raises OSError."""
+    names = os.fsencode(source), os.fsencode(target), kind.encode()
+    _checked(_libc.mount(*names, ctypes.c_ulong(flags), data.encode() or None))
 
 
 def set_read_only(path: str, value: bool) -> None:

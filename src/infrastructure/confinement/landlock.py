@@ -22,7 +22,7 @@ _ALL_OF_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15
 _ALL_SINCE_ABI_5 = (1 << 16) - 1
 _BIND_TCP, _CONNECT_TCP = 1 << 0, 1 << 1
 _SCOPE_ABSTRACT_SOCKETS, _SCOPE_SIGNALS = 1 << 0, 1 << 1
-_NET_SINCE, SCOPES_SINCE = 4, 6
+TRUNCATE_SINCE, PORTS_SINCE, SCOPES_SINCE = 3, 4, 6
 
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _ON_FILES = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL
@@ -42,11 +42,11 @@ class Ruleset:
 
     def __init__(self, *, version: int, paths: bool, ports: Iterable[int] | None) -> None:
         self._fs = _ALL_OF_ABI.get(version, _ALL_SINCE_ABI_5) if paths else 0
-        restricts_net = ports is not None and version >= _NET_SINCE
+        restricts_net = ports is not None and version >= PORTS_SINCE
         net = _CONNECT_TCP if restricts_net else 0
         scopes = _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS if version >= SCOPES_SINCE else 0
         self.is_empty = not (self._fs or net or scopes)
-        fields = (self._fs, net, scopes)[: 1 + (version >= _NET_SINCE) + (version >= SCOPES_SINCE)]
+        fields = (self._fs, net, scopes)[: 1 + (version >= PORTS_SINCE) + (version >= SCOPES_SINCE)]
         attributes = ctypes.create_string_buffer(struct.pack(f"={len(fields)}Q", *fields), 8 * len(fields))
         self._fd = -1 if self.is_empty else kernel.syscall(_CREATE_RULESET, attributes, len(attributes), 0)
         if restricts_net:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 
 from infrastructure.confinement import kernel
-from infrastructure.confinement.system_paths import SHARED_MEMORY
+from infrastructure.confinement.system_paths import IN_MEMORY_BYTES, SHARED_MEMORY
 
 _NEW_MOUNTS, _NEW_IPC, _NEW_USERS, _NEW_PIDS = 0x00020000, 0x08000000, 0x10000000, 0x20000000
 _NO_SETUID, _NO_DEVICES, _NO_PROGRAMS = 2, 4, 8
@@ -41,7 +41,7 @@ def mount_own(writable: Iterable[str] = ()) -> None:
             kernel.set_read_only(path, False)
     os.chdir(os.getcwd())  # of the mounts above, not of what is below them
     kernel.mount("proc", "/proc", "proc", _GUARDED)
-    kernel.mount("tmpfs", SHARED_MEMORY, "tmpfs", _NO_SETUID | _NO_DEVICES)
+    kernel.mount("tmpfs", SHARED_MEMORY, "tmpfs", _NO_SETUID | _NO_DEVICES, f"size={IN_MEMORY_BYTES}")
 
 
 def hold() -> bool:

@@ -55,14 +55,17 @@ class Plan:
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         version = landlock.abi()
         is_wrapped = self.profile == BUBBLEWRAP
-        if not is_wrapped and not version:
-            raise OSError("this kernel has no Landlock")
+        if not is_wrapped and version < landlock.TRUNCATE_SINCE:
+            raise OSError("this kernel's Landlock does not keep files from being truncated")
+        if self.ports and version < landlock.PORTS_SINCE:
+            raise OSError("this kernel's Landlock does not restrict ports")
         rules = landlock.Ruleset(version=version, paths=not is_wrapped, ports=self.ports)
         if not is_wrapped:
             self._allow_paths(rules)
         rules.apply()
         filtered = seccomp.program(
-            unix_sockets=is_wrapped,
+            # Abstract sockets of the machine are in its network.
+            unix_sockets=is_wrapped and (self.ports == () or version >= landlock.SCOPES_SINCE),
             modes=not self.fixed_modes,
             network=self.ports is None or bool(self.ports),
             # Other processes are out of reach by namespace, or by Landlock where it has scopes.
@@ -96,8 +99,9 @@ class Plan:
         arguments += ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         if self.ports == ():
             arguments.append("--unshare-net")
-        arguments += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", system_paths.SHARED_MEMORY]
-        arguments += ["--tmpfs", system_paths.TEMPORARY]
+        arguments += ["--proc", "/proc", "--dev", "/dev"]
+        for path in (system_paths.SHARED_MEMORY, system_paths.TEMPORARY):
+            arguments += ["--size", str(system_paths.IN_MEMORY_BYTES), "--tmpfs", path]
         for path in _outermost((*system_paths.READABLE, *self.readable)):
             arguments += ["--ro-bind-try", path, path]
         for path in self.writable:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from infrastructure.confinement.grants import Grants, Protected
+from infrastructure.confinement.landlock import PORTS_SINCE, TRUNCATE_SINCE
 from infrastructure.confinement.plan import BUBBLEWRAP, LANDLOCK, NAMESPACES
 from infrastructure.confinement.system_paths import READABLE
 
@@ -120,17 +121,23 @@ class Sandbox:
             return Held(
                 profile=None, words=f"{exposed} is open to confined processes, and has HOME or the database in it"
             )
+        if self._ports and machine.landlock < PORTS_SINCE:
+            words = f"DRAGOMAN_MCP_PORTS names ports, for which Landlock's ABI {PORTS_SINCE} (Linux 6.7) is needed"
+            return Held(profile=None, words=f"{words}: started MCP servers cannot be confined")
         if self._mode in (SandboxMode.AUTO, SandboxMode.BUBBLEWRAP) and machine.bubblewrap is not None:
             return Held(profile=BUBBLEWRAP, words=f"bubblewrap ({machine.bubblewrap}), seccomp and limits")
-        if self._mode in (SandboxMode.AUTO, SandboxMode.LANDLOCK) and machine.landlock:
+        if self._mode in (SandboxMode.AUTO, SandboxMode.LANDLOCK) and machine.landlock >= TRUNCATE_SINCE:
             if machine.namespaces:
                 words = f"Landlock (ABI {machine.landlock}), namespaces of users and processes, seccomp and limits"
                 return Held(profile=NAMESPACES, words=words)
             return Held(profile=LANDLOCK, words=f"Landlock (ABI {machine.landlock}), seccomp and limits")
         missing = {
-            SandboxMode.LANDLOCK: "the kernel has no Landlock",
+            SandboxMode.LANDLOCK: f"the kernel has no Landlock of ABI {TRUNCATE_SINCE} (Linux 6.2)",
             SandboxMode.BUBBLEWRAP: "bubblewrap is missing, or may not create namespaces",
-        }.get(self._mode, "the kernel has no Landlock, and there is no bubblewrap that works")
+        }.get(
+            self._mode,
+            f"the kernel has no Landlock of ABI {TRUNCATE_SINCE} (Linux 6.2), and there is no bubblewrap that works",
+        )
         return Held(profile=None, words=f"{missing}: started MCP servers cannot be confined")
 
     def _exposed(self) -> Path | None:
@@ -153,12 +160,12 @@ def probe_machine(launcher: tuple[str, ...], *, search_path: str) -> Machine:
     except (OSError, ValueError, subprocess.SubprocessError):
         abi, namespaces = "0", "0"
     bubblewrap = shutil.which("bwrap", path=f"{search_path}{os.pathsep}{os.defpath}")
-    if bubblewrap is not None and not _works(bubblewrap):
+    if bubblewrap is not None and not _works(launcher, bubblewrap):
         bubblewrap = None
     return Machine(landlock=int(abi), namespaces=namespaces == "1", bubblewrap=bubblewrap)
 
 
-def _works(bubblewrap: str) -> bool:
+def _works(launcher: tuple[str, ...], bubblewrap: str) -> bool:
     trial = (
         "--unshare-user",
         "--unshare-pid",
@@ -173,7 +180,14 @@ def _works(bubblewrap: str) -> bool:
         "/bin/true",
     )
     try:
-        done = subprocess.run([bubblewrap, *trial], capture_output=True, timeout=_PROBE_TIMEOUT_S, check=False, env={})
+        # As the launcher starts it: one that needs the rights of its file's owner does not work then.
+        done = subprocess.run(
+            [*launcher, "--try", bubblewrap, *trial],
+            capture_output=True,
+            timeout=_PROBE_TIMEOUT_S,
+            check=False,
+            env={},
+        )
     except (OSError, subprocess.SubprocessError):
         return False
     return done.returncode == 0

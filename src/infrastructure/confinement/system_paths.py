@@ -20,6 +20,8 @@ READABLE = (
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 SHARED_MEMORY, TEMPORARY = "/dev/shm", "/tmp"  # noqa: S108  # places, in which nothing is created
+IN_MEMORY_BYTES = 512 * 1024**2
+"""Size of each file system in memory, which no limit of a process counts."""
 PROC_FILES = tuple(
     f"/proc/{name}"
     for name in (

@@ -48,7 +48,7 @@ def held_here(profile: str) -> bool:
 def machine_of(profile: str) -> Machine:
     """This machine, with no more than the profile needs."""
     return Machine(
-        landlock=MACHINE.landlock if profile != BUBBLEWRAP else 0,
+        landlock=MACHINE.landlock,
         namespaces=profile == NAMESPACES,
         bubblewrap=MACHINE.bubblewrap if profile == BUBBLEWRAP else None,
     )

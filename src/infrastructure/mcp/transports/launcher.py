@@ -28,7 +28,7 @@ import sys
 import time
 
 from infrastructure.confinement import landlock, namespaces
-from infrastructure.confinement.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, prctl
+from infrastructure.confinement.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
 from infrastructure.confinement.memory_files import read_environment
 from infrastructure.confinement.plan import BUBBLEWRAP, NAMESPACES, Plan
 from infrastructure.confinement.process_group import GroupLimits
@@ -371,6 +371,9 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--probe"]:
         sys.stdout.write(f"{landlock.abi()} {int(namespaces.hold())}\n")
         return 0
+    if arguments[:1] == ["--try"]:
+        prctl(PR_SET_NO_NEW_PRIVS, 1)
+        os.execv(arguments[1], arguments[1:])  # noqa: S606 (no shell is the point)
     try:
         options = Options(arguments)
         os.fstat(options.lifeline)
