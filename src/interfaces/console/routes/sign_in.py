@@ -31,6 +31,16 @@ async def sign_in_page(
 
 
 @get("/sign-in/{code:str}")
+async def sign_in_link_page(
+    request: ConsoleRequest,
+    code: Annotated[str, PathParameter(description="The code of the link.")],
+    pages: NamedDependency[Pages],
+) -> Response[str]:
+    """Ask for a click, which is the person's own: pages of others can open a link, and previews of messages do."""
+    return pages.show(request, "sign_in_link.html", {"code": code})
+
+
+@post("/sign-in/{code:str}", status_code=200, request_max_body_size=_MAX_FORM_BYTES)
 async def sign_in_by_link(
     *,
     request: ConsoleRequest,
