@@ -1,4 +1,5 @@
-"""A server that changes its own installation does not open more by it at its next start."""
+"""A server that changes its own installation does not open more by it at its next start; code that is built reaches little of
+the operator's files."""
 
 import os
 import sys
@@ -155,3 +156,27 @@ async def test_build_code_opens_nothing_for_the_next_step_of_its_installation(pl
     confinement = place.confinement()
     found = (await confinement.of_installer(place.installation, {"PATH": os.environ["PATH"]}, command)).options
     assert not place.opened(found, place.outside / "lib" / "secret")
+
+
+async def test_build_code_reads_the_configuration_of_its_installer_and_writes_no_cache_of_others(place: Place) -> None:
+    user, config, cache = place.root / "user", place.root / "config", place.root / "cache"
+    for path in (user / ".npmrc", user / ".netrc", config / "pip" / "pip.conf", config / "other" / "secret"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("private")
+    cache.mkdir()
+    caches = dict.fromkeys(("XDG_CACHE_HOME", "UV_CACHE_DIR", "PIP_CACHE_DIR", "NPM_CONFIG_CACHE"), str(cache))
+    environment = {"PATH": os.environ["PATH"], "HOME": str(user), "XDG_CONFIG_HOME": str(config), **caches}
+    confinement = place.confinement()
+    python = await confinement.of_installer(place.installation, environment, ("uv", "pip", "install"))
+    npm = await confinement.of_installer(place.installation, environment, ("npm", "install"))
+    for found, opened, closed in (
+        (python.options, (config / "pip" / "pip.conf", user / ".netrc"), (user / ".npmrc",)),
+        (npm.options, (user / ".npmrc",), (user / ".netrc", config / "pip" / "pip.conf")),
+    ):
+        assert all(place.opened(found, path) for path in opened)
+        assert not any(place.opened(found, path) for path in (*closed, config / "other" / "secret"))
+        with launched(found, "touch", str(cache / "poison"), cwd=place.installation) as (process, _):
+            process.communicate(timeout=PATIENCE_S)
+        assert not (cache / "poison").exists()
+    own = place.home / "servers" / ".cache" / "org_a"
+    assert all(Path(python.environment[name]).is_relative_to(own) for name in caches)

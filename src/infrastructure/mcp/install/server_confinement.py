@@ -13,16 +13,16 @@ from infrastructure.confinement.sandbox import CannotConfineError, Sandbox
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.transports.launch import Confined, Launch
 
-_CACHES = ("npm_config_cache", "NPM_CONFIG_CACHE", "PIP_CACHE_DIR", "UV_CACHE_DIR", "XDG_CACHE_HOME")
-_CONFIGURATIONS = (
-    *("npm_config_userconfig", "NPM_CONFIG_USERCONFIG", "PIP_CONFIG_FILE", "UV_CONFIG_FILE", "XDG_CONFIG_HOME"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
-)
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+_OF_NPM = ("npm_config_userconfig", "NPM_CONFIG_USERCONFIG")
+_OF_PYTHON = ("PIP_CONFIG_FILE", "UV_CONFIG_FILE")
 _OF_INSTALLERS = ("pip_", "uv_", "npm_config_")
 _PATH = re.compile(r"/[^\s,;'\"]+")
 _MAX_CONFIGURATION = 64 * 1024
 _INTERPRETERS = ("node", "python3", "uv")
-_IN_HOME = (".npmrc", ".netrc", ".pip", ".config/pip", ".config/uv")
+_NPM = frozenset({"npm", "node"})
+_IN_HOME_OF_NPM = (".npmrc",)
+_IN_HOME_OF_PYTHON = (".netrc", ".pip", ".config/pip", ".config/uv")
 _SYSTEM_WIDE = tuple(map(Path, ("/etc/npmrc", "/etc/pip.conf", "/etc/uv", "/etc/xdg/pip")))
 
 
@@ -34,8 +34,8 @@ class ServerConfinement:
       an installation, or in what the operator opens for writing. A server that needs another interpreter than ours or
       one on PATH has it in its installation.
     - A custom server in place also reads what its command names, but nothing private (`Protected`).
-    - An installer reads the operator's configuration of npm, pip and uv, and files that its command names, and writes its target and caches that only
-      its organization uses, unless the operator's variables name others.
+    - An installer reads the operator's configuration of npm, or of pip and uv, and files that its command names, and
+      writes its target and caches that only its organization uses.
 
     `runtime` is the directory of our own Python.
     """
@@ -70,13 +70,7 @@ class ServerConfinement:
         if self._sandbox.is_off:
             return Confined()
         cache = await asyncio.to_thread(self._directories.cache, target)
-        home = Path(environment.get("HOME", "/nonexistent"))
-        configured = [
-            *(home / name for name in _IN_HOME),
-            *_SYSTEM_WIDE,
-            *(Path(environment[name]) for name in _CONFIGURATIONS if environment.get(name)),
-        ]
-        written_of = [Path(environment[name]) for name in _CACHES if environment.get(name)]
+        configured = _configurations(environment, is_npm=Path(command[0]).name in _NPM)
         readable = (
             *self._runtimes(command[0], environment.get("PATH", self._search_path)),
             *self._named(command, target, beside=False),
@@ -85,17 +79,16 @@ class ServerConfinement:
         )
         try:
             options = await self._sandbox.options(
-                Grants(readable=readable, writable=(target, cache, *written_of)), changes_modes=True
+                Grants(readable=readable, writable=(target, cache)), changes_modes=True
             )
         except CannotConfineError as exc:
             detail = f"Nothing was installed: {exc}. `dragoman doctor` says more."
             raise McpInstallFailure(McpInstallFailureKind.FAILED, detail) from exc
         own = {"XDG_CACHE_HOME": cache, "UV_CACHE_DIR": cache / "uv", "PIP_CACHE_DIR": cache / "pip"}
         own |= {"npm_config_cache": cache / "npm", "TMPDIR": cache / "tmp"}
-        given = {name.lower() for name in environment}
-        return Confined(
-            options=options, environment={name: str(path) for name, path in own.items() if name.lower() not in given}
-        )
+        # npm takes its variables in any case.
+        spelled = {name: own[name.lower()] for name in environment if name.lower() in own}
+        return Confined(options=options, environment={name: str(path) for name, path in {**own, **spelled}.items()})
 
     def _local_sources(self, configured: list[Path], environment: Mapping[str, str]) -> tuple[Path, ...]:
         """Directories of packages on this machine, which the operator's configuration names."""
@@ -123,3 +116,14 @@ class ServerConfinement:
         return tuple(
             path for text in texts if not is_in(cwd / text, changeable) for path in named(text, cwd, beside=beside)
         )
+
+
+def _configurations(environment: Mapping[str, str], *, is_npm: bool) -> list[Path]:
+    """The operator's files for npm, or for pip and uv: code of a Python package that is built reads what they read."""
+    home = Path(environment.get("HOME", "/nonexistent"))
+    found = [home / name for name in (_IN_HOME_OF_NPM if is_npm else _IN_HOME_OF_PYTHON)]
+    named = (*(_OF_NPM if is_npm else _OF_PYTHON), *_CERTIFICATES)
+    found += [Path(environment[name]) for name in named if environment.get(name)]
+    if not is_npm and environment.get("XDG_CONFIG_HOME"):
+        found += [Path(environment["XDG_CONFIG_HOME"]) / name for name in ("pip", "uv")]
+    return [*found, *_SYSTEM_WIDE]
