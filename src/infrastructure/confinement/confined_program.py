@@ -30,7 +30,7 @@ def main() -> None:
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(limit, (bound, bound))
     try:
-        plan.confine(command, os.environ, unreachable=(os.getppid(),))  # noqa: TID251 (it has no settings)
+        plan.confine(command, None, unreachable=(os.getppid(),))
     except OSError as exc:
         sys.stderr.write(f"not confined: {exc}\n")
     os.execv(command[0], command)  # noqa: S606 (no shell is the point)

@@ -47,10 +47,10 @@ class Plan:
         return True
 
     def confine(
-        self, command: list[str], environment: Mapping[str, str], *, unreachable: tuple[int, ...]
-    ) -> tuple[list[str], dict[str, str]]:
-        """Confine this process for good; returns the command to execute, and its environment: bubblewrap, which runs
-        before it confines, has ours. `unreachable` are processes that it must not signal. Raises OSError if anything
+        self, command: list[str], environment: Mapping[str, str] | None, *, unreachable: tuple[int, ...]
+    ) -> tuple[list[str], Mapping[str, str] | None]:
+        """Confine this process for good; returns the command to execute, and its environment, None for ours: bubblewrap,
+        which runs before it confines, has ours. `unreachable` are processes that it must not signal. Raises OSError if anything
         cannot be applied."""
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         version = landlock.abi()
@@ -74,10 +74,10 @@ class Plan:
         if not filtered:
             raise OSError("no seccomp filter for this architecture")
         if is_wrapped:
-            return self._wrapped(command, environment, filtered), dict(os.environ)  # noqa: TID251 (the launcher has no settings)
+            return self._wrapped(command, environment, filtered), None
         kernel.give_up_capabilities()
         seccomp.install(filtered)
-        return command, dict(environment)
+        return command, environment
 
     def _allow_paths(self, rules: landlock.Ruleset) -> None:
         own_proc = self.profile == NAMESPACES
@@ -86,16 +86,13 @@ class Plan:
         for path in (*system_paths.DEVICES, *((system_paths.SHARED_MEMORY,) if own_proc else ()), *self.writable):
             rules.allow_writing(path)
 
-    def _wrapped(self, command: list[str], environment: Mapping[str, str], filtered: bytes) -> list[str]:
+    def _wrapped(self, command: list[str], environment: Mapping[str, str] | None, filtered: bytes) -> list[str]:
         """The command in bubblewrap, which has an empty file system but for what is named."""
         filter_fd = memory_file(filtered)
-        # Not among the arguments, which other users of the machine can read.
-        variables = [part for variable in environment.items() for part in ("--setenv", *variable)]
-        variables_fd = memory_file(b"".join(os.fsencode(part) + b"\0" for part in ("--clearenv", *variables)))
-        for fd in (filter_fd, variables_fd):
-            os.set_inheritable(fd, True)
+        os.set_inheritable(filter_fd, True)
         arguments = [self.bubblewrap, "--die-with-parent", "--seccomp", str(filter_fd), "--cap-drop", "ALL"]
-        arguments += ["--args", str(variables_fd)]
+        if environment is not None:
+            arguments += ["--args", str(_variables(environment))]
         arguments += ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         if self.ports == ():
             arguments.append("--unshare-net")
@@ -113,3 +110,11 @@ class Plan:
 def _outermost(paths: tuple[str, ...]) -> list[str]:
     """Without those below others: where a directory is bound, its links are there too."""
     return [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
+
+
+def _variables(environment: Mapping[str, str]) -> int:
+    """The descriptor of further arguments for bubblewrap: other users of the machine can read those of its command."""
+    parts = ["--clearenv", *(part for variable in environment.items() for part in ("--setenv", *variable))]
+    fd = memory_file(b"".join(os.fsencode(part) + b"\0" for part in parts))
+    os.set_inheritable(fd, True)
+    return fd

@@ -65,8 +65,9 @@ landlock.abi = lambda: 5
 confined, options = plan.Plan(), json.loads(sys.argv[2])
 for option, value in zip(options[::2], options[1::2]):
     assert confined.set(option, value)
-command, environment = confined.confine(sys.argv[3:], dict(os.environ), unreachable=())
-os.execve(command[0], command, environment)
+command, environment = confined.confine(sys.argv[3:], {"PATH": os.defpath}, unreachable=())
+assert environment is None
+os.execv(command[0], command)
 """
 
 

@@ -396,18 +396,3 @@ async def test_a_form_of_very_many_fields_or_values_is_refused(service: Service)
     assert fields.status_code == 413
     long = {"key": "x" * 20_000}
     assert (await browse(service, "POST", "/console/sign-in", data=long)).status_code == 413
-
-
-async def test_a_sign_in_link_signs_in_by_the_button_of_its_page_and_from_no_other_site(service: Service) -> None:
-    link = (await service.call("POST", "/v1/sign-in-links")).json()["path"]
-    for _ in range(2):
-        page = await browse(service, "GET", link)
-        assert page.status_code == 200
-        assert COOKIE not in page.cookies
-    assert f'action="{link}"' in page.text
-    for headers in ({"origin": "https://attacker.example"}, {"sec-fetch-site": "cross-site"}):
-        assert (await browse(service, "POST", link, headers=headers)).status_code == 403
-    signed = await browse(service, "POST", link)
-    assert (signed.status_code, signed.headers["location"]) == (303, "/console")
-    assert COOKIE in signed.cookies
-    assert (await browse(service, "POST", link)).status_code == 401

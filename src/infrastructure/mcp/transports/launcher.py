@@ -26,6 +26,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Mapping
 
 from infrastructure.confinement import landlock, namespaces
 from infrastructure.confinement.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
@@ -67,7 +68,7 @@ class Options:
         self.limits: Limits = {}
         self.group = GroupLimits()
         self.plan: Plan | None = None
-        self.environment = dict(os.environ)  # noqa: TID251 (it has no settings)
+        self.environment: Mapping[str, str] | None = None
         rest = list(arguments)
         while rest and rest[0] != "--":
             option = rest.pop(0)
@@ -249,7 +250,9 @@ def _become_server(options: Options, launcher: int, service: int) -> None:
         _bound(options)
         if options.plan is not None:
             command, environment = options.plan.confine(command, environment, unreachable=(launcher, service))
-        os.execvpe(command[0], command, environment)  # noqa: S606 (no shell is the point)
+        if environment is None:
+            os.execvp(command[0], command)  # noqa: S606 (no shell is the point)
+        os.execvpe(command[0], command, environment)  # noqa: S606
     except (FileNotFoundError, NotADirectoryError) as exc:
         code = EXIT_NOT_FOUND
         complain(f"cannot run {command[0]!r}: {exc.strerror}")
