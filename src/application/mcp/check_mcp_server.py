@@ -8,7 +8,14 @@ from application.audit.entries import audit_entry
 from application.audit.ports import AuditLog
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
-from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind, McpServerStore
+from application.mcp.ports import (
+    ConnectionScope,
+    McpConnections,
+    McpFailure,
+    McpFailureKind,
+    McpInstaller,
+    McpServerStore,
+)
 from application.mcp.secret_destinations import address_of
 from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
@@ -57,6 +64,7 @@ class CheckMcpServer:
     - A disabled server can be tested. One that requires installation fails until it is installed.
     - The test ends within the deadline, and a broken server raises nothing.
     - The listing of a saved server is stored as by a refresh.
+    - A server that is not stored leaves no files behind.
     - Audited `mcp_server.tested` with the outcome; for remote servers with the address that
       received its secrets.
 
@@ -70,6 +78,7 @@ class CheckMcpServer:
         catalog_updater: CatalogUpdater,
         switch: McpSwitch,
         connections: McpConnections,
+        installer: McpInstaller,
         audit_log: AuditLog,
         clock: Clock,
         ids: IdSource,
@@ -79,6 +88,7 @@ class CheckMcpServer:
         self._catalog_updater = catalog_updater
         self._switch = switch
         self._connections = connections
+        self._installer = installer
         self._audit_log = audit_log
         self._clock = clock
         self._ids = ids
@@ -153,3 +163,5 @@ class CheckMcpServer:
             )
         finally:
             await self._connections.forget(probe.organization_id, probe.id)
+            if probe.tested_id is None:
+                await self._installer.uninstall(probe.organization_id, probe.id)

@@ -141,6 +141,7 @@ class McpServers(containers.DeclarativeContainer):
         catalog_updater=catalog_updater,
         switch=mcp_switch,
         connections=connections,
+        installer=mcp_installer,
     )
     refresh_mcp_server = singleton(
         RefreshMcpServer, servers=Storage.fresh_servers, catalog_updater=catalog_updater, switch=mcp_switch

@@ -111,11 +111,8 @@ class InstallDirectories:
         return self._server(organization_id, server_id) / _LOG
 
     def tidy(self) -> tuple[InstalledServer, ...]:
-        """Remove incomplete installations and empty data directories; returns the complete installations."""
+        """Remove incomplete installations; returns the complete ones. Data directories stay: workers run their servers."""
         shutil.rmtree(self._root / _REMOVED, ignore_errors=True)
-        for data in self._root.glob(f"{_DATA}/*/*/"):
-            if not any(path.is_file() for path in data.rglob("*")):
-                shutil.rmtree(data, ignore_errors=True)
         found = []
         for path in self._root.glob("[!.]*/*/*/"):
             organization, server, name = path.parts[-_LOCATION_PARTS:]

@@ -11,7 +11,14 @@ from application.audit.ports import AuditLog
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand, McpCheckResult
 from application.mcp.mcp_switch import McpSwitch
-from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind, McpServerStore
+from application.mcp.ports import (
+    ConnectionScope,
+    McpConnections,
+    McpFailure,
+    McpFailureKind,
+    McpInstaller,
+    McpServerStore,
+)
 from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from domain.ids import McpServerId
@@ -49,6 +56,7 @@ class Ports:
         self.connections.discover.side_effect = self.answers
         self.connections.logs.return_value = "warming up"
         self.catalog_updater: MockType = mocker.create_autospec(CatalogUpdater, instance=True)
+        self.installer: MockType = mocker.create_autospec(McpInstaller, instance=True)
         self.switch: MockType = mocker.create_autospec(McpSwitch, instance=True)
         self.switch.is_on.return_value = True
         self.deadline_s = 30.0
@@ -63,6 +71,7 @@ class Ports:
             catalog_updater=self.catalog_updater,
             switch=self.switch,
             connections=self.connections,
+            installer=self.installer,
             audit_log=self.audit_log,
             clock=self.clock,
             ids=SequentialIds(),
@@ -335,3 +344,17 @@ async def test_a_kind_that_the_organization_may_not_have_is_not_tried(
         await ports.check(subject)
     ports.connections.discover.assert_not_awaited()
     assert ports.state.audit == {}
+
+
+async def test_a_server_that_is_not_stored_leaves_no_files_behind(ports: Ports) -> None:
+    ports.connections.discover.side_effect = CRASHED
+
+    await ports.check()
+
+    ports.installer.uninstall.assert_awaited_once_with(ORG, ports.probe.id)
+
+
+async def test_files_of_a_stored_server_stay_when_it_is_tested(ports: Ports) -> None:
+    await ports.check("files")
+
+    ports.installer.uninstall.assert_not_awaited()
