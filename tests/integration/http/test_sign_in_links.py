@@ -11,7 +11,7 @@ async def test_a_sign_in_link_signs_in_by_the_button_of_its_page_and_from_no_oth
         page = await browse(service, "GET", link)
         assert page.status_code == 200
         assert COOKIE not in page.cookies
-    assert f'action="{link}"' in page.text
+        assert f'action="{link}"' in page.text
     for headers in ({"origin": "https://attacker.example"}, {"sec-fetch-site": "cross-site"}):
         assert (await browse(service, "POST", link, headers=headers)).status_code == 403
     signed = await browse(service, "POST", link)
