@@ -119,10 +119,15 @@ class ModelSettings:
         return tuple(name for name in _NAMES if getattr(self, name) is not None)
 
     def changed_by(self, other: "ModelSettings") -> "ModelSettings":
-        """These settings, and those of `other` in their place."""
-        return ModelSettings(
-            **{name: getattr(other if name in other.stated else self, name) for name in _NAMES},
-        )
+        """These settings, and those of `other` in their place. A thinking budget of `other` removes the sampling, and
+        its sampling removes the thinking budget."""
+        removed: frozenset[str] = frozenset()
+        if other.thinking_budget is not None:
+            removed = _SAMPLING
+        elif not _SAMPLING.isdisjoint(other.stated):
+            removed = frozenset({"thinking_budget"})
+        changed = {name: getattr(self, name) for name in self.stated if name not in removed}
+        return ModelSettings(**changed | {name: getattr(other, name) for name in other.stated})
 
     def only(self, names: frozenset[str]) -> "ModelSettings":
         """The settings with these names."""
@@ -130,6 +135,7 @@ class ModelSettings:
 
 
 _NAMES = tuple(entry.name for entry in fields(ModelSettings))
+_SAMPLING = frozenset({"temperature", "top_p"})
 
 
 def _outside(value: float | None, least: float, most: float | None) -> str | None:

@@ -53,6 +53,16 @@ def test_settings_of_a_run_replace_those_of_its_agent_one_by_one() -> None:
     assert agent.changed_by(NO_SETTINGS) == agent
 
 
+@pytest.mark.requirement("H3")
+@pytest.mark.parametrize("sampling", [{"temperature": 0.5}, {"top_p": 0.5}, {"temperature": 0, "top_p": 0.5}])
+def test_sampling_of_a_run_removes_the_thinking_budget_of_its_agent_and_the_reverse(sampling: dict[str, float]) -> None:
+    sampled = ModelSettings(seed=7, **sampling)  # type: ignore[arg-type]
+    budget = ModelSettings(thinking_budget=2_048, seed=7)
+    assert budget.changed_by(sampled) == sampled
+    assert sampled.changed_by(budget) == budget
+    assert budget.changed_by(ModelSettings(seed=8)) == ModelSettings(thinking_budget=2_048, seed=8)
+
+
 def test_what_is_set_is_stated_even_if_it_is_zero() -> None:
     settings = ModelSettings(temperature=0, seed=0, parallel_tool_calls=False, cache_ttl=CacheTtl.FIVE_MINUTES)
     assert settings.stated == ("temperature", "parallel_tool_calls", "seed", "cache_ttl")
