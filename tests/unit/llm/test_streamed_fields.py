@@ -1,7 +1,11 @@
 """Pieces of fields that only the provider knows become whole fields."""
 
-from domain.json_value import JsonObject
-from infrastructure.llm.streamed_fields import StreamedFields
+from itertools import count
+
+import pytest
+
+from domain.json_value import JsonObject, JsonValue
+from infrastructure.llm.streamed_fields import MAX_ENTRIES, StreamedFields
 
 
 def joined(*pieces: JsonObject) -> JsonObject:
@@ -48,6 +52,48 @@ def test_entries_without_an_index_are_appended_in_their_order() -> None:
     assert joined({"list": [{"text": "a"}]}, {"list": [{"text": "b"}, 3]}) == {
         "list": [{"text": "a"}, {"text": "b"}, 3]
     }
+
+
+def test_entries_with_an_index_that_is_none_are_appended() -> None:
+    entries: list[JsonValue] = [{"index": {"a": 1}}, {"index": {"a": 1}}, {"index": [2]}]
+    assert joined({"list": entries}) == {"list": entries}
+
+
+class CountedText(str):
+    """A type of an entry that counts its comparisons."""
+
+    comparisons = count()
+
+    def __eq__(self, other: object) -> bool:
+        next(self.comparisons)
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize("indexes", [range(2_000), [0] * 2_000], ids=["an index each", "one index, ids of their own"])
+def test_an_entry_is_compared_with_the_newest_of_its_index_only(indexes: range | list[int]) -> None:
+    before = next(CountedText.comparisons)
+    entries: list[JsonValue] = [
+        {"type": "text", "id": CountedText(number), "index": index} for number, index in enumerate(indexes)
+    ]
+    assert joined({"list": entries}) == {"list": entries}
+    assert next(CountedText.comparisons) - before <= 2 * len(entries) + 1
+
+
+def test_a_list_with_too_many_entries_cannot_go_back() -> None:
+    entries: list[JsonValue] = [{"text": "a"}] * MAX_ENTRIES
+    assert joined({"list": entries}) == {"list": entries}
+    with pytest.raises(ValueError, match="too many"):
+        joined({"list": entries}, {"list": [1, 2]})
+
+
+def test_fields_that_are_too_deep_cannot_go_back() -> None:
+    deep: JsonObject = {}
+    for _ in range(2_000):
+        deep = {"a": deep}
+    with pytest.raises(RecursionError):
+        joined({"deep": deep})
 
 
 def test_what_stayed_empty_is_left_out() -> None:
