@@ -8,11 +8,12 @@ import msgspec
 from application.models.ports import RequestedCall
 from domain.json_value import JsonObject
 from domain.threads.provider_items import ProviderItems
+from infrastructure.llm.items_check import distinct_ids
 from infrastructure.llm.wire_content import malformed_params
 
 _encode = msgspec.json.Encoder().encode
 _decode_fields: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_decode_text = msgspec.json.Decoder(str).decode
+_decode_text = msgspec.json.Decoder(str | None).decode
 
 
 class _Call(msgspec.Struct):
@@ -54,7 +55,7 @@ class OwnBlock:
 
     def _joined(self, name: str, pieces: Sequence[str]) -> str:
         start = _decode_fields.decode(self._start).get(name)
-        return (_decode_text(start) if start is not None else "") + "".join(pieces)
+        return ((_decode_text(start) if start is not None else None) or "") + "".join(pieces)
 
 
 def text_block(text: str) -> bytes | None:
@@ -69,6 +70,6 @@ def call_block(call_id: str | None, call: RequestedCall) -> bytes:
     return _encode(block)
 
 
-def call_ids(items: ProviderItems) -> list[str | None]:
-    """The provider's ids of the calls, in their order."""
-    return [block.id for block in _decode_calls(items.data) if block.type == "tool_use"]
+def call_ids(items: ProviderItems) -> list[str]:
+    """The provider's ids of the calls, in their order. Raises ValueError if one is missing or repeated."""
+    return distinct_ids([block.id for block in _decode_calls(items.data) if block.type == "tool_use"])

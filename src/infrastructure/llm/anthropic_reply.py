@@ -10,7 +10,8 @@ from application.models.ports import ModelReply, RequestedCall
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from domain.threads.provider_items import ProviderItems
-from infrastructure.llm.anthropic_items import OwnBlock, call_block, text_block
+from infrastructure.llm.anthropic_items import OwnBlock, call_block, call_ids, text_block
+from infrastructure.llm.items_check import kept_items
 from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, invalid_reply
 from infrastructure.llm.repaired_json import decoded, repaired
 from infrastructure.llm.reply_parts import CUT, CallInProgress, finish_reason_of, finished_reply
@@ -150,7 +151,7 @@ class AnthropicReply:
         reply = finished_reply(self._model, self._texts, calls, _model_usage(self._usage), reason)
         if not self._own or reason.forbids_calls:
             return reply
-        return replace(reply, items=self._items(reply))
+        return replace(reply, items=kept_items(lambda: self._items(reply), call_ids, calls=len(reply.calls)))
 
     def _items(self, reply: ModelReply) -> ProviderItems | None:
         """All blocks in their order. None if the reply was cut in its thinking, which the provider would not take

@@ -14,6 +14,7 @@ from domain.threads.message import ImageContent, Message, Role, TextContent, Too
 from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
 from infrastructure.llm.anthropic_items import call_ids
+from infrastructure.llm.items_check import sendable_items
 from infrastructure.llm.model_families import thinking_of
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import described_image, object_schema, wire_params
@@ -80,14 +81,15 @@ class AnthropicWire:
     def _encode_message(self, message: Message, form: Form, items: ProviderItems | None) -> bytes:
         """`{"role": …, "content": [blocks]}`; always a list, so that its end can be a breakpoint.
         Empty without blocks."""
-        ids: list[str | None] = []
+        ids: list[str] = []
+        items = sendable_items(items, call_ids)
         if items is not None:
             if message.role is Role.ASSISTANT:
                 return b'{"role":"assistant","content":%b}' % items.data
             ids = call_ids(items)
         blocks = [block for part in message.content if (block := self._block(part)) is not None]
         for block, call_id in zip(blocks, ids, strict=False):
-            block["tool_use_id"] = call_id or block["tool_use_id"]
+            block["tool_use_id"] = call_id
         if not blocks:
             return b""
         role = "assistant" if message.role is Role.ASSISTANT else "user"

@@ -11,7 +11,8 @@ from application.models.ports import ModelReply
 from domain.json_value import JsonObject
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
-from infrastructure.llm.chat_items import chat_items, shown_reasoning
+from infrastructure.llm.chat_items import call_ids, chat_items, shown_reasoning
+from infrastructure.llm.items_check import kept_items
 from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, invalid_reply
 from infrastructure.llm.repaired_json import decoded
 from infrastructure.llm.reply_parts import CallInProgress, finish_reason_of, finished_reply
@@ -156,9 +157,13 @@ class OpenAIReply:
             reason = FinishReason.REFUSAL  # the API reports `stop` for refusals
         calls = [call.requested() for call in self._calls]
         reply = finished_reply(self._model, self._texts, calls, self._usage, reason)
-        if self._fields is None or not self._origin or reason.forbids_calls:
+        fields = self._fields
+        if fields is None or not self._origin or reason.forbids_calls:
             return reply
-        return replace(reply, items=chat_items(self._origin, reply, self._fields.finished(), self._calls))
+        items = kept_items(
+            lambda: chat_items(self._origin, reply, fields.finished(), self._calls), call_ids, calls=len(calls)
+        )
+        return replace(reply, items=items)
 
     def _read(self, data: bytes) -> str:
         """A message with fields that are not of the API takes a slower way, and so do those after it."""

@@ -22,6 +22,7 @@ from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
 from infrastructure.llm.chat_echo import ChatEcho
 from infrastructure.llm.chat_items import REASONING, as_it_came, call_ids, without_reasoning
+from infrastructure.llm.items_check import sendable_items
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import described_image, object_schema, wire_params
 from infrastructure.llm.wire_parameters import appended, chat_parameters
@@ -80,6 +81,7 @@ class OpenAIWire:
         return b"".join(parts)
 
     def _encode_message(self, message: Message, form: Form, items: ProviderItems | None) -> bytes:
+        items = sendable_items(items, call_ids)
         match message.role:
             case Role.SYSTEM:
                 entries: list[JsonObject] = [{"role": "system", "content": message.text}]

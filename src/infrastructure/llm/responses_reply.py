@@ -10,8 +10,11 @@ from domain.json_value import JsonObject
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from domain.threads.provider_items import ProviderItems
+from infrastructure.llm.items_check import kept_items
 from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, gave_up, invalid_reply
+from infrastructure.llm.repaired_json import repaired
 from infrastructure.llm.reply_parts import finished_reply, requested_call
+from infrastructure.llm.responses_wire import call_ids
 
 
 class _Part(msgspec.Struct):
@@ -140,8 +143,8 @@ class ResponsesReply:
         reply = finished_reply(self._model, self._texts, calls, _model_usage(response.usage), reason)
         # Items of a reply that was cut or refused may lack what the provider requires beside them.
         if reason in _WHOLE and any(map(_is_more_than_neutral, items)):
-            data = b"[" + b",".join([_sendable(item, text) for item, text in zip(items, raw, strict=True)]) + b"]"
-            reply = replace(reply, items=ProviderItems(origin=self._origin, data=data))
+            kept = kept_items(lambda: _made_items(self._origin, items, raw), call_ids, calls=len(calls))
+            reply = replace(reply, items=kept)
         return reply
 
     def _read(self, event: _Event) -> str | None:
@@ -182,8 +185,8 @@ class ResponsesReply:
 
     def _add_item(self, index: int, raw: msgspec.Raw) -> str:
         """Keep a finished item; returns its text, if no delta brought it."""
-        self._items[index] = bytes(raw)
-        item = _decode_item(raw)
+        self._items[index] = data = repaired(bytes(raw))
+        item = _decode_item(data)
         if item.type != "message" or index in self._text_indexes:
             return ""
         parts = _decode_parts(item.content) or []
@@ -222,6 +225,11 @@ def _calls_in(items: list[_Item]) -> list[RequestedCall]:
 def _is_more_than_neutral(item: _Item) -> bool:
     """Whether text and calls alone lose a part of it."""
     return item.type not in {"message", "function_call"} or item.phase is not None
+
+
+def _made_items(origin: str, items: list[_Item], raw: list[bytes]) -> ProviderItems:
+    data = b"[" + b",".join([_sendable(item, text) for item, text in zip(items, raw, strict=True)]) + b"]"
+    return ProviderItems(origin=origin, data=data)
 
 
 def _sendable(item: _Item, raw: bytes) -> bytes:

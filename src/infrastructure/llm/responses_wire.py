@@ -20,6 +20,7 @@ from domain.threads.message import (
 )
 from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
+from infrastructure.llm.items_check import distinct_ids, sendable_items
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import described_image, object_schema, wire_params
 from infrastructure.llm.wire_parameters import appended, responses_parameters
@@ -74,6 +75,7 @@ class ResponsesWire:
         return b"".join(parts)
 
     def _encode_message(self, message: Message, form: Form, items: ProviderItems | None) -> bytes:
+        items = sendable_items(items, call_ids)
         if items is not None and message.role is Role.ASSISTANT:
             return items.data.strip()[1:-1]  # a JSON array, in an array
         match message.role:
@@ -84,7 +86,7 @@ class ResponsesWire:
             case Role.ASSISTANT:
                 entries = _assistant_items(message)
             case Role.TOOL:
-                ids = [] if items is None else call_ids(items.data)
+                ids = [] if items is None else call_ids(items)
                 entries = [
                     self._result_item(result, call_id or result.tool_id)
                     for result, call_id in zip_longest(message.tool_results, ids[: len(message.tool_results)])
@@ -120,15 +122,15 @@ class ResponsesWire:
 
 class _Call(msgspec.Struct):
     type: str = ""
-    call_id: str = ""
+    call_id: str | None = None
 
 
 _decode_calls = msgspec.json.Decoder(list[_Call]).decode
 
 
-def call_ids(items: bytes) -> list[str]:
-    """The provider's ids of the calls in its items, in their order."""
-    return [item.call_id for item in _decode_calls(items) if item.type == "function_call"]
+def call_ids(items: ProviderItems) -> list[str]:
+    """The provider's ids of the calls, in their order. Raises ValueError if one is missing or repeated."""
+    return distinct_ids([item.call_id for item in _decode_calls(items.data) if item.type == "function_call"])
 
 
 def _text_part(text: str) -> JsonValue:

@@ -279,14 +279,42 @@ def test_a_malformed_call_is_wrapped_in_the_items() -> None:
     assert json.loads(items.data)[1]["input"] == {"malformed_arguments": '{"x"'}
 
 
+@pytest.mark.requirement("H1")
+def test_thinking_that_begins_with_null_has_what_the_pieces_bring() -> None:
+    start = own_start(0, type="thinking", thinking=None, signature=None)
+    items = read(START, start, *THOUGHT[1:], text_start(1), text(1, "Hi"), ended("end_turn"), STOP).items
+    assert items is not None
+    assert json.loads(items.data)[0] == {"type": "thinking", "thinking": "I look at it.", "signature": "c2ln"}
+
+
 @pytest.mark.parametrize(
     "events",
     [
         (text_start(0), text(0, "Hi"), ended("end_turn")),
         (*THOUGHT[:3], ended("max_tokens")),
         (*THOUGHT, text_start(1), text(1, "No."), ended("refusal")),
+        (
+            own_start(0, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}),
+            arguments(0, '{"query":'),
+            ended("max_tokens"),
+        ),
+        (*THOUGHT, own_start(1, type="tool_use", name="one", input={}), ended("tool_use")),
+        (*THOUGHT, call_start(1, "one"), own_start(2, type="tool_use", id="toolu_1", name="two"), ended("tool_use")),
+        (
+            own_start(0, type="thinking", thinking="", signature=5),
+            delta(0, "signature_delta", signature="s"),
+            ended("max_tokens"),
+        ),
     ],
-    ids=["nothing more", "cut in its thinking", "withdrawn"],
+    ids=[
+        "nothing more",
+        "cut in its thinking",
+        "withdrawn",
+        "cut in a call of the provider's own tool",
+        "call without an id",
+        "two calls with one id",
+        "signature of another type",
+    ],
 )
 def test_a_reply_has_no_items_if_there_is_nothing_to_send_back(events: tuple[bytes, ...]) -> None:
     assert read(START, *events, STOP).items is None

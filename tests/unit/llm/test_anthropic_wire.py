@@ -179,6 +179,16 @@ def test_items_of_another_origin_are_not_sent() -> None:
 
 
 @pytest.mark.requirement("H1")
+@pytest.mark.parametrize("stored", [b'{"type":"tool_use"}', b'{"type":"tool_use","id":"toolu_1","input":{"x"}}', b"{"])
+def test_stored_items_that_cannot_go_back_are_sent_neutrally(stored: bytes) -> None:
+    use = a_use()
+    reply, results = an_assistant_message(use), a_tool_message(a_result(use))
+    broken = replace(reply, items=ProviderItems(origin="here", data=b"[" + stored + b"]"))
+    expected, said = (sent(a_request(messages=(a_user_message(), one, results))) for one in (reply, broken))
+    assert said == expected
+
+
+@pytest.mark.requirement("H1")
 def test_a_paused_reply_with_items_goes_back_as_it_came() -> None:
     paused = with_items(an_assistant_message(text="Let me look. "), THINKING, {"type": "text", "text": "Let me look. "})
     assistant = sent(a_request(messages=(a_user_message(), paused)))["messages"][-1]

@@ -284,6 +284,25 @@ def test_a_reply_has_no_items_if_there_is_nothing_to_send_back(chunks: tuple[byt
     assert read(*chunks, origin="here").items is None
 
 
+@pytest.mark.requirement("H1")
+@pytest.mark.parametrize("whole", [False, True], ids=["streamed", "whole"])
+@pytest.mark.parametrize("depth", [300, 500, 700, 900])
+def test_fields_that_are_too_deep_to_go_back_cost_the_items_and_not_the_reply(depth: int, whole: bool) -> None:
+    deep = b'{"reasoning_content":"Hm.","own":' + b'{"a":' * depth + b"1" + b"}" * depth + b"}"
+    own = b'{"choices":[{"index":0,"delta":%b}]}' % deep
+    if whole:
+        own = own.replace(b'"delta"', b'"message"')
+    reply = read(own, a_chunk(content="Yes"), a_chunk(finish="stop"), origin="here")
+    assert reply.text == "Yes"
+
+
+@pytest.mark.requirement("H1")
+def test_a_list_with_too_many_entries_costs_the_items_and_not_the_reply() -> None:
+    details = [{"type": "reasoning.text", "text": "a"}] * 10_001
+    reply = read(a_chunk(content="Yes", reasoning_details=details), a_chunk(finish="stop"), origin="here")
+    assert (reply.text, reply.items) == ("Yes", None)
+
+
 def test_without_an_origin_there_are_no_items() -> None:
     assert read(a_chunk(content="Yes", reasoning_content="Hm."), a_chunk(finish="stop")).items is None
 

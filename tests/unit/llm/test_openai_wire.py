@@ -177,6 +177,16 @@ def test_to_another_provider_and_where_reasoning_never_goes_back_the_message_is_
     assert sent_messages(a_user_message(), reply, results, echo=NEVER) == plain
 
 
+@pytest.mark.requirement("H1")
+@pytest.mark.parametrize("stored", [b"[", b'[{"tool_calls":[{"id":5}]}]', b'[{"tool_calls":[{"id":"c","x":{"y"}}]}]'])
+def test_stored_items_that_cannot_go_back_are_sent_neutrally(stored: bytes) -> None:
+    use = a_use()
+    reply, results = an_assistant_message(use), a_tool_message(a_result(use))
+    broken = replace(reply, items=ProviderItems(origin="here", data=stored))
+    neutral = sent_messages(a_user_message(), reply, results, echo=LOOP)
+    assert sent_messages(a_user_message(), broken, results, echo=LOOP) == neutral
+
+
 @pytest.mark.requirement("H1", "H2")
 def test_before_the_last_message_of_the_user_a_message_goes_back_without_its_reasoning() -> None:
     use = a_use()

@@ -248,6 +248,22 @@ def test_items_of_a_reply_that_was_cut_or_refused_are_not_kept() -> None:
     assert read(done(0, REASONING), a_text("No.", 1, kind="refusal"), ended()).items is None
 
 
+@pytest.mark.requirement("H1")
+@pytest.mark.parametrize("ids", [(None, "call_2"), ("", "call_2"), ("call_1", "call_1")])
+def test_items_whose_calls_cannot_be_answered_are_not_kept(ids: tuple[str | None, str]) -> None:
+    calls = [{**a_call("one", "{}"), "call_id": call_id} for call_id in ids]
+    reply = read(done(0, REASONING), *[done(number, call) for number, call in enumerate(calls, 1)], ended())
+    assert len(reply.calls) == 2
+    assert reply.items is None
+
+
+@pytest.mark.requirement("H1")
+def test_invalid_utf_8_in_an_item_is_replaced_before_it_is_kept() -> None:
+    reply = read(done(0, REASONING).replace(b"gAAA-final", b"gAAA\xff"), ended())
+    assert reply.items is not None
+    assert json.loads(reply.items.data) == [{**REASONING, "encrypted_content": "gAAA\ufffd"}]
+
+
 @pytest.mark.requirement("H1", "A9")
 def test_malformed_arguments_are_inside_an_object_in_the_items() -> None:
     reply = read(done(0, REASONING), done(1, a_call("one", "{x")), ended())

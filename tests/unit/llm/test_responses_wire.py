@@ -185,6 +185,18 @@ def test_items_go_back_as_they_came_and_results_carry_the_ids_of_the_provider() 
 
 
 @pytest.mark.requirement("H1")
+@pytest.mark.parametrize("stored", [b'"call_id": null', b'"call_id": "call_2"', b'"call_id": 5', b'"call_id": '])
+def test_stored_items_that_cannot_go_back_are_sent_neutrally(stored: bytes) -> None:
+    said, results = a_turn()
+    assert said.items is not None
+    broken = replace(said.items, data=said.items.data.replace(b'"call_id": "call_1"', stored))
+    wire = a_wire()
+    neutral = wire.body("gpt-test", a_request(messages=(replace(said, items=None), results)), origin="here")
+    other = a_wire().body("gpt-test", a_request(messages=(replace(said, items=broken), results)), origin="here")
+    assert json.loads(other) == json.loads(neutral)
+
+
+@pytest.mark.requirement("H1")
 def test_items_of_another_origin_go_back_neutrally_and_without_ids_of_items() -> None:
     wire, request = a_wire(), a_request(messages=a_turn())
     assert b"gAAA" in wire.body("gpt-test", request, origin="here")
