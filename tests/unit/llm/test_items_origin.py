@@ -21,7 +21,9 @@ def test_another_name_address_wire_or_model_is_another_origin() -> None:
         items_origin(a_provider(), "chat", "m-1"),
         items_origin(a_provider("other"), "chat", "m-1"),
         items_origin(a_provider(base_url="https://other.example.com/v1"), "chat", "m-1"),
+        items_origin(a_provider(base_url="https://models.example.com/team/v1"), "chat", "m-1"),
         items_origin(a_provider(), "responses", "m-1"),
         items_origin(a_provider(), "chat", "m-2"),
     }
-    assert len(origins) == 5
+    assert len(origins) == 6
+    assert items_origin(a_provider(base_url="https://models.example.com/v1/"), "chat", "m-1") in origins
