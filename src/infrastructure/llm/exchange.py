@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import aiohttp
+import msgspec
 
 from application.models.ports import ModelError, ModelEvent, ModelReply, ReasoningDelta, TextDelta
 from application.system.event_stream import EventStream, OversizedEvent
@@ -142,7 +143,7 @@ class ModelExchange:
                     yield ReasoningDelta(text=reasoning)
                 if text:
                     yield TextDelta(text=text)
-            reply = reader.reply()
+            reply = _complete(reader)
         except (aiohttp.ClientError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=self.streaming) from exc
         except UnicodeDecodeError as exc:
@@ -236,6 +237,13 @@ class _StreamIntake:
         elif now - self._progress_at > self._reply_limits.stall_s:
             raise stalled()
         return added
+
+
+def _complete(reader: ReplyReader) -> ModelReply:
+    try:
+        return reader.reply()
+    except (msgspec.MsgspecError, RecursionError) as exc:
+        raise invalid_reply("sent a reply that cannot be read") from exc
 
 
 def _too_large() -> ModelError:

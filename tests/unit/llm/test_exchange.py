@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import pytest
 
-from application.models.ports import ModelError, TextDelta
+from application.models.ports import ModelError, ModelReply, TextDelta
 from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.anthropic import AnthropicModels
-from infrastructure.llm.exchange import ReplyLimits
+from infrastructure.llm.exchange import ModelExchange, ReplyLimits
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
+from infrastructure.llm.openai_reply import OpenAIReply
 from infrastructure.llm.providers import ProviderConfig
 from tests.unit.llm.answers import AnsweringHttp, SomeAnswer
 from tests.unit.llm.model_requests import a_request, all_events, reply_of
@@ -100,6 +102,33 @@ async def test_a_stream_of_nothing_but_signs_of_life_is_ended(sign_of_life: byte
         await all_events(model.stream(a_request()))
     assert (raised.value.code, raised.value.retryable) == ("model_stalled", True)
     assert (answer.came, answer.is_closed) == (8, True)
+
+
+class UnreadableReply(OpenAIReply):
+    """Fails when it is put together."""
+
+    def __init__(self, fault: Exception) -> None:
+        super().__init__("openai:x")
+        self._fault = fault
+
+    def reply(self) -> ModelReply:
+        raise self._fault
+
+
+@pytest.mark.parametrize("fault", [RecursionError(), msgspec.DecodeError(), msgspec.ValidationError()], ids=repr)
+async def test_a_reply_that_cannot_be_put_together_is_an_invalid_reply(fault: Exception) -> None:
+    answer = an_event_stream(HELLO, STOP, DONE)
+    exchange = ModelExchange(
+        provider=AnsweringHttp(answer).to("http://models.test/v1", {}),
+        streaming=True,
+        reply_limits=ReplyLimits(),
+        monotonic=lambda: 0.0,
+        redactor=OPENAI.redactor(),
+    )
+    with pytest.raises(ModelError) as raised:
+        await all_events(exchange.run(b"{}", UnreadableReply(fault)))
+    assert (raised.value.code, raised.value.retryable) == ("model_invalid_reply", True)
+    assert answer.is_closed
 
 
 async def test_a_page_that_is_no_reply_is_an_invalid_reply() -> None:
