@@ -107,11 +107,15 @@ class _OtherBodies:
         self._changes = 0
 
     def after(self, error: ModelError) -> bytes | None:
-        """What another request has learned meanwhile is tried first. What does not help is forgotten."""
+        """What another request has learned meanwhile is tried first. What does not help is forgotten, unless the error is
+        of another kind."""
+        if error.code != "model_rejected":
+            return None
         model = self._model
         echo = self._sent_as.after(error) if model.echo is self._sent_as else model.echo
         if echo is None or self._changes == MAX_CHANGES:
-            model.echo = self._before
+            if model.echo is self._sent_as:
+                model.echo = self._before
             return None
         self._changes += 1
         self._sent_as = model.echo = echo
