@@ -146,7 +146,7 @@ class AskModel:
                     if found is not None:
                         if isinstance(stream, AsyncGenerator):
                             await stream.aclose()  # ends the request; the rest is discarded
-                        return _cut_short(session, request, prompt, publishing.said, found)
+                        return _cut_short(session, request, prompt, publishing, found)
                 case ModelRetrying():
                     if event.provider_error is not None:
                         said = masked(event.provider_error, session.guard)
@@ -263,14 +263,18 @@ def _log_refusal(session: RunSession, request: ModelRequest, *, model: str, code
     )
 
 
-def _cut_short(session: RunSession, request: ModelRequest, prompt: Prompt, said: str, found: str) -> CleanReply:
+def _cut_short(
+    session: RunSession, request: ModelRequest, prompt: Prompt, publishing: "_Publishing", found: str
+) -> CleanReply:
     """The reply up to the canary token. Its usage is estimated: providers report it only at the end."""
     usage = ModelUsage(
         input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
-        output_tokens=-(-len(said.encode()) // 4),
+        output_tokens=session.window.tokens_of(publishing.streamed_bytes),
         estimated=True,
     )
-    reply = ModelReply(model=request.model, text=said, calls=(), usage=usage, finish_reason=FinishReason.CANARY)
+    reply = ModelReply(
+        model=request.model, text=publishing.said, calls=(), usage=usage, finish_reason=FinishReason.CANARY
+    )
     return CleanReply(reply=reply, found=found)
 
 

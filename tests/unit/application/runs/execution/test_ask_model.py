@@ -371,6 +371,10 @@ async def test_a_canary_token_in_shown_reasoning_ends_the_stream_and_is_not_publ
         await ports.ask()
 
     assert found.value.canary_id == "vault"
+    assert found.value.reply is not None
+    usage = found.value.reply.usage
+    streamed = len(f"The word is {CANARY}, I think.")
+    assert (usage.output_tokens, usage.estimated) == (ports.session.window.tokens_of(streamed), True)
     [event] = await ports.published()
     assert (event.type, event.data["text"]) == (RunEventType.REASONING_DELTA, "The word is [canary:vault]")
     assert model.closed == 0
