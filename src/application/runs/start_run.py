@@ -20,13 +20,13 @@ from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ports import Clock, IdSource
 from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
-from domain.errors import Violation, conflict, invalid
+from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
-from domain.runs.model_settings import NO_SETTINGS, ModelSettings
+from domain.runs.model_settings import NO_SETTINGS, OPERATORS_ONLY, ModelSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.webhook import Webhook
 from domain.schedules.firing import Firing
@@ -73,6 +73,7 @@ class StartRun:
       changed or deleted.
     - The strategy decides about unfinished runs of the thread (`make_room`). Stopping runs that another
       key started requires `operator`, as cancelling them does.
+    - Settings that may raise the price (`OPERATORS_ONLY`) require `operator`.
     - A canary token of the agent in the input is replaced by its mark.
     """
 
@@ -109,9 +110,10 @@ class StartRun:
 
     async def execute(self, command: StartRunCommand) -> StartedRun:
         """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`), FORBIDDEN
-        (`model_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `schedule_moved`).
+        (`model_not_allowed`, `model_settings_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `schedule_moved`).
         """
         command.principal.require(Role.RUNNER)
+        _require_role_for(command.model_settings, command.principal)
         if is_blank(command.input):
             raise invalid("input_empty", "A run needs an input.", Violation(path="input", message="must not be empty"))
         now = self._clock.now()
@@ -186,3 +188,13 @@ class StartRun:
         if not agent.config.enabled:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
         return agent
+
+
+def _require_role_for(settings: ModelSettings, principal: Principal) -> None:
+    refused = sorted(OPERATORS_ONLY.intersection(settings.stated))
+    if refused and not principal.role.includes(Role.OPERATOR):
+        raise ServiceError(
+            "model_settings_not_allowed",
+            ErrorKind.FORBIDDEN,
+            f"{' and '.join(refused)} of a run need the role operator; the key has {principal.role}.",
+        )

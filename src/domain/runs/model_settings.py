@@ -13,8 +13,11 @@ _SERVICE_TIER = re.compile(r"[a-z0-9_-]{1,64}")
 NOT_EXTRA = frozenset(
     {
         "background",
+        "connectors",
         "container",
         "conversation",
+        "data_sources",
+        "enable_search",
         "function_call",
         "functions",
         "include",
@@ -32,16 +35,22 @@ NOT_EXTRA = frozenset(
         "previous_response_id",
         "prompt",
         "prompt_cache_key",
+        "search_options",
+        "search_parameters",
         "store",
         "stream",
         "stream_options",
         "system",
         "tool_choice",
+        "tool_config",
         "tools",
         "web_search_options",
     }
 )
-"""Fields of bodies that `extra_body` must not have: they are the conversation, or tools that no policy decides about."""
+"""Fields of bodies that `extra_body` must not have: they are the conversation, or tools and searches of the provider
+that no policy decides about."""
+OPERATORS_ONLY = frozenset({"extra_body", "service_tier"})
+"""Settings of a run that may raise its price above that of its model, by which budgets and cost limits reckon."""
 
 
 class Effort(StrEnum):

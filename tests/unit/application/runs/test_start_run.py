@@ -130,6 +130,17 @@ async def test_settings_that_the_model_refuses_start_nothing(ports: Ports) -> No
     ports.assert_nothing_starts()
 
 
+@pytest.mark.requirement("H3", "C6")
+@pytest.mark.parametrize("settings", [ModelSettings(service_tier="priority"), ModelSettings(extra_body={"top_k": 3})])
+async def test_settings_that_may_raise_the_price_need_an_operator(ports: Ports, settings: ModelSettings) -> None:
+    command = replace(HELLO, model_settings=settings)
+    with refused("model_settings_not_allowed"):
+        await ports.start(command)
+    ports.assert_nothing_starts()
+    started = await ports.start(replace(command, principal=a_principal(Role.OPERATOR)))
+    assert ports.stored(started).model_settings == settings
+
+
 @pytest.mark.requirement("A1", "E1")
 async def test_a_run_is_stored_as_queued_and_submitted(ports: Ports) -> None:
     wired = WiredNodes(workflow_run_id=WorkflowRunId("wfr_1"), node_ids=("search",))

@@ -52,6 +52,13 @@ async def test_settings_of_the_run_replace_those_of_the_agent_one_by_one(mocker:
 
 
 @pytest.mark.requirement("H3")
+async def test_sampling_of_the_run_is_sent_instead_of_the_thinking_budget_of_the_agent(mocker: MockerFixture) -> None:
+    of_agent, of_run = ModelSettings(thinking_budget=2_048), ModelSettings(temperature=0.5)
+    assert (await requested(mocker, of_agent=of_agent, of_run=of_run)).settings == of_run
+    assert (await requested(mocker, of_agent=of_run, of_run=of_agent)).settings == of_agent
+
+
+@pytest.mark.requirement("H3")
 async def test_a_lower_bound_of_a_limit_stays(mocker: MockerFixture) -> None:
     settings, limits = ModelSettings(max_output_tokens=50_000), LimitSettings(max_tokens=9)
     request = await requested(mocker, of_agent=settings, limits=limits, closing=True)
