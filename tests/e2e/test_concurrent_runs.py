@@ -23,7 +23,7 @@ async def ended(client: httpx.AsyncClient, number: int) -> tuple[Json, list[Json
             async with client.stream("POST", "/runs/stream", json=body) as response:
                 run_id = response.headers["Location"].rpartition("/")[2]
                 text = "".join([piece async for piece in response.aiter_text()])
-                assert text.endswith('event: end\ndata: {"status":"completed"}\n\n')
+                assert text.endswith('event: end\ndata: {"type":"end","status":"completed"}\n\n')
         case _:
             run_id = (await client.post("/runs", json=body)).raise_for_status().json()["id"]
     answer = (await client.get(f"/runs/{run_id}/wait")).raise_for_status().json()

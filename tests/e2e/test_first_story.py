@@ -54,7 +54,7 @@ def test_a_new_user_registers_tests_runs_and_audits_and_finds_it_all_again(tmp_p
         with stream(service, "POST", "/runs/stream", body={"agent": "talker", "input": "Go."}) as frames:
             streamed = list(frames)
         assert [frame["id"] for frame in streamed] == [*range(1, len(streamed)), None]
-        assert streamed[-1] == {"id": None, "event": "end", "data": {"status": "completed"}}
+        assert streamed[-1] == {"id": None, "event": "end", "data": {"type": "end", "status": "completed"}}
         text = "".join(frame["data"]["text"] for frame in streamed if frame["event"] == "message.delta")
         assert text.endswith("the result was 42 and I am done with all of it.")
 

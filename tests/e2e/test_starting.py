@@ -12,7 +12,7 @@ from tests.e2e.service import serve_to_its_end, starting
 @pytest.mark.requirement("C6", "E6")
 def test_a_first_start_makes_a_private_home_and_says_where_it_listens_and_where_the_key_is(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with starting(home) as service:
+    with starting(home, DRAGOMAN_MCP_SANDBOX="auto", DRAGOMAN_LOG_LEVEL="warning") as service:
         lines = service.output.read_text().splitlines()
         assert lines == [f"Dragoman is ready on {service.url}", f"API key: {home / 'admin.key'}"]
         assert service.log.read_text() == ""

@@ -160,7 +160,7 @@ def test_a_workflow_runs_through_requests_agents_and_a_persons_answer(service: S
         assert (ended["status"], ended["output"]) == ("completed", {"out": page})
         told = events(service, run["id"])
         assert [event["seq"] for event in told[:-1]] == list(range(1, len(told)))
-        assert (told[-2]["type"], told[-1]) == ("workflow.completed", {"status": "completed"})
+        assert (told[-2]["type"], told[-1]) == ("workflow.completed", {"type": "end", "status": "completed"})
         assert events(service, run["id"], after=told[-2]["seq"] - 1) == told[-2:]
         drawn = service.client.get(f"{path}/diagram")
         assert drawn.headers["content-type"].startswith("text/vnd.mermaid")

@@ -27,8 +27,9 @@ def test_secrets_leave_the_environment_once_they_are_read() -> None:
         "DRAGOMAN_LOG_LEVEL": "info",
         "HTTP_PROXY": "http://user:password@proxy:1",
     }
+    unset = {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], env={**os.environ, **given}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", SCRIPT], env={**unset, **given}, capture_output=True, text=True, check=True
     )
     kept, dumpable, keys = json.loads(done.stdout)
     # Installers use the proxy.
