@@ -58,8 +58,8 @@ async def signed_in(service: Service) -> str:
     form = urlencode({"key": service.key})
     reader, writer = await asyncio.open_connection("127.0.0.1", service.port)
     writer.write(
-        b"POST /console/sign-in HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n"
-        b"Content-Type: application/x-www-form-urlencoded\r\n" + f"Content-Length: {len(form)}\r\n\r\n{form}".encode()
+        f"POST /console/sign-in HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nConnection: close\r\n"
+        f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n\r\n{form}".encode()
     )
     head = (await reader.read()).decode("latin-1")
     writer.close()
@@ -72,7 +72,7 @@ async def listen(service: Service, run_id: str, cookie: str) -> int:
     """The stream of a run's page until it ends; how many events came."""
     reader, writer = await asyncio.open_connection("127.0.0.1", service.port)
     path = f"/console/runs/{run_id}/stream?after=0"
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: bench\r\nCookie: {cookie}\r\n\r\n".encode())
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{service.port}\r\nCookie: {cookie}\r\n\r\n".encode())
     events, last = 0, b""
     while b"event: end\n" not in last:
         got = await reader.read(65536)
