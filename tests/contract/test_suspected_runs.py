@@ -130,8 +130,7 @@ async def test_a_run_that_ends_every_worker_takes_none_of_ten_that_wait_with_it(
     innocents = [await stored(run_stores, run_id) for run_id in INNOCENTS]
     assert [run.status for run in innocents] == [RunStatus.COMPLETED] * len(INNOCENTS)
     assert lives.together[0] == 11
-    # Seen once on a busy machine: four lives with the others, not three, before it was suspected. The cause is not known yet.
-    assert lives.together.count(1) >= MAX_LEASE_EXPIRATIONS - SUSPECT_AFTER - 1, "suspects are executed alone"
+    assert lives.together.count(1) >= MAX_LEASE_EXPIRATIONS - SUSPECT_AFTER, "suspects are executed alone"
 
 
 @pytest.mark.requirement("E4")

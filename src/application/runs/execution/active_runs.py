@@ -1,7 +1,8 @@
 """The runs or workflow runs that this worker executes: their leases are renewed, and they stop or drain together."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar
@@ -70,6 +71,7 @@ class ActiveRuns(Generic[LeaseT]):
         self._clock = clock
         self._settings = settings
         self._held: dict[str, _Held[LeaseT]] = {}
+        self._claims = 0
         self._draining = False
         self.worker_id = worker_id
 
@@ -82,6 +84,20 @@ class ActiveRuns(Generic[LeaseT]):
     def count(self) -> int:
         """Number of runs that this worker executes."""
         return len(self._held)
+
+    @property
+    def count_with_claims(self) -> int:
+        """Number of runs that this worker executes or is about to: claims in progress count."""
+        return len(self._held) + self._claims
+
+    @contextmanager
+    def claiming(self) -> Iterator[None]:
+        """A claim is in progress until the end of the block. `add` the run right after it."""
+        self._claims += 1
+        try:
+            yield
+        finally:
+            self._claims -= 1
 
     def add(self, lease: LeaseT, stop: StopSignal, *, claimed_at: float) -> Callable[[], bool]:
         """Add a claimed run. Returns a function that says whether its lease is valid. `claimed_at`

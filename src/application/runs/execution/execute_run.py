@@ -88,7 +88,7 @@ class ExecuteRun:
         """Returns when this worker has finished with the run, or at once if the run cannot be claimed."""
         run_id = command.run_id
         session = await self._execute(run_id, takes_suspects=False)
-        if isinstance(session, Suspected) and self._isolation.enter(run_id, others=self._active_runs.count):
+        if isinstance(session, Suspected) and self._isolation.enter(run_id, others=self._active_runs.count_with_claims):
             try:
                 session = await self._execute(run_id, takes_suspects=True)
             finally:
@@ -100,13 +100,14 @@ class ExecuteRun:
         """The session of the run after its execution. None if there is nothing to execute."""
         async with self._wakeups.subscribe(control_topic(run_id)) as control:
             began = self._clock.monotonic()
-            claimed = await self._leases.claim(
-                run_id,
-                self._active_runs.worker_id,
-                lease_s=self._active_runs.lease_s,
-                at=self._clock.now(),
-                takes_suspects=takes_suspects,
-            )
+            with self._active_runs.claiming():
+                claimed = await self._leases.claim(
+                    run_id,
+                    self._active_runs.worker_id,
+                    lease_s=self._active_runs.lease_s,
+                    at=self._clock.now(),
+                    takes_suspects=takes_suspects,
+                )
             if isinstance(claimed, EndedAtClaim):
                 await self._ended_at_claim(claimed)
             if not isinstance(claimed, ClaimedRun):

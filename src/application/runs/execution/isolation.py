@@ -14,7 +14,7 @@ IDLE_WITHIN_S = 30.0
 class Isolation:
     """Rules:
     - A worker executes at most one suspected run at a time, so that a lost worker shows which one ends workers.
-    - A suspect waits until the worker executes no other run, at most `IDLE_WITHIN_S`.
+    - A suspect waits until the worker executes and claims no other run, at most `IDLE_WITHIN_S`.
     - A run that stores a step is no longer suspected and frees the place.
     """
 
@@ -24,7 +24,8 @@ class Isolation:
         self._waiting_since: float | None = None
 
     def enter(self, run_id: RunId, *, others: int) -> bool:
-        """Occupy the place. False if the suspect must wait. `others` is the number of runs that the worker executes."""
+        """Occupy the place. False if the suspect must wait. `others` is the number of runs that the worker
+        executes or is claiming."""
         now = self._clock.monotonic()
         if self._occupied_by is not None:
             return False

@@ -20,7 +20,7 @@ from application.runs.trace_ended_run import TraceEndedRun
 from application.tracing.ports import Tracer
 from domain.mcp.elicitation import Elicitation
 from domain.runs.ledger import ToolCall
-from domain.runs.run import Run, RunError, RunStatus
+from domain.runs.run import SUSPECT_AFTER, Run, RunError, RunStatus
 from domain.runs.run_events import run_requires_action
 from domain.runs.step import Step
 from domain.tools.result import ToolOutcome
@@ -74,9 +74,16 @@ class Ports:
 
     def add(self, *calls: ToolCall) -> None:
         """The run has open calls."""
-        self.state = a_state_with_run(a_run(), *calls)
-        self.leases = InMemoryRunLeases(self.state, self.wakeups)
-        self.journal = InMemoryRunJournal(self.state, self.wakeups)
+        self._store(a_state_with_run(a_run(), *calls))
+
+    def suspect(self) -> None:
+        """Workers were lost while they executed the run."""
+        self._store(a_state_with_run(replace(a_run(), lapses=SUSPECT_AFTER)))
+
+    def _store(self, state: InMemoryState) -> None:
+        self.state = state
+        self.leases = InMemoryRunLeases(state, self.wakeups)
+        self.journal = InMemoryRunJournal(state, self.wakeups)
 
     def queue_behind(self) -> None:
         behind = a_run(a_run_id(2), created_at=after(1))
@@ -151,6 +158,17 @@ async def test_a_run_that_ends_at_its_claim_is_closed_and_not_executed(ports: Po
     ports.connections.release.assert_awaited_once_with(OF_RUN)
     ports.queue.submit.assert_awaited_once_with(a_run_id(2))
     ports.trace_ended.execute.assert_awaited_once_with(ended)
+
+
+@pytest.mark.requirement("E4")
+async def test_a_suspected_run_waits_while_this_worker_claims_another(ports: Ports) -> None:
+    ports.suspect()
+    with ports.active_runs.claiming():
+        await ports.execute()
+    ports.loop.run.assert_not_awaited()
+
+    await ports.execute()
+    ports.loop.run.assert_awaited_once()
 
 
 async def test_a_claim_that_fails_executes_nothing(ports: Ports, mocker: MockerFixture) -> None:
