@@ -1,4 +1,4 @@
-"""Detects literal secrets in a server's arguments and URL, by their names and forms; they are
+"""Detects literal secrets in a server's command, arguments and URL, by their names and forms; they are
 rejected before storage."""
 
 import re
@@ -23,6 +23,7 @@ _FORMS = re.compile(
     r"|(?i:\b(?:bearer|basic))\s+[\w+/=.~-]{8,}"
 )
 _IN_ARGS = 'holds a secret in clear, and arguments are no place for one: put it into env, as {"secret": NAME}'
+_IN_COMMAND = 'holds a secret in clear: name only the program, and put the secret into env, as {"secret": NAME}'
 _IN_URL = (
     'holds a secret in clear: put it into headers or auth, as {"secret": NAME}, or write ${secret:NAME} in its place'
 )
@@ -31,12 +32,21 @@ _IN_URL = (
 def require_no_literal_secrets(config: McpServerConfig, stored: McpServerConfig | None = None) -> None:
     """Reject literal secrets that are not already in `stored`. Raises INVALID `mcp_server_invalid`."""
     wrong = []
+    if stored is None or config.command != stored.command:
+        wrong += literal_secrets_in_command(config.command)
     if stored is None or config.args != stored.args:
         wrong += literal_secrets_in_args(config.args)
     if config.url is not None and (stored is None or config.url != stored.url):
         wrong += literal_secrets_in_url(config.url)
     if wrong:
         raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
+
+
+def literal_secrets_in_command(command: str | None) -> list[Violation]:
+    """Violations for a command with a secret in one of its words. It is one program, but people
+    paste whole command lines."""
+    found = command is not None and any(True for _ in _secret_args(command.split()))
+    return [Violation(path="command", message=_IN_COMMAND)] if found else []
 
 
 def literal_secrets_in_args(args: Sequence[str]) -> list[Violation]:

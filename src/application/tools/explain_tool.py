@@ -16,7 +16,7 @@ from application.tools.tool_standing import (
 from application.tools.toolset_builder import ToolsetBuilder
 from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import Agent
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import ServiceError, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import OrganizationId
@@ -132,4 +132,5 @@ class ExplainTool:
             return tool, False
         near = nearest(name, (known.name for known in (*own.tools, *everything.tools)))
         hint = f" Did you mean {near!r}?" if near is not None else ""
-        raise ServiceError("tool_not_found", ErrorKind.NOT_FOUND, f"There is no tool {name!r}.{hint}")
+        missing = not_found("tool", name)
+        raise ServiceError(missing.code, missing.kind, missing.detail + hint)

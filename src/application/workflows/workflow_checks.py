@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
-from application.mcp.literal_secrets import literal_secrets_in_args, literal_secrets_in_url
+from application.mcp.literal_secrets import (
+    literal_secrets_in_args,
+    literal_secrets_in_command,
+    literal_secrets_in_url,
+)
 from application.mcp.ports import McpServerStore
 from application.policy.ports import SchemaValidator
 from application.secrets.ports import SecretStore
@@ -133,7 +137,8 @@ class WorkflowChecks:
         if settings.url is not None and (refusal := self._outbound.refusal(settings.url)) is not None:
             return Violation(path="url", message=refusal)
         of_url = [] if settings.url is None else literal_secrets_in_url(settings.url)
-        return next(iter([*of_url, *literal_secrets_in_args(settings.args)]), None)
+        of_start = [*literal_secrets_in_command(settings.command), *literal_secrets_in_args(settings.args)]
+        return next(iter([*of_url, *of_start]), None)
 
     async def _has_agent(self, organization_id: OrganizationId, name: str) -> bool:
         try:

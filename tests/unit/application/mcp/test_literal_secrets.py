@@ -2,7 +2,7 @@
 
 import pytest
 
-from application.mcp.literal_secrets import literal_secrets_in_args, literal_secrets_in_url
+from application.mcp.literal_secrets import literal_secrets_in_args, literal_secrets_in_command, literal_secrets_in_url
 from domain.secrets.names import references_in, without_references
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -35,6 +35,20 @@ def test_arguments_with_a_secret_are_found(args: list[str]) -> None:
     [found] = literal_secrets_in_args(["--first", "x", *args])
     assert found.path == f"args.{len(args) + 1}"
     assert args[-1] not in found.message
+
+
+@pytest.mark.parametrize(
+    "command", [f"TOKEN={LETTERS} tickets-server", "tickets-server --api-key abc", f"/srv/{OF_MODELS}/start"]
+)
+def test_a_command_with_a_secret_is_found_and_not_repeated(command: str) -> None:
+    [found] = literal_secrets_in_command(command)
+    assert found.path == "command"
+    assert "abc" not in found.message
+
+
+@pytest.mark.parametrize("command", [None, "npx", "/opt/token server/bin/start", "token-server", "C=1"])
+def test_a_command_without_one_is_left_alone(command: str | None) -> None:
+    assert literal_secrets_in_command(command) == []
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,13 @@ async def test_an_unknown_tool_is_not_found_and_the_nearest_name_is_told(ports: 
     assert PUSH in raised.value.detail
 
 
+async def test_a_long_name_of_an_unknown_tool_is_not_repeated_in_full(ports: Ports) -> None:
+    with pytest.raises(ServiceError) as raised:
+        await ports.explain("x" * 20_000)
+
+    assert len(raised.value.detail) < 300
+
+
 @pytest.mark.requirement("C6")
 async def test_an_agent_that_the_organization_does_not_have_is_not_found(ports: Ports) -> None:
     ports.agents.get.return_value = ports.agents.find.return_value = None
