@@ -1,4 +1,4 @@
-"""`python -I -m dragoman.run_module MODULE ARGUMENTS…`: runs a module of the four packages in a process of its own,
+"""`python -I -m dragoman.run_module MODULE ARGUMENTS…`: runs a module of the four packages in a separate process,
 whose isolated interpreter finds only what is installed."""
 
 import runpy

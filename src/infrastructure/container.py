@@ -6,6 +6,7 @@ from infrastructure.containers.agents import Agents
 from infrastructure.containers.approvals import Approvals
 from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.identity import Identity
+from infrastructure.containers.maintenance import Maintenance
 from infrastructure.containers.mcp_servers import McpServers
 from infrastructure.containers.models import Models
 from infrastructure.containers.platform import Platform
@@ -14,7 +15,6 @@ from infrastructure.containers.schedules import Schedules
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.threads import Threads
 from infrastructure.containers.tools import Tools
-from infrastructure.containers.upkeep import Upkeep
 from infrastructure.containers.webhooks import Webhooks
 from infrastructure.containers.workflows import Workflows
 
@@ -34,7 +34,7 @@ class Container(
     Gateway,
     Approvals,
     Workflows,
-    Upkeep,
+    Maintenance,
 ):
     """Built from `settings`; provides every use case by name. A slice depends only on those
     above it."""

@@ -1,5 +1,5 @@
 """Whether a Host header names this service. Otherwise a web page could reach the service under a
-name of its own (DNS rebinding). Pure."""
+name under its control (DNS rebinding). Pure."""
 
 import ipaddress
 from functools import lru_cache

@@ -31,7 +31,7 @@ def has_too_many_values(body: bytes) -> bool:
 
 
 def has_repeated_names(body: bytes, value: JsonValue) -> bool:
-    """Whether an object of the body has a name twice, of which the decoded `value` has one."""
+    """Whether an object of the body has a name twice; the decoded `value` has it once."""
     return not _has_all_colons(body, value) and _names_in(value) != _colons_outside_strings(body)
 
 

@@ -1,4 +1,4 @@
-"""StopWorkOfKey: ends what an API key started and what would go on without it."""
+"""StopWorkOfKey: ends what an API key started and what would continue without it."""
 
 from application.gateway.ports import GatewaySessionStore
 from application.gateway.sessions.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand

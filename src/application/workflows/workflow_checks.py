@@ -168,7 +168,7 @@ def _first(faults: Sequence[Fault]) -> tuple[Fault, ...]:
     """The first faults, and how many there are if that is more."""
     if len(faults) <= MAX_FAULTS:
         return tuple(faults)
-    message = f"The workflow has {len(faults)} faults, of which the first {MAX_FAULTS} are listed."
+    message = f"The workflow has {len(faults)} faults; the first {MAX_FAULTS} are listed."
     return (*faults[:MAX_FAULTS], Fault(code=FaultCode.TOO_LARGE, message=message, node_ids=(), path="nodes"))
 
 

@@ -13,7 +13,7 @@ LANDLOCK, NAMESPACES, BUBBLEWRAP = "landlock", "namespaces", "bubblewrap"
 
 
 class Plan:
-    """- `profile`: `landlock`; `namespaces` (landlock, with process ids and /proc of its own); `bubblewrap`.
+    """- `profile`: `landlock`; `namespaces` (landlock, with its own process ids and /proc); `bubblewrap`.
     - `readable` and `writable` are paths besides the system's.
     - `ports` are the TCP ports to connect to: None for all, empty for no network at all.
     - `fixed_modes`: modes and owners of files cannot be changed by path, which Landlock does not restrict; in

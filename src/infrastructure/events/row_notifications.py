@@ -20,7 +20,7 @@ class RowNotifications:
       receives changes in commit order, and its own heartbeats after the changes that precede them.
       So a received heartbeat confirms every earlier commit, and no cached row is older than
       FRESH_S.
-    - A process with a database of its own is always fresh and receives nothing.
+    - A process that shares its database with no other is always fresh and receives nothing.
     - Use it from one event loop.
     """
 

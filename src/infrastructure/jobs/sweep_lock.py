@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 
 class InProcessSweepLock:
-    """The `SweepLock` port for a process with a database of its own."""
+    """The `SweepLock` port for a process that shares its database with no other."""
 
     def __init__(self) -> None:
         self._held = False

@@ -79,7 +79,7 @@ def without_reasoning(items: ProviderItems, uses: Sequence[ToolUse]) -> bytes:
 
 
 def _distinct_ids(calls: Sequence[CallInProgress]) -> list[str | None]:
-    """The ids; none of them if two are the same, since results are told apart by them."""
+    """The ids; none of them if two are the same, since results refer to them."""
     ids = [call.id for call in calls if call.id]
     return [call.id or None for call in calls] if len(set(ids)) == len(ids) else [None for _ in calls]
 

@@ -31,7 +31,7 @@ def sendable_items(items: ProviderItems | None, call_ids: CallIds) -> ProviderIt
 
 
 def distinct_ids(ids: Sequence[str | None]) -> list[str]:
-    """The ids. Raises ValueError if one is missing or repeated: results are told apart by them."""
+    """The ids. Raises ValueError if one is missing or repeated: results refer to them."""
     known = [call_id for call_id in ids if call_id]
     if len(known) != len(ids) or len(set(known)) != len(known):
         raise ValueError("ids of calls are missing or repeated")

@@ -65,7 +65,7 @@ class _CompletionDetails(msgspec.Struct):
 
 
 class _Usage(msgspec.Struct):
-    """DeepSeek and Kimi have names of their own for cached tokens."""
+    """DeepSeek and Kimi name cached tokens differently."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None

@@ -6,7 +6,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
 MAX_MODELS = 100
-"""Most models with a label of their own. Organizations name models, so their number is
+"""Most models with their own label. Organizations name models, so their number is
 unbounded."""
 OTHER_MODELS = "other"
 

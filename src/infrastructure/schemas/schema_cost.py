@@ -110,7 +110,7 @@ def cost_of(schema: JsonObject) -> SchemaCost:
 
 @dataclass(slots=True)
 class _Node:
-    """A subschema: the checks of its own keywords, the others that apply to the same place of the
+    """A subschema: the checks of its keywords, the others that apply to the same place of the
     value, and those that apply below it."""
 
     key: int

@@ -1,4 +1,4 @@
-"""A run as it goes on: streamed text on a terminal, plain lines on stderr elsewhere."""
+"""Progress of a run: streamed text on a terminal, plain lines on stderr elsewhere."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -39,7 +39,7 @@ async def _work(settings: Settings) -> int:
     for warning in unknown_variables():
         logger.warning(warning)
     async with working(container), _monitored(container):
-        # Whoever reads that it is ready may send a signal at once: it must find its handler.
+        # A signal may follow at once after the ready line: its handler must be installed before.
         with _told_to_stop() as told, watching(container):
             sys.stdout.write(f"Dragoman worker is ready: up to {settings.worker_concurrency} runs at a time\n")
             sys.stdout.flush()
@@ -51,7 +51,7 @@ async def _work(settings: Settings) -> int:
 
 @asynccontextmanager
 async def _monitored(container: Container) -> AsyncIterator[None]:
-    """Health and metrics on a port of their own, if the settings name one. Raises UNAVAILABLE `address_unusable`."""
+    """Health and metrics on a separate port, if the settings name one. Raises UNAVAILABLE `address_unusable`."""
     settings = container.settings()
     if settings.metrics_port is None:
         yield
@@ -70,8 +70,8 @@ async def _monitored(container: Container) -> AsyncIterator[None]:
 
 @contextmanager
 def _told_to_stop() -> Iterator[asyncio.Event]:
-    """Set by the first SIGTERM or SIGINT; what comes after leaving ends the process at once, and other workers go on with its
-    runs once their leases lapse."""
+    """Set by the first SIGTERM or SIGINT; one that comes after leaving ends the process at once, and other workers
+    recover its runs when their leases expire."""
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):

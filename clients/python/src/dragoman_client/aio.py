@@ -307,7 +307,7 @@ class AsyncRuns:
 
     async def start(self, *, idempotency_key: str | None = None, **body: Unpack[models.RunBody]) -> AsyncRun:
         """Start a run. The same `idempotency_key` with the same body gives the same run for 24 hours; by default each call
-        has a key of its own, so that a broken connection starts no second run."""
+        has its own key, so that a broken connection starts no second run."""
         headers = {"Idempotency-Key": idempotency_key or str(uuid4())}
         view = await self._client.request("POST", "/runs", json=body, headers=headers, repeatable=True)
         return AsyncRun(self._client, view)

@@ -302,7 +302,7 @@ class Runs:
 
     def start(self, *, idempotency_key: str | None = None, **body: Unpack[models.RunBody]) -> Run:
         """Start a run. The same `idempotency_key` with the same body gives the same run for 24 hours; by default each call
-        has a key of its own, so that a broken connection starts no second run."""
+        has its own key, so that a broken connection starts no second run."""
         headers = {"Idempotency-Key": idempotency_key or str(uuid4())}
         view = self._client.request("POST", "/runs", json=body, headers=headers, repeatable=True)
         return Run(self._client, view)

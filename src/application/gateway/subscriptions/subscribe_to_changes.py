@@ -113,7 +113,7 @@ class SubscribeToChanges:
             watched.release()
 
     def _ending(self, session: GatewaySession, subscriber: Subscriber) -> "asyncio.Task[None] | None":
-        """Watch the session's run: a session that ends with it causes no notification of its own."""
+        """Watch the session's run: a session that ends with it causes no separate notification."""
         if session.run_id is not None:
             topic = status_topic(session.run_id)
         elif session.wired is not None:

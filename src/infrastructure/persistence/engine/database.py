@@ -23,7 +23,7 @@ _REFUSED_BY_SQLITE = frozenset(
 )
 
 RETRY_AFTER_S = "1"
-"""What clients are told of a database that is away: most are back within seconds."""
+"""`Retry-After` while the database is unavailable: most are back within seconds."""
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class Job(Generic[T]):
         self._executed = True
 
     def succeed(self, result: T) -> None:
-        """The unit was run by somebody else, with this result."""
+        """The unit was executed elsewhere, with this result."""
         self._result = result
         self._executed = True
 
@@ -193,7 +193,7 @@ def resolve_all(loop: asyncio.AbstractEventLoop, jobs: Sequence[Resolvable]) -> 
 
 def translated(error: Exception) -> Exception:
     """What callers see: driver errors as UNAVAILABLE, except for violated constraints, which the stores read, and for what
-    the database would refuse again, which is INTERNAL `storage_refused`: waiting for it to change helps nobody."""
+    the database would refuse again, which is INTERNAL `storage_refused`: retries do not help."""
     if isinstance(error, IntegrityError) or not isinstance(error, DBAPIError | PoolTimeoutError):
         return error
     logger.error("a database unit failed", exc_info=error)
@@ -234,7 +234,7 @@ def is_duplicate(error: IntegrityError) -> bool:
 
 
 def unusable(error: DBAPIError) -> ServiceError:
-    """What the person who starts the service is told; the driver's words go to the log, on a line."""
+    """The text for the person who starts the service; the driver's words go to the log, on a line."""
     logger.error("the database cannot be used: %s", error.orig)
     return ServiceError(
         "storage_unavailable", ErrorKind.UNAVAILABLE, "The database cannot be used; the line before says why."

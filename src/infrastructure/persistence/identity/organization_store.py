@@ -87,6 +87,6 @@ class SqlOrganizationStore:
             connection.execute(_change, {"of_organization": changed.id, **changed_row(changed)})
             record(connection, *audit)
 
-        # Changes by a platform key are also in the trail of its own organization.
+        # Changes by a platform key are also in the audit trail of the key's organization.
         is_own = all(entry.organization_id == changed.id for entry in audit)
         await self._database.write(unit, scope=changed.id if is_own else SYSTEM)

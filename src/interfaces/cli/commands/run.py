@@ -105,7 +105,7 @@ def retry_run(context: typer.Context, run_id: RunArgument, as_json: JsonFlag = F
 
         run = read_as(RunView, await api.get(path_to("runs", run_id)))
         if not run["input"]:
-            raise BadUsage(f"{run['id']} has no input of its own: it continued with results of its client.")
+            raise BadUsage(f"{run['id']} has no input: it continued with results of its client.")
         parts: list[JsonValue] = [cast("JsonObject", dict(part)) for part in run["input"]]
         body: JsonObject = {"agent_id": run["agent_id"], "input": parts}
         view = view_for(session.terminal, as_json=as_json)

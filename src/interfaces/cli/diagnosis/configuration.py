@@ -84,6 +84,6 @@ def _open_findings(settings: Settings) -> Iterator[Finding]:
     if settings.metrics_token is None:
         yield warning(
             "metrics",
-            f"/metrics is shown to whoever reaches {settings.host}",
+            f"/metrics is shown to everyone who reaches {settings.host}",
             "Set DRAGOMAN_METRICS_TOKEN, or keep the path from others in the proxy in front.",
         )

@@ -10,7 +10,7 @@
     for (const told of form.querySelectorAll(".fault")) told.remove();
   }
 
-  // `env.TOKEN` and `args.2` are told at the field or group that has them.
+  // `env.TOKEN` and `args.2` are shown at the field or group that has them.
   function fieldOf(path) {
     for (let steps = path.split("."); steps.length; steps = steps.slice(0, -1)) {
       const found = document.getElementById(steps.join("."));

@@ -1,4 +1,4 @@
-// Following a stream of events until it has ended, whatever breaks off meanwhile; signed out, the page begins anew.
+// Follows a stream of events until it has ended and reconnects after a cut. When signed out, the page is loaded again.
 "use strict";
 (() => {
   const FIRST_PAUSE = 1000;
@@ -12,7 +12,7 @@
     return answer;
   }
 
-  // `begin` says, before each connection, after which seq it goes on; null: there is nothing to follow.
+  // `begin` returns, before each connection, the seq to continue after; null: there is nothing to follow.
   function follow({ connection, stream, types, begin, take, ended }) {
     let pause = FIRST_PAUSE;
 

@@ -53,7 +53,7 @@
       image.alt = about;
       return image;
     }
-    // Not fetched: whoever serves it would learn who looks at this run.
+    // Not fetched: its server would learn who looks at this run.
     if (!/^https?:/.test(part.url || "")) return element("div", "meta", `${about}: ${part.media_type}`);
     const link = element("a", "", `${about}: ${part.url}`);
     link.href = part.url;
@@ -222,7 +222,7 @@
     "tool.blocked": (event) => settled(event, "bad", "blocked"),
     "run.requires_action": (event) => {
       const names = event.pending.map((each) => each.name).join(", ");
-      for (const each of event.pending) call(each.id, each.name, each.params).state.textContent = each.approval_id ? "waits for approval" : "waits for somebody";
+      for (const each of event.pending) call(each.id, each.name, each.params).state.textContent = each.approval_id ? "waits for approval" : "waits for a person";
       line("wait", `Waiting for a person: ${names}`);
     },
     "run.resumed": () => line("meta", "Resumed"),

@@ -1,4 +1,4 @@
-// The page of a workflow run: whenever something happens to the run, the page is told to show how it stands.
+// The page of a workflow run: each event of the run lets the page show its current state.
 "use strict";
 (() => {
   const TYPES = [

@@ -38,7 +38,7 @@ def test_arguments_with_a_secret_are_found(args: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [f"TOKEN={LETTERS} tickets-server", "tickets-server --api-key abc", f"/srv/{OF_MODELS}/start"]
+    "command", [f"TOKEN={LETTERS} tickets-server", "tickets-server --api-key abc", f"/usr/lib/{OF_MODELS}/start"]
 )
 def test_a_command_with_a_secret_is_found_and_not_repeated(command: str) -> None:
     [found] = literal_secrets_in_command(command)
@@ -46,7 +46,7 @@ def test_a_command_with_a_secret_is_found_and_not_repeated(command: str) -> None
     assert "abc" not in found.message
 
 
-@pytest.mark.parametrize("command", [None, "npx", "/opt/token server/bin/start", "token-server", "C=1"])
+@pytest.mark.parametrize("command", [None, "npx", "/usr/lib/token server/start", "token-server", "C=1"])
 def test_a_command_without_one_is_left_alone(command: str | None) -> None:
     assert literal_secrets_in_command(command) == []
 

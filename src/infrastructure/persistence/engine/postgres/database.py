@@ -155,7 +155,7 @@ class PostgresDatabase:
                     return job.result
 
     async def _is_committed(self, away: StorageAway, transaction: str, waiting: "_Waiting") -> bool:
-        """What became of a transaction whose commit nobody answered (PostgreSQL, 9.27.10 pg_xact_status). Raises `away` where
+        """The outcome of a transaction whose commit was not answered (PostgreSQL, 9.27.10 pg_xact_status). Raises `away` where
         the server cannot say."""
 
         def ask(connection: Connection) -> object:

@@ -37,7 +37,7 @@ _AWAY_S = 1.0
 
 
 class _Alone(Exception):
-    """A statement needs an answer at once: the unit needs a transaction of its own."""
+    """A statement needs an answer at once: the unit needs a separate transaction."""
 
 
 class _GroupConnection(SendingConnection):

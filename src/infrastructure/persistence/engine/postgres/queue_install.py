@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 _OURS = f"""
 CREATE INDEX IF NOT EXISTS dragoman_waiting_runs ON procrastinate_jobs ((args->>'run_id')) WHERE status = 'todo';
 
--- As its owner, so that whoever writes a run can ring for it in the same transaction and touch nothing else here.
--- A run that waits to be fetched is not rung for again, or a sweep over a backlog would make it grow. Two that ring at the
+-- As its owner, so that any role that writes a run can signal it in the same transaction and touch nothing else here.
+-- A run that waits to be fetched is not signalled again, or a sweep over a backlog would make it grow. Two that signal at the
 -- same moment may both do so, which is harmless; a unique index would abort one's transaction.
 CREATE OR REPLACE FUNCTION submit_runs(run_ids text[]) RETURNS void LANGUAGE sql SECURITY DEFINER
 SET search_path = {SCHEMA}, pg_temp AS $$

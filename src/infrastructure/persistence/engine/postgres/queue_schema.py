@@ -1,10 +1,10 @@
-"""Which queue a PostgreSQL database holds: Procrastinate's own schema at the version we are pinned to, in a schema of its
-own. Asked at every start; queue_install.py makes it."""
+"""Which queue a PostgreSQL database holds: Procrastinate's tables at the pinned version, in their own schema.
+Read at every start; created by queue_install.py."""
 
 from sqlalchemy import Connection, text
 
 SCHEMA = "dragoman_queue"
-"""Procrastinate's names are not qualified: whoever uses them puts this schema on their search path."""
+"""Procrastinate's names are not qualified: a connection that uses them has this schema on its search path."""
 LIBRARY_SCHEMA = "03.04.00_50"
 """The newest of the installed library's migrations, as their files begin: what its schema is as a whole."""
 VERSION = f"{LIBRARY_SCHEMA}/2"

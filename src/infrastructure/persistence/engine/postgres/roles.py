@@ -9,7 +9,7 @@ REQUEST_ROLE: Final = "dragoman_request"
 """Acts for one organization; the policies show it that one's rows."""
 
 SYSTEM_ROLE: Final = "dragoman_system"
-"""Does what is nobody's in particular; the policies show it everything."""
+"""Role for work that belongs to no organization; row security shows it all rows."""
 
 ORGANIZATION_SETTING: Final = "dragoman.organization_id"
 

@@ -12,7 +12,7 @@ NOTICING: Final = {
     "tcp_user_timeout": "20000",
 }
 """How soon a server that is gone without a word (its machine, or the network) counts as lost: within half a minute, where the
-kernel's own patience is hours (PostgreSQL, 32.1.2, Parameter Key Words). Of no effect on sockets of this machine."""
+kernel's default is hours (PostgreSQL, 32.1.2, Parameter Key Words). Of no effect on sockets of this machine."""
 
 
 def driver_url(url: str) -> URL:

@@ -1,4 +1,4 @@
-"""A copy of the SQLite database as it is at one moment, made while the service goes on writing."""
+"""A copy of the SQLite database as it is at one moment, written while the service continues to write."""
 
 import os
 import sqlite3
@@ -11,7 +11,7 @@ _PRIVATE = 0o600
 
 
 def back_up(source: Path, target: Path) -> int:
-    """Write the copy to `target`, a file of its own that is its owner's alone, and return its size in bytes. It is there whole,
+    """Write the copy to `target`, a new file that only its owner may read, and return its size in bytes. It is there whole,
     looked through for damage and on the disk, or not at all.
 
     Raises NOT_FOUND `database_missing`, CONFLICT `backup_exists`, UNAVAILABLE `backup_failed`.
@@ -43,7 +43,7 @@ def _copy(source: Path, draft: Path) -> None:
         closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as ours,
         closing(sqlite3.connect(draft)) as copy,
     ):
-        # All pages in one step: with several, each write of the service would begin it anew (SQLite, Online Backup API).
+        # All pages in one step: with several, each write of the service would start it again (SQLite, Online Backup API).
         ours.backup(copy)
         # One file, without a log beside it.
         copy.execute("PRAGMA journal_mode = DELETE")

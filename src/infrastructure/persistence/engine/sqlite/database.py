@@ -27,7 +27,7 @@ _MIN_FREE_BYTES: Final = 4 * 1024 * 1024
 """Free space of the disk below which the process is not ready: a commit of a large unit needs as much."""
 _OF_THE_DISK: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
 _FAILURE_S: Final = 5.0
-"""How long a failed write counts: longer than a health check's interval, so that one is told of it."""
+"""How long a failed write is remembered: longer than a health check's interval, so that one reports it."""
 
 
 class SqliteDatabase:

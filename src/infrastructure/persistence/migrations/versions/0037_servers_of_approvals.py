@@ -15,5 +15,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Approvals are bound to no server any more, and pending ones are requested anew."""
+    """Approvals are bound to no server any more, and pending ones are requested again."""
     op.drop_column("approval", "server")

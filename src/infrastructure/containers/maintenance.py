@@ -31,7 +31,7 @@ from infrastructure.persistence.secrets.vault import SqlSecretVault
 singleton = Singletons(Platform, Storage)
 
 
-class Upkeep(containers.DeclarativeContainer):
+class Maintenance(containers.DeclarativeContainer):
     set_secret = singleton(SetSecret, forget_server=McpServers.announced_connections.provided.forget)
     list_secrets = singleton(ListSecrets)
     delete_secret = singleton(DeleteSecret)
