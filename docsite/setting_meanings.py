@@ -36,6 +36,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "mcp_readable": "What every started MCP server may read besides its own files.",
         "mcp_writable": "What every started MCP server may also write.",
         "mcp_ports": "The TCP ports that started MCP servers may connect to.",
+        "mcp_container_engine": f"The engine of servers of [kind oci]({_GUIDES}/confinement.md#containers): by `auto` the first socket of Podman or Docker that is there.",
+        "mcp_container_cpus": "How many processors a server in a container may use.",
         "tool_search_threshold": f"How many MCP tools an agent is shown at most; with more it [searches]({_GUIDES}/many-tools.md).",
     },
     "Models": {

@@ -19,6 +19,7 @@ from domain.errors import invalid
 from infrastructure.confinement.kernel import PR_SET_DUMPABLE, prctl
 from infrastructure.confinement.leftovers import end_leftovers
 from infrastructure.container import Container
+from infrastructure.mcp.containers.engine import EngineError
 from infrastructure.persistence.engine.sqlite.backup import back_up
 from infrastructure.persistence.engine.waiting_start import once_available
 from infrastructure.runtime.logs import configure_logging
@@ -114,6 +115,25 @@ async def _end_leftovers() -> None:
     """End MCP servers that outlived the process that started them."""
     if ended := await asyncio.to_thread(end_leftovers):
         logger.warning("ended %d processes of MCP servers whose service is gone", ended)
+
+
+async def _end_left_containers(container: Container) -> None:
+    """End containers of MCP servers that outlived the process that started them, where there is an engine."""
+    try:
+        ended = await container.container_marks().end_leftovers(container.container_engine())
+    except EngineError as error:
+        logger.debug("no containers of MCP servers were looked for: %s", error)
+        return
+    if ended:
+        logger.warning("ended %d containers of MCP servers whose service is gone", ended)
+
+
+async def look_at_engine(container: Container) -> tuple[bool, str]:
+    """Whether there is a container engine, and what it says of itself or what is wrong."""
+    try:
+        return True, await container.container_engine().describe()
+    except EngineError as error:
+        return False, str(error)
 
 
 def watching(container: Container) -> AbstractContextManager[None]:
@@ -230,6 +250,7 @@ async def _warm(container: Container) -> None:
         held = await asyncio.to_thread(container.sandbox().report)
         log = logger.info if held.profile is not None else logger.warning
         log("confinement of started MCP servers: %s", held.words)
+        await _end_left_containers(container)
         # The MCP SDK takes tens of megabytes; a service without servers does not need it.
         if not await container.servers().is_empty():
             await container.connections().warm()

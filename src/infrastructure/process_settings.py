@@ -14,9 +14,9 @@ class ProcessSettings(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True)
 
-    mcp_sandbox: Annotated[Literal["auto", "landlock", "bubblewrap", "off"], BeforeValidator(values.lower)] = Field(
-        default="auto", description="auto, landlock, bubblewrap or off", examples=["landlock"]
-    )
+    mcp_sandbox: Annotated[
+        Literal["auto", "landlock", "bubblewrap", "container", "off"], BeforeValidator(values.lower)
+    ] = Field(default="auto", description="auto, landlock, bubblewrap, container or off", examples=["landlock"])
     mcp_readable: Annotated[str, AfterValidator(values.paths)] = Field(
         default="", description="absolute paths separated by commas", examples=["/srv/reference,/srv/tools"]
     )
@@ -30,6 +30,15 @@ class ProcessSettings(BaseModel):
         default=DEFAULT_PROCESS_LIMITS,
         description="resource limits of started MCP servers, NAME=NUMBER separated by commas",
         examples=["core=0,nofile=4096,memory=1073741824,processes=64"],
+    )
+
+    mcp_container_engine: Annotated[str, AfterValidator(values.engine)] = Field(
+        default="auto",
+        description="auto, none, or the UNIX socket of Docker or Podman",
+        examples=["unix:///run/user/1000/podman/podman.sock"],
+    )
+    mcp_container_cpus: float = Field(
+        default=2.0, gt=0, le=1024, description="a number of processors up to 1024", examples=["0.5"]
     )
 
     @property

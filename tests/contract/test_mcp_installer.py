@@ -4,17 +4,20 @@ import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import create_autospec
 
 import pytest
 
 from application.mcp.ports import InstallProgress, McpInstaller, McpInstallFailure, McpInstallFailureKind
 from domain.ids import McpServerId
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from infrastructure.mcp.containers.engine import ContainerEngine
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.installer import LocalMcpInstaller
 from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.install.npm import NpmPackages
+from infrastructure.mcp.install.oci_images import OciImages
 from infrastructure.mcp.install.python_packages import PythonPackages
 from tests.builders import ORG, OTHER_ORG, a_server, numbered
 from tests.doubles.mcp_installer import InMemoryMcpInstaller
@@ -35,6 +38,7 @@ def local(home: Path) -> McpInstaller:
         directories=directories,
         npm=NpmPackages(node=node),
         python=PythonPackages(python=Path(sys.executable), has_pip=True, uv=None),
+        images=OciImages(engine=create_autospec(ContainerEngine, instance=True)),
         launches=launches,
         environment={},
         home=home,

@@ -17,6 +17,7 @@ NOT_RUN = {
     "docs/guides/deploy.md": 6,
     "docs/guides/elicitation.md": 1,
     "docs/guides/gateway.md": 2,
+    "docs/guides/mcp-servers.md": 1,
     "docs/guides/native-tools.md": 1,
     "docs/guides/postgresql.md": 4,
     "docs/guides/secrets-and-auth.md": 3,

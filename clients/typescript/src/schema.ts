@@ -1380,16 +1380,16 @@ export interface components {
             slug: string;
             /** @description How the server is run or reached. */
             kind: components["schemas"]["McpServerKind"];
-            /** @description For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. */
+            /** @description For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. For kind oci: a container image, such as `ghcr.io/owner/name:1.2`. */
             package?: string | null;
-            /** @description Version of the package. Default: the newest at installation. */
+            /** @description Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`. */
             version?: string | null;
             /** @description Executable or directory that installation of a custom server copies. */
             path?: string | null;
             /** @description Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm and python: one of the package's commands, if it has several. */
             command?: string | null;
             /**
-             * @description Arguments of the command. They must not contain secrets.
+             * @description Arguments of the command, or of the image. They must not contain secrets.
              * @default []
              */
             args?: string[];
@@ -1455,7 +1455,7 @@ export interface components {
          * @description How a server is run or reached. The values are part of the public contract.
          * @enum {string}
          */
-        McpServerKind: "npm" | "python" | "custom" | "sse" | "http";
+        McpServerKind: "npm" | "python" | "oci" | "custom" | "sse" | "http";
         /**
          * McpServerPage
          * @description A page of servers; `next_cursor` is null on the last one.
@@ -1495,15 +1495,15 @@ export interface components {
             slug: string;
             /** @description How the server is run or reached. */
             kind: components["schemas"]["McpServerKind"];
-            /** @description For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. */
+            /** @description For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. For kind oci: a container image, such as `ghcr.io/owner/name:1.2`. */
             package: string | null;
-            /** @description Version of the package. Default: the newest at installation. */
+            /** @description Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`. */
             version: string | null;
             /** @description Executable or directory that installation of a custom server copies. */
             path: string | null;
             /** @description Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm and python: one of the package's commands, if it has several. */
             command: string | null;
-            /** @description Arguments of the command. They must not contain secrets. */
+            /** @description Arguments of the command, or of the image. They must not contain secrets. */
             args: string[];
             /** @description Environment of a started server. Values are write-only, or references to named secrets. */
             env: {
@@ -3542,16 +3542,16 @@ export interface components {
             slug?: string;
             /** @description How the server is run or reached. */
             kind: components["schemas"]["McpServerKind"];
-            /** @description For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. */
+            /** @description For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. For kind oci: a container image, such as `ghcr.io/owner/name:1.2`. */
             package?: string | null;
-            /** @description Version of the package. Default: the newest at installation. */
+            /** @description Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`. */
             version?: string | null;
             /** @description Executable or directory that installation of a custom server copies. */
             path?: string | null;
             /** @description Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm and python: one of the package's commands, if it has several. */
             command?: string | null;
             /**
-             * @description Arguments of the command. They must not contain secrets.
+             * @description Arguments of the command, or of the image. They must not contain secrets.
              * @default []
              */
             args?: string[];
@@ -4145,15 +4145,15 @@ export interface components {
             slug?: string | null;
             /** @description How the server is run or reached. */
             kind?: components["schemas"]["McpServerKind"] | null;
-            /** @description For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. */
+            /** @description For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. For kind oci: a container image, such as `ghcr.io/owner/name:1.2`. */
             package?: string | null;
-            /** @description Version of the package. Default: the newest at installation. */
+            /** @description Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`. */
             version?: string | null;
             /** @description Executable or directory that installation of a custom server copies. */
             path?: string | null;
             /** @description Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm and python: one of the package's commands, if it has several. */
             command?: string | null;
-            /** @description Arguments of the command. They must not contain secrets. */
+            /** @description Arguments of the command, or of the image. They must not contain secrets. */
             args?: string[] | null;
             /** @description Environment of a started server. Values are write-only, or references to named secrets. */
             env?: {

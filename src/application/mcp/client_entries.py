@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import cast
 
+from application.mcp.container_entries import PROGRAMS, container_start
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
@@ -26,6 +27,7 @@ class _Start:
     package: str | None = None
     command: str | None = None
     args: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,7 +73,7 @@ def read_entry(slug: str, entry: JsonValue) -> ReadEntry:
         raise _wrong("command", "is missing, and there is no url either")
     args = _list(entry, "args")
     start = start_of(command, args)
-    env = _texts(entry, "env")
+    env = {**start.env, **_texts(entry, "env")}
     remarks += _placeholders("env", env)
     remarks += ["args hold a placeholder" for arg in start.args if _holds_placeholder(arg)][:1]
     config = McpServerConfig(
@@ -88,7 +90,7 @@ def read_entry(slug: str, entry: JsonValue) -> ReadEntry:
 
 
 def start_of(command: str, args: tuple[str, ...]) -> _Start:
-    """Map npx, uvx and pipx to installed packages; other commands run in place."""
+    """Map npx, uvx and pipx to installed packages, docker and podman to images; other commands run in place."""
     program, rest = _program(command), args
     if program == "cmd" and len(args) > 1 and args[0].lower() == "/c":
         program, rest = _program(args[1]), args[2:]
@@ -101,6 +103,8 @@ def start_of(command: str, args: tuple[str, ...]) -> _Start:
         found = _of_uvx(rest[2:])
     elif program == "pipx" and rest[:1] == ("run",):
         found = _of_pipx(rest[1:])
+    elif program in PROGRAMS and (started := container_start(rest)) is not None:
+        found = _Start(kind=McpServerKind.OCI, package=started.image, args=started.args, env=started.env)
     return found or _Start(kind=McpServerKind.CUSTOM, command=command, args=args)
 
 

@@ -40,8 +40,8 @@ class ImportMcpServers:
     - Admins import. Each entry becomes a server, or is skipped with a reason; an invalid entry does
       not affect the others.
     - Existing servers are not changed. Nothing is installed or started.
-    - `npx` becomes kind npm; `uvx`, `uv tool run` and `pipx run` kind python; other commands kind
-      custom, run in place; a URL kind http or sse.
+    - `npx` becomes kind npm; `uvx`, `uv tool run` and `pipx run` kind python; `docker run`
+      and `podman run` kind oci; other commands kind custom, run in place; a URL kind http or sse.
     - Values of env and headers are stored as secrets.
 
     Raises: FORBIDDEN.

@@ -2,7 +2,7 @@
 behave."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -11,6 +11,7 @@ from domain.errors import Violation, invalid
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import ServerAuth, header_of, secrets_of, wrong_with
 from domain.mcp.client_request import ClientRequestKind
+from domain.mcp.images import oci_image
 from domain.mcp.installation import Installation
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.mcp.slug import is_legal_slug
@@ -26,6 +27,7 @@ class McpServerKind(StrEnum):
 
     NPM = "npm"
     PYTHON = "python"
+    OCI = "oci"
     CUSTOM = "custom"
     SSE = "sse"
     HTTP = "http"
@@ -37,8 +39,8 @@ class McpServerKind(StrEnum):
 
     @property
     def is_package(self) -> bool:
-        """Whether the server is installed from a package registry or a package file."""
-        return self in (McpServerKind.NPM, McpServerKind.PYTHON)
+        """Whether the server is installed from a registry of packages or images, or a package file."""
+        return self in (McpServerKind.NPM, McpServerKind.PYTHON, McpServerKind.OCI)
 
 
 class Isolation(StrEnum):
@@ -91,7 +93,8 @@ class McpServerConfig:
     """The settings of a server. Values in `env`, `headers` and `auth` are secrets, encrypted at
     rest and never shown.
 
-    - `package` (with `version`) is what npm and python servers are installed from.
+    - `package` (with `version`) is what npm and python servers are installed from, and the image of
+      oci servers.
     - `path` is what a custom server is copied from, if it is not run in place.
     - `command` starts a custom server, or names one of a package's commands.
     - `args` never hold secrets; `url` only references them (`${secret:NAME}` in path or query).
@@ -223,7 +226,7 @@ class McpServerConfig:
             return [Violation(path="package", message=f"a server of kind {self.kind} needs a package")]
         wrong = []
         try:
-            (npm_package if self.kind is McpServerKind.NPM else python_package)(self.package, self.version)
+            _PACKAGES[self.kind](self.package, self.version)
         except WrongPackageError as error:
             wrong.append(error.violation)
         if self.command is not None and not _COMMAND_NAME.fullmatch(self.command):
@@ -236,11 +239,17 @@ _REMOTE = frozenset({"url", "headers", "auth"})
 _FIELDS = {
     McpServerKind.NPM: _STARTED | {"package", "version"},
     McpServerKind.PYTHON: _STARTED | {"package", "version"},
+    McpServerKind.OCI: {"package", "version", "args", "env"},
     McpServerKind.CUSTOM: _STARTED | {"path"},
     McpServerKind.SSE: _REMOTE,
     McpServerKind.HTTP: _REMOTE,
 }
 """The settings that apply to some kinds only."""
+_PACKAGES: Mapping[McpServerKind, Callable[[str, str | None], object]] = {
+    McpServerKind.NPM: npm_package,
+    McpServerKind.PYTHON: python_package,
+    McpServerKind.OCI: oci_image,
+}
 
 
 def default_isolation(kind: McpServerKind) -> Isolation:

@@ -11,7 +11,7 @@ from domain.secrets.secret import SecretRef, SecretValue, is_legal_secret_name
 from domain.workflows.config_reader import ConfigReader
 
 _KINDS = (McpServerKind.CUSTOM.value, McpServerKind.SSE.value, McpServerKind.HTTP.value)
-_INSTALLED = (McpServerKind.NPM.value, McpServerKind.PYTHON.value)
+_INSTALLED = tuple(kind.value for kind in McpServerKind if kind.is_package)
 _AUTH = ("bearer", "api_key")
 
 

@@ -22,11 +22,15 @@ from infrastructure.confinement.sandbox import Sandbox, SandboxMode, probe_machi
 from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.proxies import Proxies
+from infrastructure.mcp.containers.engine import ContainerEngine
+from infrastructure.mcp.containers.engine_places import engine_socket
+from infrastructure.mcp.containers.marks import ContainerMarks
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.installer import LocalMcpInstaller
 from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime, packaged_node
 from infrastructure.mcp.install.npm import NpmPackages
+from infrastructure.mcp.install.oci_images import OciImages
 from infrastructure.mcp.install.python_packages import PythonPackages
 from infrastructure.mcp.install.server_confinement import ServerConfinement
 from infrastructure.mcp.known_secrets import KnownSecrets
@@ -98,6 +102,9 @@ def connections(
     oauth: LazyOAuth,
     launches: InstalledLaunches,
     confinement: ServerConfinement,
+    engine: ContainerEngine,
+    marks: ContainerMarks,
+    directories: InstallDirectories,
     node: NodeRuntime,
     reporter: StateReporter | None,
     states: ServerStates,
@@ -111,11 +118,21 @@ def connections(
 
     def load() -> ClosableConnections:
         from infrastructure.mcp.connections.pool import SdkMcpConnections
+        from infrastructure.mcp.install.server_containers import ServerContainers
         from infrastructure.mcp.secret_values import SecretValues
         from infrastructure.mcp.transports.permitted_transports import PermittedTransports
         from infrastructure.mcp.transports.remote import RemoteClient
         from infrastructure.mcp.transports.server_transports import ServerTransports
 
+        limits = parse_process_limits(settings.mcp_process_limits)
+        contained = ServerContainers(
+            engine=engine,
+            marks=marks,
+            directories=directories,
+            limits=limits,
+            cpus=settings.mcp_container_cpus,
+            ports=settings.allowed_ports,
+        )
         return SdkMcpConnections(
             transports=PermittedTransports(
                 ServerTransports(
@@ -125,7 +142,8 @@ def connections(
                     environment={**base_process_environment(), "PATH": node.search_path},
                     launch=launches.of,
                     confine=confinement.of_server,
-                    limits=parse_process_limits(settings.mcp_process_limits),
+                    contain=contained.starting,
+                    limits=limits,
                 ),
                 switch=switch,
             ),
@@ -145,11 +163,11 @@ def connections(
 
     news = AnnouncedNews(subscribers.listed, announcements=announcements)
     owned = LazyMcpConnections(load)
-    limits = CallLimits(
+    call_limits = CallLimits(
         calls_per_organization=settings.mcp_max_calls, organization_rate=settings.rate_limit_of_mcp_calls
     )
     supervised = SupervisedConnections(
-        guarded(owned, clock=clock, limits=limits, on_breaker=states.breaker_changed),
+        guarded(owned, clock=clock, limits=call_limits, on_breaker=states.breaker_changed),
         owned=owned,
         relist=relist,
         clock=clock,
@@ -191,6 +209,14 @@ def sandbox(settings: Settings, home: Home) -> Sandbox:
     )
 
 
+def container_engine(settings: Settings) -> ContainerEngine:
+    from infrastructure.mcp.containers.engine_api import EngineApi
+    from infrastructure.mcp.containers.engine_socket import EngineSocket
+
+    find = partial(engine_socket, settings.mcp_container_engine)
+    return EngineApi(EngineSocket(find), user=(os.getuid(), os.getgid()))
+
+
 def server_confinement(*, sandbox: Sandbox, directories: InstallDirectories, node: NodeRuntime) -> ServerConfinement:
     return ServerConfinement(
         sandbox=sandbox,
@@ -207,6 +233,7 @@ def mcp_installer(
     node: NodeRuntime,
     launches: InstalledLaunches,
     confinement: ServerConfinement,
+    engine: ContainerEngine,
     clock: Clock,
     ids: IdSource,
 ) -> McpInstaller:
@@ -219,6 +246,7 @@ def mcp_installer(
             has_pip=find_spec("pip") is not None,
             uv=shutil.which("uv", path=environment.get("PATH")),
         ),
+        images=OciImages(engine=engine),
         launches=launches,
         environment=environment,
         home=home.path,

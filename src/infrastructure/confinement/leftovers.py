@@ -29,13 +29,14 @@ def end_marked(mark: dict[str, str]) -> None:
 
 def end_leftovers() -> int:
     """End what processes that are gone have started; returns how many. Blocks for reading /proc."""
-
-    def is_left(value: str) -> bool:
-        pid, _, rest = value.partition(":")
-        started = rest.partition(":")[0]
-        return pid.isascii() and pid.isdecimal() and len(pid) <= _MOST_DIGITS and _started(int(pid)) != started
-
     return _end(is_left)
+
+
+def is_left(value: str) -> bool:
+    """Whether a mark is that of a process that is gone."""
+    pid, _, rest = value.partition(":")
+    started = rest.partition(":")[0]
+    return pid.isascii() and pid.isdecimal() and len(pid) <= _MOST_DIGITS and _started(int(pid)) != started
 
 
 def _end(is_meant: Callable[[str], bool]) -> int:

@@ -24,6 +24,7 @@ class SandboxMode(StrEnum):
     AUTO = "auto"
     LANDLOCK = "landlock"
     BUBBLEWRAP = "bubblewrap"
+    CONTAINER = "container"
     OFF = "off"
 
 
@@ -43,7 +44,8 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """How processes are confined: a profile of the launcher, or None. `words` describe it for operators."""
+    """How processes are confined: a profile of the launcher, `container` for none that is started, or None. `words`
+    describe it for operators."""
 
     profile: str | None
     words: str
@@ -96,7 +98,7 @@ class Sandbox:
             return ()
         async with self._probing:
             held = await asyncio.to_thread(self.report) if self._machine is None else self.report()
-        if held.profile is None or self._machine is None:
+        if held.profile is None or held.profile == SandboxMode.CONTAINER or self._machine is None:
             raise CannotConfineError(held.words)
         options = ["--profile", held.profile]
         if held.profile == BUBBLEWRAP and self._machine.bubblewrap is not None:
@@ -116,6 +118,9 @@ class Sandbox:
         """How the mode is met on a machine."""
         if self.is_off:
             return Held(profile=None, words="started MCP servers are not confined (DRAGOMAN_MCP_SANDBOX=off)")
+        if self._mode is SandboxMode.CONTAINER:
+            words = "only servers of kind oci are started, in containers (DRAGOMAN_MCP_SANDBOX=container)"
+            return Held(profile=SandboxMode.CONTAINER, words=words)
         exposed = self._exposed()
         if exposed is not None:
             return Held(

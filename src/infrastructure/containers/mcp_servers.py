@@ -37,6 +37,8 @@ from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.wiring import Singletons
 from infrastructure.mcp.connections.resource_watches import ResourceWatches
+from infrastructure.mcp.containers.engine import ContainerEngine
+from infrastructure.mcp.containers.marks import ContainerMarks
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
@@ -58,6 +60,8 @@ class McpServers(containers.DeclarativeContainer):
     server_confinement: providers.Provider[ServerConfinement] = singleton(
         mcp_assembly.server_confinement, sandbox=sandbox, directories=install_directories, node=node_runtime
     )
+    container_engine: providers.Provider[ContainerEngine] = singleton(mcp_assembly.container_engine, Platform.settings)
+    container_marks = singleton(ContainerMarks, home=Platform.home.provided.path)
     oauth: providers.Provider[LazyOAuth] = singleton(
         mcp_assembly.oauth,
         store=Storage.oauth_store,
@@ -74,6 +78,9 @@ class McpServers(containers.DeclarativeContainer):
         oauth=oauth,
         launches=server_launches,
         confinement=server_confinement,
+        engine=container_engine,
+        marks=container_marks,
+        directories=install_directories,
         node=node_runtime,
         reporter=state_reporter,
         states=Platform.server_states,
@@ -92,6 +99,7 @@ class McpServers(containers.DeclarativeContainer):
         node=node_runtime,
         launches=server_launches,
         confinement=server_confinement,
+        engine=container_engine,
     )
     server_installs = singleton(ServerInstalls, installer=mcp_installer, connections=announced_connections)
     server_statuses = singleton(

@@ -61,6 +61,15 @@ def paths(value: str) -> str:
     return value
 
 
+def engine(value: str) -> str:
+    """`auto`, `none`, or a socket as a path or `unix://` URL. Raises ValueError."""
+    if value.lower() in {"auto", "none"}:
+        return value.lower()
+    if not value.removeprefix("unix://").startswith("/"):
+        raise ValueError("not a socket")
+    return value
+
+
 def ports(value: str) -> str:
     parse_ports(value)
     return value

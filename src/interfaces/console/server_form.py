@@ -15,6 +15,7 @@ from interfaces.http.mcp_servers.auth_views import auth_view
 KINDS: Mapping[McpServerKind, str] = {
     McpServerKind.NPM: "npm package",
     McpServerKind.PYTHON: "Python package",
+    McpServerKind.OCI: "Container image",
     McpServerKind.CUSTOM: "Command",
     McpServerKind.HTTP: "Remote (HTTP)",
     McpServerKind.SSE: "Remote (SSE, older)",
@@ -33,6 +34,7 @@ _PACKAGE = ("package", "version", "command")
 _TEXTS: Mapping[McpServerKind, tuple[str, ...]] = {
     McpServerKind.NPM: _PACKAGE,
     McpServerKind.PYTHON: _PACKAGE,
+    McpServerKind.OCI: ("package", "version"),
     McpServerKind.CUSTOM: ("command", "path"),
     McpServerKind.HTTP: ("url",),
     McpServerKind.SSE: ("url",),

@@ -37,6 +37,7 @@ async def test_a_server_of_each_kind_is_added_with_the_fields_of_its_kind(servic
     for kind, given, expected in (
         ("npm", {"package": "@x/server", "version": "1.2.3", "args": "--root\n/srv\n"}, {"args": ["--root", "/srv"]}),
         ("python", {"package": "mcp-server-time", "timeout_s": "12.5"}, {"version": None, "timeout_s": 12.5}),
+        ("oci", {"package": "mcp/time", "version": "1.2", "args": "--utc"}, {"version": "1.2", "command": None}),
         ("custom", {"command": "a-server", "isolation": "shared", "trusted": "on"}, {"trusted": True}),
         ("http", {"url": "https://mcp.example.com/mcp", "rate_limit.calls": "6", "rate_limit.per_s": "60"}, {}),
         ("sse", {"url": "https://mcp.example.com/sse"}, {"isolation": "shared", "enabled": False}),

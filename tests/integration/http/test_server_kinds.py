@@ -6,6 +6,7 @@ from tests.composition import MODEL
 from tests.integration.http.service import PLATFORM, Service, problem_of
 
 CUSTOM: dict[str, object] = {"slug": "shell", "kind": "custom", "command": "sh", "args": ["-c", "id"]}
+IMAGE: dict[str, object] = {"slug": "image", "kind": "oci", "package": "mcp/time"}
 ARCHIVE: dict[str, object] = {"slug": "wheel", "kind": "python", "package": "/srv/server-1.0-py3-none-any.whl"}
 REMOTE: dict[str, object] = {"slug": "remote", "kind": "http", "url": "https://mcp.example.com/mcp"}
 REFUSED = "mcp_kind_not_permitted"
@@ -22,7 +23,7 @@ async def a_new_organization(service: Service, **settings: object) -> tuple[str,
 
 async def test_an_admin_of_a_new_organization_starts_no_program_of_the_machine(service: Service) -> None:
     _, admin = await a_new_organization(service)
-    for body in (CUSTOM, ARCHIVE):
+    for body in (CUSTOM, ARCHIVE, IMAGE):
         problem_of(await service.call("POST", "/v1/mcp-servers", json=body, token=admin), 403, REFUSED)
         problem_of(await service.call("POST", "/v1/mcp-servers/test", json=body, token=admin), 403, REFUSED)
     entries = {"mcpServers": {"shell": {"command": "sh", "args": ["-c", "id"]}}}
@@ -44,8 +45,9 @@ async def test_an_admin_of_a_new_organization_starts_no_program_of_the_machine(s
 async def test_a_platform_key_grants_kinds_and_takes_them_away(service: Service) -> None:
     organization, admin = await a_new_organization(service)
     path = f"/v1/organizations/{organization}"
-    granted = await service.call("PATCH", path, json={"mcp_kinds": ["http", "custom"]}, token=PLATFORM)
-    assert granted.json()["mcp_kinds"] == ["http", "custom"]
+    granted = await service.call("PATCH", path, json={"mcp_kinds": ["http", "custom", "oci"]}, token=PLATFORM)
+    assert granted.json()["mcp_kinds"] == ["http", "custom", "oci"]
+    assert (await service.call("POST", "/v1/mcp-servers", json=IMAGE, token=admin)).status_code == 201
     assert (await service.call("POST", "/v1/mcp-servers", json=CUSTOM, token=admin)).status_code == 201
     await service.call("PATCH", path, json={"mcp_kinds": ["http"]}, token=PLATFORM)
     for action in ("refresh", "connect", "test"):

@@ -29,7 +29,7 @@ from infrastructure.mcp.oauth.parts import OAuthParts
 from infrastructure.mcp.secret_values import SecretReader, SecretValues
 from infrastructure.mcp.transports.launch import Launch, launch_in_place
 from infrastructure.mcp.transports.remote import Credentials, RemoteClient
-from infrastructure.mcp.transports.server_transports import Confine, ServerTransports
+from infrastructure.mcp.transports.server_transports import Confine, Contain, ServerTransports
 from infrastructure.runtime.system import SystemClock
 from infrastructure.secrets.redaction import Redactor
 from tests.builders import ORG, RUN, SERVER, THREAD, a_server
@@ -105,6 +105,7 @@ async def sdk_connections(
     oauth: OAuthParts | None = None,
     launch: Callable[[McpServer], Launch] = launch_in_place,
     confine: Confine | None = None,
+    contain: Contain | None = None,
     environment: Mapping[str, str] = os.environ,
     write_timeout_s: float = PATIENCE_S,
 ) -> AsyncIterator[SdkMcpConnections]:
@@ -119,6 +120,7 @@ async def sdk_connections(
         environment=environment,
         launch=launch,
         confine=confine,
+        contain=contain,
         limits=limits,
         write_timeout_s=write_timeout_s,
     )

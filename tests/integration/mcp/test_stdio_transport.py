@@ -21,7 +21,7 @@ from infrastructure.mcp.faults import REPLY_TOO_LARGE, REPLY_UNREADABLE
 from infrastructure.mcp.transports.launcher import descendants
 from infrastructure.mcp.transports.stdio import StderrLog, StdioTransport
 from infrastructure.mcp.transports.stdio_framing import UnreadableLineError
-from infrastructure.mcp.transports.stdio_process import StdioCommand
+from infrastructure.mcp.transports.stdio_process import StdioCommand, start_process
 
 SERVERS = Path(__file__).with_name("servers")
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "SECRET": "not for servers", "SHELL": "() { :; }"}
@@ -38,7 +38,8 @@ def shell(script: str, cwd: Path | None = None) -> StdioCommand:
 
 
 def transport_to(command: StdioCommand, log: StderrLog | None = None) -> StdioTransport:
-    return StdioTransport(command, environment=ENVIRONMENT, log=log or StderrLog(), close_grace_s=0.5, kill_grace_s=0.3)
+    start = start_process(command, ENVIRONMENT)
+    return StdioTransport(start, log=log or StderrLog(), close_grace_s=0.5, kill_grace_s=0.3)
 
 
 def text_of(result: CallToolResult) -> str:

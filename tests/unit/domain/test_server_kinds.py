@@ -9,7 +9,7 @@ from domain.mcp.kinds import KINDS, NEW_ORGANIZATION_KINDS, is_permitted, kind_o
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.mcp.server import McpServerConfig, McpServerKind
 
-NPM, PYTHON, CUSTOM, SSE, HTTP = McpServerKind
+NPM, PYTHON, OCI, CUSTOM, SSE, HTTP = McpServerKind
 URL = "https://mcp.example.org/mcp"
 VALID: list[tuple[McpServerKind, dict[str, Any]]] = [
     (
@@ -20,6 +20,8 @@ VALID: list[tuple[McpServerKind, dict[str, Any]]] = [
     (PYTHON, {"package": "mcp-server-time"}),
     (PYTHON, {"package": "mcp-server-sqlite mcp<2", "version": "2025.4.25"}),
     (PYTHON, {"package": "/srv/packages/server-1.0-py3-none-any.whl mcp<2", "args": ("-m", "server")}),
+    (OCI, {"package": "ghcr.io/owner/server:1.2", "args": ("a",), "env": {"A": "b"}}),
+    (OCI, {"package": "mcp/time", "version": f"sha256:{'a' * 64}"}),
     (CUSTOM, {"command": "server"}),
     (CUSTOM, {"path": "/srv/server", "command": "run.sh", "args": ("a",), "env": {"A": "b"}}),
     (CUSTOM, {"path": "/srv/server"}),
@@ -41,7 +43,7 @@ def faults(kind: McpServerKind, **settings: Any) -> list[str]:
 @pytest.mark.parametrize(("kind", "settings"), VALID)
 def test_a_server_of_each_kind_is_described(kind: McpServerKind, settings: dict[str, Any]) -> None:
     config = McpServerConfig(slug="x", kind=kind, **settings)
-    assert config.needs_installation == (kind in (NPM, PYTHON) or "path" in settings)
+    assert config.needs_installation == (kind in (NPM, PYTHON, OCI) or "path" in settings)
 
 
 @pytest.mark.requirement("B1")
@@ -50,6 +52,9 @@ def test_a_server_of_each_kind_is_described(kind: McpServerKind, settings: dict[
     [
         (NPM, {}, ["package"]),
         (PYTHON, {}, ["package"]),
+        (OCI, {}, ["package"]),
+        (OCI, {"package": "mcp/time", "command": "sh", "path": "/srv", "url": URL}, ["path", "command", "url"]),
+        (OCI, {"package": "mcp/time:1", "version": "2"}, ["version"]),
         (CUSTOM, {}, ["command"]),
         (SSE, {}, ["url"]),
         (HTTP, {}, ["url"]),
@@ -168,8 +173,8 @@ def test_a_new_organization_may_have_remote_servers_and_packages_of_registries(
     kind: McpServerKind, settings: dict[str, Any]
 ) -> None:
     config = McpServerConfig(slug="x", kind=kind, **settings)
-    from_machine = kind is CUSTOM or str(settings.get("package", "")).startswith("/")
-    assert is_permitted(NEW_ORGANIZATION_KINDS, config) is not from_machine
+    on_machine = kind in (CUSTOM, OCI) or str(settings.get("package", "")).startswith("/")
+    assert is_permitted(NEW_ORGANIZATION_KINDS, config) is not on_machine
     assert is_permitted(None, config)
     assert is_permitted(KINDS, config)
     assert not is_permitted((), config)

@@ -595,7 +595,7 @@ McpFailureKind: TypeAlias = Literal['server_error', 'timeout', 'not_connected', 
 """Enum where members are also (and must be) strings"""
 
 
-McpServerKind: TypeAlias = Literal['npm', 'python', 'custom', 'sse', 'http']
+McpServerKind: TypeAlias = Literal['npm', 'python', 'oci', 'custom', 'sse', 'http']
 """How a server is run or reached. The values are part of the public contract."""
 
 
@@ -2427,15 +2427,15 @@ class McpServerBody(TypedDict):
     kind: McpServerKind
     """How the server is run or reached."""
     package: NotRequired[str | None]
-    """For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`."""
+    """For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. For kind oci: a container image, such as `ghcr.io/owner/name:1.2`."""
     version: NotRequired[str | None]
-    """Version of the package. Default: the newest at installation."""
+    """Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`."""
     path: NotRequired[str | None]
     """Executable or directory that installation of a custom server copies."""
     command: NotRequired[str | None]
     """Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm and python: one of the package's commands, if it has several."""
     args: NotRequired[list[str]]
-    """Arguments of the command. They must not contain secrets."""
+    """Arguments of the command, or of the image. They must not contain secrets."""
     env: NotRequired[dict[str, str | SecretReference]]
     """Environment of a started server. Values are write-only, or references to named secrets."""
     url: NotRequired[str | None]
@@ -2503,15 +2503,15 @@ class McpServerView(TypedDict):
     kind: McpServerKind
     """How the server is run or reached."""
     package: str | None
-    """For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`."""
+    """For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. For kind oci: a container image, such as `ghcr.io/owner/name:1.2`."""
     version: str | None
-    """Version of the package. Default: the newest at installation."""
+    """Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`."""
     path: str | None
     """Executable or directory that installation of a custom server copies."""
     command: str | None
     """Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm and python: one of the package's commands, if it has several."""
     args: list[str]
-    """Arguments of the command. They must not contain secrets."""
+    """Arguments of the command, or of the image. They must not contain secrets."""
     env: dict[str, str | SecretReferenceView]
     """Environment of a started server. Values are write-only, or references to named secrets."""
     url: str | None
@@ -3072,15 +3072,15 @@ class TestMcpServerBody(TypedDict):
     kind: McpServerKind
     """How the server is run or reached."""
     package: NotRequired[str | None]
-    """For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`."""
+    """For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. For kind oci: a container image, such as `ghcr.io/owner/name:1.2`."""
     version: NotRequired[str | None]
-    """Version of the package. Default: the newest at installation."""
+    """Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`."""
     path: NotRequired[str | None]
     """Executable or directory that installation of a custom server copies."""
     command: NotRequired[str | None]
     """Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm and python: one of the package's commands, if it has several."""
     args: NotRequired[list[str]]
-    """Arguments of the command. They must not contain secrets."""
+    """Arguments of the command, or of the image. They must not contain secrets."""
     env: NotRequired[dict[str, str | SecretReference]]
     """Environment of a started server. Values are write-only, or references to named secrets."""
     url: NotRequired[str | None]
@@ -3318,15 +3318,15 @@ class UpdateMcpServerBody(TypedDict):
     kind: NotRequired[McpServerKind | None]
     """How the server is run or reached."""
     package: NotRequired[str | None]
-    """For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`."""
+    """For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. For kind oci: a container image, such as `ghcr.io/owner/name:1.2`."""
     version: NotRequired[str | None]
-    """Version of the package. Default: the newest at installation."""
+    """Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`."""
     path: NotRequired[str | None]
     """Executable or directory that installation of a custom server copies."""
     command: NotRequired[str | None]
     """Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm and python: one of the package's commands, if it has several."""
     args: NotRequired[list[str] | None]
-    """Arguments of the command. They must not contain secrets."""
+    """Arguments of the command, or of the image. They must not contain secrets."""
     env: NotRequired[dict[str, str | SecretReference | None] | None]
     """Environment of a started server. Values are write-only, or references to named secrets."""
     url: NotRequired[str | None]

@@ -22,6 +22,7 @@ from infrastructure.mcp.install.directories import InstallDirectories, Manifest
 from infrastructure.mcp.install.job import ConfineInstaller, InstallJob, InstallLog, disk_failure
 from infrastructure.mcp.install.launches import CONTENT, InstalledLaunches, NoSuchCommandError
 from infrastructure.mcp.install.npm import NpmPackages
+from infrastructure.mcp.install.oci_images import OciImages
 from infrastructure.mcp.install.python_packages import PythonPackages
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ class LocalMcpInstaller:
         directories: InstallDirectories,
         npm: NpmPackages,
         python: PythonPackages,
+        images: OciImages,
         launches: InstalledLaunches,
         environment: Mapping[str, str],
         home: Path,
@@ -52,6 +54,7 @@ class LocalMcpInstaller:
         self._directories = directories
         self._npm = npm
         self._python = python
+        self._images = images
         self._launches = launches
         self._environment = environment
         self._home = home
@@ -111,6 +114,8 @@ class LocalMcpInstaller:
                         manifest = await self._npm.install(config, target, job)
                     case McpServerKind.PYTHON:
                         manifest = await self._python.install(config, target, job)
+                    case McpServerKind.OCI:
+                        manifest = await self._images.install(config, job)
                     case _:
                         manifest = await self._copy(config, target, job)
         except TimeoutError as exc:

@@ -97,14 +97,18 @@ class InstallJob:
     def note(self, text: str) -> None:
         self._log.note(text)
 
+    def line(self, text: str) -> None:
+        """Record a line of output."""
+        self._log.line(text)
+        self.advance()
+
     async def run(self, command: str, *args: str, cwd: Path, env: Mapping[str, str] | None = None) -> Ended:
         """Run an installer to its end."""
         lines: deque[str] = deque(maxlen=_KEPT_LINES)
 
         def on_line(line: str) -> None:
             lines.append(line)
-            self._log.line(line)
-            self.advance()
+            self.line(line)
 
         environment = {**self._environment, **(env or {})}
         confined = Confined() if self._confine is None else await self._confine(cwd, environment, (command, *args))

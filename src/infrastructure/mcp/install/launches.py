@@ -8,6 +8,7 @@ from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from infrastructure.mcp.install.directories import InstallDirectories, Manifest
 from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.install.npm import MODULES
+from infrastructure.mcp.install.oci_images import pinned_image
 from infrastructure.mcp.install.python_packages import ENVIRONMENT, PYTHON
 from infrastructure.mcp.transports.launch import Launch, launch_in_place
 
@@ -62,6 +63,8 @@ class InstalledLaunches:
                     command, args = _command(config, manifest, place), config.args
                 own = (place / ENVIRONMENT,)
                 return Launch(command=command, args=args, path_entries=(scripts,), place=place, own=own)
+            case McpServerKind.OCI:
+                return Launch(command=pinned_image(manifest), args=config.args, place=place)
             case _:
                 return _of_copy(config, manifest, place / CONTENT)
 

@@ -12,7 +12,7 @@ from domain.mcp.server import McpServer
 class Launch:
     """A start command; `path_entries` come first in the server's PATH, `cwd` is its working
     directory, if set. `place` is its installation, and `own` the directories in it that it may
-    write to."""
+    write to. In a container, `command` is the image."""
 
     command: str
     args: tuple[str, ...]

@@ -4,12 +4,21 @@ to cancel, nothing to leak. Used for servers and installers."""
 import asyncio
 import os
 from collections.abc import Callable
-from typing import IO
+from typing import IO, Protocol
 
 import anyio
 
 _CHUNK_BYTES = 64 * 1024  # the capacity of a Linux pipe
 _LARGEST_PIPE_BYTES = 1024 * 1024  # its maximum for an unprivileged process
+
+
+class Descriptor(Protocol):
+    """An open file, or the writing half of a socket."""
+
+    @property
+    def closed(self) -> bool: ...
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
 
 
 class ReadPipe:
@@ -70,7 +79,7 @@ class WritePipe:
     """Writes whole messages to a pipe, at most one waiting in memory. Owns the file. `on_stall` is
     called for a message not written after `stall_s`, and the pipe closes."""
 
-    def __init__(self, file: IO[bytes], *, stall_s: float, on_stall: Callable[[], None]) -> None:
+    def __init__(self, file: Descriptor, *, stall_s: float, on_stall: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._file = file
         self._stall_s = stall_s

@@ -23,9 +23,10 @@ from infrastructure.mcp.transports.legacy_sse import LegacySseTransport
 from infrastructure.mcp.transports.message_sink import MessageSink
 from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
 from infrastructure.mcp.transports.remote import Credentials, Endpoint, RemoteClient
+from infrastructure.mcp.transports.started_server import StartServer
 from infrastructure.mcp.transports.stdio import DEFAULT_WRITE_TIMEOUT_S, StderrLog, StdioTransport
 from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWriter
-from infrastructure.mcp.transports.stdio_process import StdioCommand
+from infrastructure.mcp.transports.stdio_process import StdioCommand, start_process
 from infrastructure.mcp.transports.streamable_http import StreamableHttpTransport
 
 _OWN_LOG_BYTES = 8 * 1024
@@ -70,6 +71,7 @@ class OpenTransport(Protocol):
 
 
 Confine = Callable[[McpServer, Launch], Awaitable[Confined]]
+Contain = Callable[[McpServer, Launch, Mapping[str, str], StderrLog], StartServer]
 CredentialsFor = Callable[[McpServer], Credentials]
 
 
@@ -77,7 +79,8 @@ class ServerTransports:
     """Transports by kind of server.
 
     - `environment` is Dragoman's own; a started server inherits a few names of it.
-    - `limits` are its resource limits, `launch` its start command, and `confine` says what it may use.
+    - `limits` are its resource limits, `launch` its start command, and `confine` says what it may use. `contain` starts
+      servers of kind oci.
     - A started server that does not read for `write_timeout_s`, or its longer call timeout, is
       stopped.
     """
@@ -91,6 +94,7 @@ class ServerTransports:
         environment: Mapping[str, str],
         launch: Callable[[McpServer], Launch] = launch_in_place,
         confine: Confine | None = None,
+        contain: Contain | None = None,
         working_directory: Path | None = None,
         limits: Mapping[str, int] | None = None,
         write_timeout_s: float = DEFAULT_WRITE_TIMEOUT_S,
@@ -102,6 +106,7 @@ class ServerTransports:
         self._environment = environment
         self._launch = launch
         self._confine = confine
+        self._contain = contain
         self._working_directory = working_directory
         self._limits = parse_process_limits(DEFAULT_PROCESS_LIMITS) if limits is None else limits
 
@@ -141,31 +146,37 @@ class ServerTransports:
 
     async def _started(self, server: McpServer, launch: Launch, log: StderrLog) -> ServerTransport:
         config = server.config
-        confined = Confined() if self._confine is None else await self._confine(server, launch)
-        env = {**confined.environment, **await self._secrets.values(server, "env", config.env)}
-        if launch.path_entries and "PATH" not in env:
-            inherited = self._environment.get("PATH", os.defpath)
-            env = {**env, "PATH": os.pathsep.join([*map(str, launch.path_entries), inherited])}
-        cwd = launch.cwd or self._working_directory
-        try:
-            command = StdioCommand(
-                command=launch.command,
-                args=launch.args,
-                env=env,
-                cwd=cwd,
-                limits=self._limits,
-                confinement=confined.options,
-            )
-        except ValueError as exc:
-            raise connect_failure("The server's command, arguments or environment are not valid.") from exc
+        env = await self._secrets.values(server, "env", config.env)
+        if config.kind is McpServerKind.OCI:
+            assert self._contain is not None  # the container of a service has it
+            start = self._contain(server, launch, env, log)
+        else:
+            start = await self._process(server, launch, env)
 
         def redact(text: str) -> str:
             return self._secrets.redact(server, text)
 
         write_timeout_s = max(self._write_timeout_s, config.timeout_s)  # a server may not read during a call
-        return StdioServerTransport(
-            command, self._environment, log, config.max_response_bytes, redact, write_timeout_s=write_timeout_s
-        )
+        return StdioServerTransport(start, log, config.max_response_bytes, redact, write_timeout_s=write_timeout_s)
+
+    async def _process(self, server: McpServer, launch: Launch, env: Mapping[str, str]) -> StartServer:
+        confined = Confined() if self._confine is None else await self._confine(server, launch)
+        env = {**confined.environment, **env}
+        if launch.path_entries and "PATH" not in env:
+            inherited = self._environment.get("PATH", os.defpath)
+            env = {**env, "PATH": os.pathsep.join([*map(str, launch.path_entries), inherited])}
+        try:
+            command = StdioCommand(
+                command=launch.command,
+                args=launch.args,
+                env=env,
+                cwd=launch.cwd or self._working_directory,
+                limits=self._limits,
+                confinement=confined.options,
+            )
+        except ValueError as exc:
+            raise connect_failure("The server's command, arguments or environment are not valid.") from exc
+        return start_process(command, self._environment)
 
 
 class LateTransport:
@@ -207,8 +218,7 @@ class StdioServerTransport:
 
     def __init__(
         self,
-        command: StdioCommand,
-        environment: Mapping[str, str],
+        start: StartServer,
         log: StderrLog,
         max_line_bytes: int,
         redact: Callable[[str], str],
@@ -218,8 +228,7 @@ class StdioServerTransport:
         self._log = _CopyingLog(log)
         self._redact = redact
         self._transport = StdioTransport(
-            command,
-            environment=environment,
+            start,
             log=self._log,
             max_line_bytes=max_line_bytes,
             write_timeout_s=write_timeout_s,

@@ -2,16 +2,15 @@
 task. Below: `stdio_process`, `pipes`, `stdio_pipes`, `stdio_framing`."""
 
 import asyncio
-import signal
 from collections import deque
-from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
 from mcp.shared.message import SessionMessage
 
 from infrastructure.mcp.pace import NOISE
-from infrastructure.mcp.transports.pipes import ReadPipe, WritePipe
+from infrastructure.mcp.transports.pipes import WritePipe
+from infrastructure.mcp.transports.started_server import StartedServer, StartServer
 from infrastructure.mcp.transports.stdio_framing import (
     BoundedLines,
     OversizedLine,
@@ -20,7 +19,7 @@ from infrastructure.mcp.transports.stdio_framing import (
     read_oversized,
 )
 from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWriter
-from infrastructure.mcp.transports.stdio_process import MARGIN_S, ServerProcess, StdioCommand
+from infrastructure.mcp.transports.stdio_process import MARGIN_S
 
 DEFAULT_MAX_LINE_BYTES = 4 * 1024 * 1024
 DEFAULT_STDERR_BYTES = 64 * 1024
@@ -30,7 +29,6 @@ DEFAULT_WRITE_TIMEOUT_S = 60.0
 
 _UNREADABLE_LOGGED = 5
 _UNREADABLE_SURFACED = 20
-_SIGNAL_CODES = 128
 _LINES_AT_ONCE = 32
 """Limit of lines read before yielding to the event loop; replies to calls do not count."""
 
@@ -62,35 +60,31 @@ class StderrLog:
 
 
 class StdioTransport:
-    """One life of a server process: ``async with Client(transport)`` starts it, and leaves nothing
+    """One life of a started server: ``async with Client(transport)`` starts it, and leaves nothing
     behind.
 
-    - `environment` is Dragoman's own; the server inherits a few names of it.
     - A message over `max_line_bytes` is dropped on arrival, and fails the call it replies to
       (REPLY_TOO_LARGE).
     - Invalid lines are counted; the first ones are logged in `log` and passed to the session as
       exceptions.
     - Reading pauses while the `Pace` is exceeded or the reader is full. A server that has not read
       a message after `write_timeout_s` is stopped.
-    - Entering never waits, so that cancellation cannot interrupt a spawn. Leaving is bounded and
-      completes under cancellation: stdin closes, and after `close_grace_s` the launcher sends
-      SIGTERM to every descendant, after `kill_grace_s` SIGKILL.
+    - Leaving is bounded and completes under cancellation: stdin closes, after `close_grace_s`
+      SIGTERM is sent (of a process to every descendant), after `kill_grace_s` SIGKILL.
     - There are no tasks.
     """
 
     def __init__(
         self,
-        command: StdioCommand,
+        start: StartServer,
         *,
-        environment: Mapping[str, str],
         log: StderrLog,
         max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
         close_grace_s: float = DEFAULT_CLOSE_GRACE_S,
         kill_grace_s: float = DEFAULT_KILL_GRACE_S,
         write_timeout_s: float = DEFAULT_WRITE_TIMEOUT_S,
     ) -> None:
-        self._command = command
-        self._environment = environment
+        self._start = start
         self._log = log
         self._max_line_bytes = max_line_bytes
         self._close_grace_s = close_grace_s
@@ -98,7 +92,7 @@ class StdioTransport:
         self._write_timeout_s = write_timeout_s
         self._lines = BoundedLines(max_line_bytes)
         self._unread: deque[bytes | OversizedLine] = deque()
-        self._process: ServerProcess | None = None
+        self._server: StartedServer | None = None
         self._later: asyncio.Handle | None = None
         self._last_wait: asyncio.TimerHandle | None = None
         self.unreadable_lines = 0
@@ -111,41 +105,31 @@ class StdioTransport:
         """The server's exit code, 128 + N for signal N, 127 for an unknown command, 126 for one
         that cannot run; None before the end. Set when the read stream ends, unless the server
         closed its stdout and continues."""
-        return None if self._process is None else self._process.exit_status
+        return None if self._server is None else self._server.exit_status
 
     def describe_exit(self) -> str | None:
         """How the server ended (`exited with code 3`); None before the end."""
-        status = self.exit_status
-        if status is None:
-            return None
-        if status - _SIGNAL_CODES in signal.valid_signals():
-            return f"was ended by {signal.Signals(status - _SIGNAL_CODES).name}"
-        return f"exited with code {status}"
+        return None if self._server is None else self._server.describe_exit()
 
     async def __aenter__(self) -> tuple[MessageReader, MessageWriter]:
-        """Start the server; an unknown command exits at once with status 127. Raises OSError (no
-        such directory, no descriptor left), RuntimeError on reuse."""
-        if self._process is not None:
+        """Start the server. Raises what starting raises, RuntimeError on reuse."""
+        if self._server is not None:
             raise RuntimeError("a transport is one life of a server")
-        self._process = ServerProcess(
-            self._command, environment=self._environment, kill_grace_s=self._kill_grace_s, on_exit=self._on_exit
-        )
-        stdin, stdout, stderr = self._process.pipes
-        self._stdin = WritePipe(stdin, stall_s=self._write_timeout_s, on_stall=self._on_stall)
-        self._stdout = ReadPipe(stdout, self._on_stdout, self._on_last_output)
-        self._stderr = ReadPipe(stderr, self._log.append, _nothing)
+        self._server = await self._start(kill_grace_s=self._kill_grace_s, on_exit=self._on_exit)
+        self._stdin = WritePipe(self._server.stdin, stall_s=self._write_timeout_s, on_stall=self._on_stall)
+        self._stdout, self._stderr = self._server.outputs(self._on_stdout, self._log.append, self._on_last_output)
         self._reader = MessageReader(self._on_reader_empty, max_bytes=self._max_line_bytes)
         return self._reader, MessageWriter(self._stdin)
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        assert self._process is not None
+        assert self._server is not None
         # Remaining output is read and dropped: with a full stdout the server could not end.
         self._reader.close()
         self._stdin.close()
         try:
-            await self._process.stop(close_grace_s=self._close_grace_s, kill_grace_s=self._kill_grace_s)
+            await self._server.stop(close_grace_s=self._close_grace_s, kill_grace_s=self._kill_grace_s)
         finally:
             for handle in (self._last_wait, self._later):
                 if handle is not None:
@@ -229,7 +213,3 @@ class StdioTransport:
         elif self._last_wait is None:
             loop = asyncio.get_running_loop()
             self._last_wait = loop.call_later(self._kill_grace_s + MARGIN_S, self._reader.end)
-
-
-def _nothing() -> None:
-    """The end of stderr is ignored."""

@@ -16,6 +16,8 @@ from infrastructure.confinement.leftovers import end_marked, new_mark
 from infrastructure.confinement.memory_files import environment_bytes, memory_file
 from infrastructure.confinement.process_group import NAMES
 from infrastructure.mcp.transports.launcher import LAUNCHER
+from infrastructure.mcp.transports.pipes import Descriptor, ReadPipe
+from infrastructure.mcp.transports.started_server import StartedServer, StartServer, describe_status
 
 logger = logging.getLogger(__name__)
 
@@ -96,6 +98,20 @@ class ServerProcess:
         assert stdin is not None and stdout is not None and stderr is not None  # noqa: PT018 (asked for in _popen)
         return stdin, stdout, stderr
 
+    def describe_exit(self) -> str | None:
+        status = self.exit_status
+        return None if status is None else describe_status(status)
+
+    @property
+    def stdin(self) -> Descriptor:
+        return self.pipes[0]
+
+    def outputs(
+        self, on_output: Callable[[bytes], None], on_log: Callable[[bytes], None], on_end: Callable[[], None]
+    ) -> tuple[ReadPipe, ReadPipe]:
+        _, stdout, stderr = self.pipes
+        return ReadPipe(stdout, on_output, on_end), ReadPipe(stderr, on_log, _nothing)
+
     async def stop(self, *, close_grace_s: float, kill_grace_s: float) -> None:
         """Wait `close_grace_s` for the end after stdin was closed, then have the launcher end
         everything. Completes within both graces and twice `MARGIN_S`, also under cancellation,
@@ -135,6 +151,21 @@ class ServerProcess:
         if self._lifeline >= 0:
             os.close(self._lifeline)
             self._lifeline = -1
+
+
+def start_process(command: StdioCommand, environment: Mapping[str, str]) -> StartServer:
+    """Starts the command. `environment` is Dragoman's own; the server inherits a few names of it. Never waits, so that
+    cancellation cannot interrupt a spawn. An unknown command exits at once with status 127. Raises OSError (no such
+    directory, no descriptor left)."""
+
+    async def start(*, kill_grace_s: float, on_exit: Callable[[], None]) -> StartedServer:
+        return ServerProcess(command, environment=environment, kill_grace_s=kill_grace_s, on_exit=on_exit)
+
+    return start
+
+
+def _nothing() -> None:
+    """The end of stderr is ignored."""
 
 
 def _popen(

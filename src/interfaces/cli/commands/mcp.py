@@ -34,6 +34,7 @@ mcp_app = typer.Typer(
     "add",
     epilog="Examples: dragoman mcp add time --kind python --package mcp-server-time; "
     "dragoman mcp add files --kind npm --package @modelcontextprotocol/server-filesystem -- /srv/files; "
+    "dragoman mcp add git --kind oci --package mcp/git; "
     "dragoman mcp add mine --env TZ=UTC -- python -m my_server; "
     "dragoman mcp add tickets --url https://mcp.example.com/mcp --bearer-secret TICKETS_TOKEN",
 )
@@ -53,7 +54,7 @@ def add_server(
         typer.Option(
             "--kind",
             metavar="KIND",
-            help="npm, python, custom, http or sse. Default: custom with a command or path, http with a URL.",
+            help="npm, python, oci (a container image), custom, http or sse. Default: custom with a command or path, http with a URL.",
         ),
     ] = None,
     package: Annotated[
@@ -62,11 +63,16 @@ def add_server(
             "--package",
             metavar="PACKAGE",
             help="What an npm or python server is installed from: a name, or a .tgz, wheel or sdist file. For python, "
-            "further requirements may follow after spaces: 'mcp-server-sqlite mcp<2'.",
+            "further requirements may follow after spaces: 'mcp-server-sqlite mcp<2'. For oci, the image.",
         ),
     ] = None,
     version: Annotated[
-        str | None, typer.Option("--version", metavar="VERSION", help="Version of the package. Default: the newest.")
+        str | None,
+        typer.Option(
+            "--version",
+            metavar="VERSION",
+            help="Version of the package; tag or digest of the image. Default: the newest.",
+        ),
     ] = None,
     path: Annotated[
         Path | None,
@@ -143,7 +149,7 @@ def add_server(
     URL. Nothing is installed or started."""
     session = session_of(context)
     if package is not None and kind is None:
-        raise BadUsage("--package needs --kind npm or --kind python.")
+        raise BadUsage("--package needs --kind npm, python or oci.")
     if not command and package is None and path is None and url is None:
         raise BadUsage("Give one of --package PACKAGE, --path PATH, --url URL, or -- COMMAND ARGS….")
     body: JsonObject = {"slug": slug, "kind": kind or ("http" if url is not None else "custom"), "trusted": trusted}

@@ -16,7 +16,7 @@ from interfaces.http.mcp_servers.views import ImportedEntryView
 
 
 def install_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
-    """Install an npm, python or copied server, and wait for it. Afterwards it starts without
+    """Install an npm, python, oci or copied server, and wait for it. Afterwards it starts without
     network access."""
     session = session_of(context)
 

@@ -9,8 +9,10 @@ from interfaces.cli.connecting import RunningService, announced_service, running
 from interfaces.cli.diagnosis.configuration import configuration_findings, secret_key_is_lost
 from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
 from interfaces.cli.diagnosis.machine import (
+    containers_finding,
     home_findings,
     home_is_usable,
+    look_at_containers,
     look_at_sandbox,
     machine_findings,
     sandbox_finding,
@@ -37,6 +39,8 @@ async def diagnose(connect: Connect, *, remark: Callable[[str], None], look: Loo
         return findings + await _through_service(connect, remark=remark, without_key=frozenset())
     findings += machine_findings(settings.home)
     findings.append(sandbox_finding(await asyncio.to_thread(look_at_sandbox, settings), settings.mcp_sandbox))
+    found, words = await look_at_containers(settings)
+    findings.append(containers_finding(settings, found=found, words=words))
     findings += home_findings(settings.home)
     findings += configuration_findings(settings)
     findings += provider_findings(_keys(settings), _base_urls(settings))

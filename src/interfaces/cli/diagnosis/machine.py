@@ -45,6 +45,22 @@ def look_at_sandbox(settings: Settings) -> Confinement:
     return Container(settings=settings).sandbox().report()
 
 
+async def look_at_containers(settings: Settings) -> tuple[bool, str]:
+    with loading():
+        from infrastructure.container import Container
+        from infrastructure.lifecycle import look_at_engine
+    return await look_at_engine(Container(settings=settings))
+
+
+def containers_finding(settings: Settings, *, found: bool, words: str) -> Finding:
+    """The container engine, which only servers of kind oci need."""
+    if found:
+        return well("containers", words)
+    if settings.mcp_sandbox != "container" and settings.mcp_container_engine in ("auto", "none"):
+        return well("containers", "no container engine; only MCP servers of kind oci need one")
+    return problem("containers", words, "MCP servers of kind oci are not started. See docs/guides/confinement.md.")
+
+
 def sandbox_finding(held: Confinement, mode: str) -> Finding:
     if held.profile is not None:
         return well("sandbox", held.words)

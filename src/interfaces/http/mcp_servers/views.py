@@ -31,15 +31,18 @@ class McpServerView(TypedDict):
     kind: Annotated[McpServerKind, "How the server is run or reached."]
     package: Annotated[
         str | None,
-        "For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`.",
+        "For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. For kind oci: a container image, such as `ghcr.io/owner/name:1.2`.",
     ]
-    version: Annotated[str | None, "Version of the package. Default: the newest at installation."]
+    version: Annotated[
+        str | None,
+        "Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`.",
+    ]
     path: Annotated[str | None, "Executable or directory that installation of a custom server copies."]
     command: Annotated[
         str | None,
         "Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm and python: one of the package's commands, if it has several.",
     ]
-    args: Annotated[list[str], "Arguments of the command. They must not contain secrets."]
+    args: Annotated[list[str], "Arguments of the command, or of the image. They must not contain secrets."]
     env: Annotated[
         dict[str, WriteOnlyView],
         "Environment of a started server. Values are write-only, or references to named secrets.",

@@ -12,12 +12,16 @@ from application.mcp.ports import InstallProgress, McpInstallFailure, McpInstall
 from domain.ids import McpServerId
 from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from infrastructure.mcp.containers.engine import ContainerEngine
+from infrastructure.mcp.containers.engine_api import EngineApi
+from infrastructure.mcp.containers.engine_socket import EngineSocket
 from infrastructure.mcp.install.copying import CopyLimits
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.installer import LocalMcpInstaller
 from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.install.npm import NpmPackages
+from infrastructure.mcp.install.oci_images import OciImages
 from infrastructure.mcp.install.python_packages import PythonPackages
 from infrastructure.runtime.system import RandomIds, SystemClock
 from infrastructure.settings import installer_environment
@@ -36,6 +40,7 @@ class Workshop:
     uv: str | None = None
     deadline_s: float = 240.0
     copy_limits: CopyLimits | None = None
+    engine: ContainerEngine = field(default_factory=lambda: EngineApi(EngineSocket(lambda: None), user=(1, 1)))
     directories: InstallDirectories = field(init=False)
     node: NodeRuntime = field(init=False)
     launches: InstalledLaunches = field(init=False)
@@ -54,6 +59,7 @@ class Workshop:
             directories=self.directories,
             npm=NpmPackages(node=self.node),
             python=PythonPackages(python=Path(sys.executable), has_pip=self.has_pip, uv=self.uv),
+            images=OciImages(engine=self.engine),
             launches=self.launches,
             environment=self.environment,
             home=self.home,
@@ -110,6 +116,10 @@ def npm(package: str, version: str | None = None, **settings: Any) -> McpServer:
 
 def python(package: str, version: str | None = None, **settings: Any) -> McpServer:
     return packaged(McpServerKind.PYTHON, package, version, **settings)
+
+
+def image(name: str, version: str | None = None, **settings: Any) -> McpServer:
+    return packaged(McpServerKind.OCI, name, version, **settings)
 
 
 def copied(path: Path, number: int = 1, **settings: Any) -> McpServer:

@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.types import TextContent
 
 from infrastructure.mcp.transports.stdio import StderrLog, StdioTransport
-from infrastructure.mcp.transports.stdio_process import StdioCommand
+from infrastructure.mcp.transports.stdio_process import StdioCommand, start_process
 
 ODD_SERVER = Path(__file__).with_name("odd_server.py")
 
@@ -20,7 +20,7 @@ async def main() -> None:
     async with AsyncExitStack() as stack:
         pids = []
         for _ in range(10):
-            transport = StdioTransport(command, environment={}, log=StderrLog())
+            transport = StdioTransport(start_process(command, {}), log=StderrLog())
             client = await stack.enter_async_context(Client(transport, mode="legacy"))
             [block] = (await client.call_tool("pid", {})).content
             assert isinstance(block, TextContent)

@@ -27,7 +27,7 @@ from tests.mcp_builders import a_state_with_servers, a_switch
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, roles_below
 
-NPM, PYTHON, CUSTOM, SSE, HTTP = McpServerKind
+NPM, PYTHON, OCI, CUSTOM, SSE, HTTP = McpServerKind
 
 
 async def imported(entries: dict[str, JsonValue], state: InMemoryState | None = None) -> tuple[ImportedEntry, ...]:
@@ -79,7 +79,13 @@ def started(kind: McpServerKind, **settings: Any) -> McpServerConfig:
         ("pipx", ["run", "p", "a"], started(PYTHON, package="p", args=("a",))),
         ("pipx", ["run", "--spec", "p==1", "cmd"], started(PYTHON, package="p==1", command="cmd")),
         ("node", ["/srv/server.js"], started(CUSTOM, command="node", args=("/srv/server.js",))),
-        ("docker", ["run", "-i", "x"], started(CUSTOM, command="docker", args=("run", "-i", "x"))),
+        ("docker", ["run", "-i", "--rm", "mcp/time:1", "--utc"], started(OCI, package="mcp/time:1", args=("--utc",))),
+        ("podman", ["run", "--rm", "-i", "--name=x", "--pull", "always", "x"], started(OCI, package="x")),
+        (
+            "docker",
+            ["run", "-e", "A", "-e", "B=c=d", "--env=E=f", "x"],
+            started(OCI, package="x", env={"B": "c=d", "E": "f"}),
+        ),
     ],
 )
 async def test_a_command_becomes_the_kind_that_it_stands_for(
@@ -102,6 +108,13 @@ async def test_a_command_becomes_the_kind_that_it_stands_for(
         ("uvx", ["--from"]),
         ("uv", ["run", "server.py"]),
         ("pipx", ["run"]),
+        ("docker", ["run", "-i", "-v", "/srv:/srv", "mcp/filesystem", "/srv"]),
+        ("docker", ["run", "--network=host", "x"]),
+        ("docker", ["run", "-e"]),
+        ("docker", ["run", "-i"]),
+        ("docker", ["run", "-i", "--rm=false", "x"]),
+        ("docker", ["run", "-i", "Not An Image"]),
+        ("docker", ["exec", "-i", "x", "server"]),
     ],
 )
 async def test_what_cannot_be_installed_the_same_is_run_in_place(command: str, args: list[str]) -> None:

@@ -1,0 +1,44 @@
+"""Installs container images: the engine pulls one, and its digest is recorded."""
+
+from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
+from domain.mcp.images import oci_image
+from domain.mcp.server import McpServerConfig
+from infrastructure.mcp.containers.engine import ContainerEngine, EngineError, EngineFault
+from infrastructure.mcp.install.directories import Manifest
+from infrastructure.mcp.install.job import InstallJob
+
+_KINDS = {
+    EngineFault.UNREACHABLE: McpInstallFailureKind.RUNTIME_MISSING,
+    EngineFault.NOT_FOUND: McpInstallFailureKind.PACKAGE_NOT_FOUND,
+    EngineFault.REFUSED: McpInstallFailureKind.REGISTRY_REFUSED,
+    EngineFault.REGISTRY_UNREACHABLE: McpInstallFailureKind.REGISTRY_UNREACHABLE,
+}
+
+
+class OciImages:
+    """- The registry is always asked: an image that is in the engine already is not open to all organizations.
+    - A later start runs the digest that was pulled, whatever its tag names then.
+    """
+
+    def __init__(self, *, engine: ContainerEngine) -> None:
+        self._engine = engine
+
+    async def install(self, config: McpServerConfig, job: InstallJob) -> Manifest:
+        """Raises McpInstallFailure."""
+        assert config.package is not None  # validated by the configuration
+        image = oci_image(config.package, config.version)
+        job.step("downloading", until=100)
+        try:
+            digest = await self._engine.pull(image, job.line)
+        except EngineError as error:
+            if error.said:
+                job.note(error.said)
+            raise McpInstallFailure(_KINDS[error.fault], str(error)) from error
+        version = digest if image.digest is not None else f"{image.tag}@{digest}"
+        return Manifest(version=version, packages={image.repository: image.tag}, hashes={image.repository: [digest]})
+
+
+def pinned_image(manifest: Manifest) -> str:
+    """What a container is made of: the image with the digest that was installed."""
+    ((repository, (digest,)),) = manifest.hashes.items()
+    return f"{repository}@{digest}"
