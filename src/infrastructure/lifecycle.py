@@ -250,9 +250,9 @@ async def _warm(container: Container) -> None:
         held = await asyncio.to_thread(container.sandbox().report)
         log = logger.info if held.profile is not None else logger.warning
         log("confinement of started MCP servers: %s", held.words)
-        await _end_left_containers(container)
         # The MCP SDK takes tens of megabytes; a service without servers does not need it.
         if not await container.servers().is_empty():
+            await _end_left_containers(container)
             await container.connections().warm()
         if any(provider.api_key is not None for provider in container.model_providers()):
             await container.lazy_providers().warm()

@@ -24,6 +24,7 @@ from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.proxies import Proxies
 from infrastructure.mcp.containers.engine import ContainerEngine
 from infrastructure.mcp.containers.engine_places import engine_socket
+from infrastructure.mcp.containers.lazy_engine import LazyContainerEngine
 from infrastructure.mcp.containers.marks import ContainerMarks
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.installer import LocalMcpInstaller
@@ -210,11 +211,15 @@ def sandbox(settings: Settings, home: Home) -> Sandbox:
 
 
 def container_engine(settings: Settings) -> ContainerEngine:
-    from infrastructure.mcp.containers.engine_api import EngineApi
-    from infrastructure.mcp.containers.engine_socket import EngineSocket
-
     find = partial(engine_socket, settings.mcp_container_engine)
-    return EngineApi(EngineSocket(find), user=(os.getuid(), os.getgid()))
+
+    def load() -> ContainerEngine:
+        from infrastructure.mcp.containers.engine_api import EngineApi
+        from infrastructure.mcp.containers.engine_socket import EngineSocket
+
+        return EngineApi(EngineSocket(find), user=(os.getuid(), os.getgid()))
+
+    return LazyContainerEngine(find, load)
 
 
 def server_confinement(*, sandbox: Sandbox, directories: InstallDirectories, node: NodeRuntime) -> ServerConfinement:

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 _START_TIMEOUT_S = 30.0
 _NO_USER = 65_534
+_KILLED = 137
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _GONE = frozenset({404, 409})
 """Not there, or its removal is in progress."""
@@ -177,9 +178,15 @@ class EngineContainer:
         try:
             waited = await self._socket.json("POST", f"{path}/wait", {"condition": "not-running"}, timeout_s=None)
             described = await self._socket.json("GET", f"{path}/json")
+            is_over = described["State"].get("OOMKilled") is True
+            return ContainerEnd(status=int(waited["StatusCode"]), out_of_memory=is_over)
         except Refusal as refusal:
-            raise refusal.as_error() from refusal
-        return ContainerEnd(status=int(waited["StatusCode"]), out_of_memory=described["State"].get("OOMKilled") is True)
+            if refusal.status not in _GONE:
+                raise refusal.as_error() from refusal
+            return ContainerEnd(status=_KILLED, out_of_memory=False)  # it was removed, which ends it first
+        except (KeyError, TypeError, ValueError) as exc:
+            detail = "The container engine does not say how a container has ended."
+            raise EngineError(EngineFault.UNREACHABLE, detail) from exc
 
     async def terminate(self) -> None:
         try:

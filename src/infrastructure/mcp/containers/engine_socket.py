@@ -50,8 +50,7 @@ class EngineSocket:
     def path(self) -> Path:
         found = self._find()
         if found is None:
-            detail = "No container engine was found. DRAGOMAN_MCP_CONTAINER_ENGINE names the socket of one."
-            raise EngineError(EngineFault.UNREACHABLE, detail)
+            raise EngineError(EngineFault.UNREACHABLE, "The socket of the container engine is not there any more.")
         return found
 
     async def ping(self) -> Mapping[str, str]:

@@ -12,9 +12,8 @@ from application.mcp.ports import InstallProgress, McpInstallFailure, McpInstall
 from domain.ids import McpServerId
 from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from infrastructure.assembly import mcp as mcp_assembly
 from infrastructure.mcp.containers.engine import ContainerEngine
-from infrastructure.mcp.containers.engine_api import EngineApi
-from infrastructure.mcp.containers.engine_socket import EngineSocket
 from infrastructure.mcp.install.copying import CopyLimits
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.installer import LocalMcpInstaller
@@ -24,7 +23,7 @@ from infrastructure.mcp.install.npm import NpmPackages
 from infrastructure.mcp.install.oci_images import OciImages
 from infrastructure.mcp.install.python_packages import PythonPackages
 from infrastructure.runtime.system import RandomIds, SystemClock
-from infrastructure.settings import installer_environment
+from infrastructure.settings import Settings, installer_environment
 from tests.builders import a_server, numbered
 from tests.completeness import beyond
 
@@ -40,7 +39,9 @@ class Workshop:
     uv: str | None = None
     deadline_s: float = 240.0
     copy_limits: CopyLimits | None = None
-    engine: ContainerEngine = field(default_factory=lambda: EngineApi(EngineSocket(lambda: None), user=(1, 1)))
+    engine: ContainerEngine = field(
+        default_factory=lambda: mcp_assembly.container_engine(Settings(mcp_container_engine="none"))
+    )
     directories: InstallDirectories = field(init=False)
     node: NodeRuntime = field(init=False)
     launches: InstalledLaunches = field(init=False)
