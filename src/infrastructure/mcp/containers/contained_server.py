@@ -63,7 +63,7 @@ class ContainedServer:
 
     def describe_exit(self) -> str | None:
         if self._is_lost:
-            return "was lost: the container engine does not answer"
+            return "was lost with its container engine"
         if self._exit is None:
             return None
         if self._exit.out_of_memory:
