@@ -4,6 +4,8 @@ sees how they are confined."""
 import json
 import os
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,51 @@ json.dump(found, open(os.environ["HOME"] + "/found.json", "w"))
         server = connected(service, "reader", *command, env={"BASE": str(tmp_path)})
         found = json.loads((data_of(service, server) / "found.json").read_text())
     assert found == {"named": "r", "readable": "r", "writable": "ra"}
+
+
+@pytest.mark.requirement("S1")
+@pytest.mark.skipif(not MACHINE.networks, reason=beyond("no process has a network alone here"))
+def test_a_server_with_an_allowlist_reaches_its_hosts_through_a_proxy_and_refusals_are_logged(tmp_path: Path) -> None:
+    script = (
+        """
+import json, os, urllib.request
+found = []
+for url in (os.environ["ALLOWED"], "http://192.0.2.7/"):
+    try:
+        found.append(urllib.request.urlopen(url, timeout=60).read().decode())
+    except OSError as exc:
+        found.append(str(exc))
+json.dump(found, open(os.environ["HOME"] + "/found.json", "w"))
+"""
+        + QUIET
+    )
+    with (
+        ThreadingHTTPServer(("127.0.0.2", 0), Greeting) as target,
+        serving(tmp_path / "home", **AUTO, DRAGOMAN_EGRESS_ALLOW="127.0.0.2") as service,
+    ):
+        threading.Thread(target=target.serve_forever, daemon=True).start()
+        address = f"127.0.0.2:{target.server_port}"
+        network = {"network": "allowlist", "network_hosts": [address]}
+        command = (sys.executable, "-I", "-c", script)
+        server = connected(service, "limited", *command, env={"ALLOWED": f"http://{address}/"}, **network)
+        found = json.loads((data_of(service, server) / "found.json").read_text())
+        log = service.call("GET", "/mcp-servers/limited/logs")["text"]
+        target.shutdown()
+    assert found == ["hello", "HTTP Error 403: Forbidden"]
+    assert "connection refused: 192.0.2.7:80 is not in the server's allowlist" in log
+    (line,) = [line for line in service.log.read_text().splitlines() if "connection of an MCP server refused" in line]
+    assert str(server["id"]) in line
+
+
+class Greeting(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
 
 
 @pytest.mark.requirement("S2")

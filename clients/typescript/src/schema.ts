@@ -1405,6 +1405,13 @@ export interface components {
             };
             /** @description Authentication at a server of kind http or sse. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
+            network?: components["schemas"]["ServerNetwork"];
+            /**
+             * @description Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`.
+             * @default []
+             */
+            network_hosts?: string[];
             /**
              * @description Whether its hints and instructions are trusted.
              * @default false
@@ -1517,6 +1524,10 @@ export interface components {
             };
             /** @description Authentication at a server of kind http or sse. */
             auth: components["schemas"]["AuthView"] | null;
+            /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
+            network: components["schemas"]["ServerNetwork"];
+            /** @description Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`. */
+            network_hosts: string[];
             /** @description Whether its hints and instructions are trusted. */
             trusted: boolean;
             /** @description Scope of a connection. Default: `shared` for remote servers, `run` for others. */
@@ -3370,6 +3381,12 @@ export interface components {
             text: string;
         };
         /**
+         * ServerNetwork
+         * @description The network of a started server. The values are part of the public contract.
+         * @enum {string}
+         */
+        ServerNetwork: "none" | "allowlist" | "full";
+        /**
          * ServerState
          * @description State of a server in this process. Values are part of the public contract.
          * @enum {string}
@@ -3567,6 +3584,13 @@ export interface components {
             };
             /** @description Authentication at a server of kind http or sse. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
+            network?: components["schemas"]["ServerNetwork"];
+            /**
+             * @description Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`.
+             * @default []
+             */
+            network_hosts?: string[];
             /**
              * @description Whether its hints and instructions are trusted.
              * @default false
@@ -4167,6 +4191,10 @@ export interface components {
             } | null;
             /** @description Replaced entirely, including its secrets. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
+            network?: components["schemas"]["ServerNetwork"] | null;
+            /** @description Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`. */
+            network_hosts?: string[] | null;
             /** @description Whether its hints and instructions are trusted. */
             trusted?: boolean | null;
             /** @description Scope of a connection. Default: `shared` for remote servers, `run` for others. */

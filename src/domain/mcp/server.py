@@ -13,6 +13,7 @@ from domain.mcp.auth import ServerAuth, header_of, secrets_of, wrong_with
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.images import oci_image
 from domain.mcp.installation import Installation
+from domain.mcp.network import AllowedHost, ServerNetwork
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.mcp.slug import is_legal_slug
 from domain.rate_limit import RateLimit
@@ -98,6 +99,7 @@ class McpServerConfig:
     - `path` is what a custom server is copied from, if it is not run in place.
     - `command` starts a custom server, or names one of a package's commands.
     - `args` never hold secrets; `url` only references them (`${secret:NAME}` in path or query).
+    - `network` bounds what a started server reaches; `network_hosts` are the hosts of an allowlist.
     - `timeout_s` bounds each call; `idle_timeout_s` is how long an unused connection stays open.
     - `max_response_bytes` bounds one reply on the wire; `max_concurrency` bounds concurrent calls.
     - `rate_limit` bounds the rate of calls; None sets no limit.
@@ -114,6 +116,8 @@ class McpServerConfig:
     url: str | None = None
     headers: Mapping[str, SecretValue] = field(default_factory=dict)
     auth: ServerAuth | None = None
+    network: ServerNetwork = ServerNetwork.FULL
+    network_hosts: tuple[str, ...] = ()
     trusted: bool = False
     isolation: Isolation = Isolation.RUN
     on_connection_loss: ConnectionLoss = ConnectionLoss.MARK_UNHEALTHY
@@ -133,6 +137,7 @@ class McpServerConfig:
         if not is_legal_slug(self.slug):
             wrong.append(Violation(path="slug", message="must match [a-z0-9][a-z0-9-]{0,31}"))
         wrong += [*self._wrong_start(), *self._misplaced_fields(), *self._wrong_secrets(), *self._wrong_auth()]
+        wrong += self._wrong_network()
         for name, number in (
             ("timeout_s", self.timeout_s),
             ("idle_timeout_s", self.idle_timeout_s),
@@ -192,6 +197,22 @@ class McpServerConfig:
             ),
         ]
 
+    def _wrong_network(self) -> list[Violation]:
+        is_list = self.network is ServerNetwork.ALLOWLIST
+        if is_list and self.kind is McpServerKind.OCI:
+            return [Violation(path="network", message="a server of kind oci may have the network none or full")]
+        if is_list and not self.network_hosts:
+            return [Violation(path="network_hosts", message="an allowlist needs the hosts that it allows")]
+        if self.network_hosts and not is_list:
+            return [Violation(path="network_hosts", message="needs the network allowlist")]
+        wrong = []
+        for place, host in enumerate(self.network_hosts):
+            try:
+                AllowedHost.read(host)
+            except ValueError as error:
+                wrong.append(Violation(path=f"network_hosts.{place}", message=str(error)))
+        return wrong
+
     def _misplaced_fields(self) -> list[Violation]:
         given: dict[str, object] = {
             "package": self.package,
@@ -203,6 +224,8 @@ class McpServerConfig:
             "url": self.url,
             "headers": self.headers,
             "auth": self.auth,
+            "network": self.network is not ServerNetwork.FULL,
+            "network_hosts": self.network_hosts,
         }
         return [
             Violation(path=name, message=f"does not apply to a server of kind {self.kind}")
@@ -234,12 +257,12 @@ class McpServerConfig:
         return wrong
 
 
-_STARTED = frozenset({"command", "args", "env"})
+_STARTED = frozenset({"command", "args", "env", "network", "network_hosts"})
 _REMOTE = frozenset({"url", "headers", "auth"})
 _FIELDS = {
     McpServerKind.NPM: _STARTED | {"package", "version"},
     McpServerKind.PYTHON: _STARTED | {"package", "version"},
-    McpServerKind.OCI: {"package", "version", "args", "env"},
+    McpServerKind.OCI: {"package", "version", "args", "env", "network"},
     McpServerKind.CUSTOM: _STARTED | {"path"},
     McpServerKind.SSE: _REMOTE,
     McpServerKind.HTTP: _REMOTE,

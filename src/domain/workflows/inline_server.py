@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from domain.errors import ServiceError
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.auth import ApiKeyAuth, BearerAuth, ServerAuth
+from domain.mcp.network import ServerNetwork
 from domain.mcp.server import Isolation, McpServerConfig, McpServerKind, OutputValidation, default_isolation
 from domain.secrets.names import references_in
 from domain.secrets.secret import SecretRef, SecretValue, is_legal_secret_name
@@ -31,10 +32,8 @@ def read_inline_server(reader: ConfigReader) -> McpServerConfig | None:
     auth = _auth(reader)
     isolation = reader.choice("isolation", tuple(Isolation), default_isolation(kind).value)
     validation = reader.choice("output_validation", tuple(OutputValidation), OutputValidation.WARN.value)
-    args = reader.config["args"] if reader.has("args") else []
-    if not isinstance(args, list) or not all(isinstance(arg, str) for arg in args):
-        reader.wrong("args", "must be a list of texts")
-        args = []
+    network = reader.choice("network", tuple(ServerNetwork), ServerNetwork.FULL.value)
+    args, network_hosts = _texts(reader, "args"), _texts(reader, "network_hosts")
     command = reader.text("command") if reader.has("command") else None
     url = reader.text("url") if reader.has("url") else None
     reader.secrets += [(f"{reader.prefix}url", name) for name in references_in(url or "")]
@@ -51,11 +50,13 @@ def read_inline_server(reader: ConfigReader) -> McpServerConfig | None:
             slug=slug,
             kind=kind,
             command=command,
-            args=tuple(str(arg) for arg in args),
+            args=args,
             env=env,
             url=url,
             headers=headers,
             auth=auth,
+            network=ServerNetwork(network),
+            network_hosts=network_hosts,
             trusted=trusted,
             isolation=Isolation(isolation),
             output_validation=OutputValidation(validation),
@@ -76,6 +77,14 @@ def _kind(reader: ConfigReader) -> McpServerKind:
     elif kind and kind not in _KINDS:
         reader.wrong("kind", f"must be one of {', '.join(_KINDS)}")
     return McpServerKind(kind) if kind in _KINDS else McpServerKind.CUSTOM
+
+
+def _texts(reader: ConfigReader, name: str) -> tuple[str, ...]:
+    given = reader.config[name] if reader.has(name) else []
+    if isinstance(given, list) and all(isinstance(each, str) for each in given):
+        return tuple(map(str, given))
+    reader.wrong(name, "must be a list of texts")
+    return ()
 
 
 def _values(reader: ConfigReader, group: str) -> dict[str, SecretRef]:
@@ -124,6 +133,7 @@ def _of_auth(auth: ConfigReader, name: str) -> SecretRef | None:
 def inline_server_json(config: McpServerConfig) -> JsonObject:
     """The inverse of `read_inline_server`."""
     args: list[JsonValue] = [*config.args]
+    hosts: list[JsonValue] = [*config.network_hosts]
     stated: JsonObject = {
         "slug": config.slug,
         "kind": config.kind.value,
@@ -133,6 +143,8 @@ def inline_server_json(config: McpServerConfig) -> JsonObject:
         "url": config.url,
         "headers": _named(config.headers),
         "auth": _auth_json(config.auth),
+        "network": None if config.network is ServerNetwork.FULL else config.network.value,
+        "network_hosts": hosts or None,
         "trusted": config.trusted,
         "isolation": config.isolation.value,
         "output_validation": config.output_validation.value,

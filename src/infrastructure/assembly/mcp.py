@@ -144,6 +144,7 @@ def connections(
                     launch=launches.of,
                     confine=confinement.of_server,
                     contain=contained.starting,
+                    egress=egress,
                     limits=limits,
                 ),
                 switch=switch,

@@ -6,7 +6,7 @@ Standard library only. Above: the launcher. Who decides: `sandbox.py`, in the se
 import os
 from collections.abc import Mapping
 
-from infrastructure.confinement import kernel, landlock, seccomp, system_paths
+from infrastructure.confinement import kernel, landlock, namespaces, seccomp, system_paths
 from infrastructure.confinement.memory_files import memory_file
 
 LANDLOCK, NAMESPACES, BUBBLEWRAP = "landlock", "namespaces", "bubblewrap"
@@ -16,6 +16,8 @@ class Plan:
     """- `profile`: `landlock`; `namespaces` (landlock, with its own process ids and /proc); `bubblewrap`.
     - `readable` and `writable` are paths besides the system's.
     - `ports` are the TCP ports to connect to: None for all, empty for no network at all.
+    - `proxy` is a socket by which the service gets the listening socket of the only network that the process has
+      (`own_network`); None for the machine's network.
     - `fixed_modes`: modes and owners of files cannot be changed by path, which Landlock does not restrict; in
       namespaces everything else is read-only.
     """
@@ -25,6 +27,7 @@ class Plan:
         self.readable: list[str] = []
         self.writable: list[str] = []
         self.ports: tuple[int, ...] | None = None
+        self.proxy: int | None = None
         self.fixed_modes = False
         self.bubblewrap = "bwrap"
 
@@ -38,6 +41,8 @@ class Plan:
             self.writable.append(value)
         elif option == "--ports":
             self.ports = tuple(int(port) for port in value.split(",") if port)
+        elif option == "--proxy":
+            self.proxy = int(value)
         elif option == "--modes" and value == "fixed":
             self.fixed_modes = True
         elif option == "--bubblewrap":
@@ -59,13 +64,18 @@ class Plan:
             raise OSError("this kernel's Landlock does not keep files from being truncated")
         if self.ports and version < landlock.PORTS_SINCE:
             raise OSError("this kernel's Landlock does not restrict ports")
+        if self.proxy is not None and self.profile == LANDLOCK:
+            raise OSError("a profile without namespaces has no separate network")
+        if self.proxy is not None and is_wrapped:
+            namespaces.enter_network(self.proxy)
         rules = landlock.Ruleset(version=version, paths=not is_wrapped, ports=self.ports)
         if not is_wrapped:
             self._allow_paths(rules)
         rules.apply()
         filtered = seccomp.program(
             # Abstract sockets of the machine are in its network.
-            unix_sockets=is_wrapped and (self.ports == () or version >= landlock.SCOPES_SINCE),
+            unix_sockets=is_wrapped
+            and (self.ports == () or self.proxy is not None or version >= landlock.SCOPES_SINCE),
             modes=not self.fixed_modes,
             network=self.ports is None or bool(self.ports),
             # Other processes are out of reach by namespace, or by Landlock where it has scopes.

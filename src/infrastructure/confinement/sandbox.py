@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from domain.mcp.network import ServerNetwork
 from infrastructure.confinement.grants import Grants, Protected
 from infrastructure.confinement.landlock import PORTS_SINCE, TRUNCATE_SINCE
 from infrastructure.confinement.plan import BUBBLEWRAP, LANDLOCK, NAMESPACES
@@ -34,12 +35,13 @@ class CannotConfineError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What this machine has: the version of Landlock (0 for none), namespaces for our user, and a bubblewrap that
-    works."""
+    """What this machine has: the version of Landlock (0 for none), namespaces for our user, a bubblewrap that works, and
+    a network of a process alone."""
 
     landlock: int
     namespaces: bool
     bubblewrap: str | None
+    networks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +93,19 @@ class Sandbox:
             self._machine = self._probe()
         return self.held(self._machine or Machine(landlock=0, namespaces=False, bubblewrap=None))
 
-    async def options(self, grants: Grants, *, changes_modes: bool = False) -> tuple[str, ...]:
+    @property
+    def ports(self) -> tuple[int, ...] | None:
+        """The TCP ports that may be connected to; None for all."""
+        return self._ports
+
+    async def options(
+        self, grants: Grants, *, changes_modes: bool = False, network: ServerNetwork = ServerNetwork.FULL
+    ) -> tuple[str, ...]:
         """The launcher's options for a process; empty if the mode is off. `changes_modes`: whether it must be able to
-        change modes of files by path, which Landlock does not restrict. Raises CannotConfineError."""
+        change modes of files by path, which Landlock does not restrict. For an allowlist, the caller adds the option
+        `--proxy`. Raises CannotConfineError."""
         if self.is_off:
-            return ()
+            return _unconfined(network)
         async with self._probing:
             held = await asyncio.to_thread(self.report) if self._machine is None else self.report()
         if held.profile is None or held.profile == SandboxMode.CONTAINER or self._machine is None:
@@ -105,14 +115,24 @@ class Sandbox:
             options += ["--bubblewrap", self._machine.bubblewrap]
         if held.profile == LANDLOCK and not changes_modes:
             options += ["--modes", "fixed"]
-        if self._ports is not None:
-            options += ["--ports", ",".join(map(str, self._ports))]
+        options += self._network_options(network, has_own=held.profile != LANDLOCK and self._machine.networks)
         for path in dict.fromkeys((*self._granted.readable, *grants.readable)):
             if not self._contains_private(path):
                 options += ["--read", str(path)]
         for path in dict.fromkeys((*self._granted.writable, *grants.writable)):
             options += ["--write", str(path)]
         return tuple(options)
+
+    def _network_options(self, network: ServerNetwork, *, has_own: bool) -> list[str]:
+        """`has_own`: whether a process can have a network alone."""
+        if network is ServerNetwork.ALLOWLIST:
+            if not has_own:
+                raise CannotConfineError(
+                    "an allowlist of hosts needs namespaces of the network, which this machine does not let us have"
+                )
+            return []
+        ports = () if network is ServerNetwork.NONE else self._ports
+        return [] if ports is None else ["--ports", ",".join(map(str, ports))]
 
     def held(self, machine: Machine) -> Held:
         """How the mode is met on a machine."""
@@ -155,22 +175,30 @@ class Sandbox:
         return any(private.resolve().is_relative_to(above) for private in self._private)
 
 
+def _unconfined(network: ServerNetwork) -> tuple[str, ...]:
+    if network is not ServerNetwork.FULL:
+        raise CannotConfineError(f"DRAGOMAN_MCP_SANDBOX=off holds no server to the network {network}")
+    return ()
+
+
 def probe_machine(launcher: tuple[str, ...], *, search_path: str) -> Machine:
     """Try what this machine has. Starts processes; takes some tens of milliseconds."""
     try:
         probed = subprocess.run(
             [*launcher, "--probe"], capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=True, env={}
         )
-        abi, namespaces = probed.stdout.split()
+        abi, namespaces, networks = map(int, probed.stdout.split())
     except (OSError, ValueError, subprocess.SubprocessError):
-        abi, namespaces = "0", "0"
+        abi = namespaces = networks = 0
     bubblewrap = shutil.which("bwrap", path=f"{search_path}{os.pathsep}{os.defpath}")
-    if bubblewrap is not None and not _works(launcher, bubblewrap):
+    if bubblewrap is not None and not _works(launcher, "--try", bubblewrap):
         bubblewrap = None
-    return Machine(landlock=int(abi), namespaces=namespaces == "1", bubblewrap=bubblewrap)
+    if bubblewrap is not None and networks:
+        networks = _works(launcher, "--try-network", bubblewrap)
+    return Machine(landlock=abi, namespaces=bool(namespaces), bubblewrap=bubblewrap, networks=bool(networks))
 
 
-def _works(launcher: tuple[str, ...], bubblewrap: str) -> bool:
+def _works(launcher: tuple[str, ...], option: str, bubblewrap: str) -> bool:
     trial = (
         "--unshare-user",
         "--unshare-pid",
@@ -187,7 +215,7 @@ def _works(launcher: tuple[str, ...], bubblewrap: str) -> bool:
     try:
         # As the launcher starts it: one that needs the rights of its file's owner does not work then.
         done = subprocess.run(
-            [*launcher, "--try", bubblewrap, *trial],
+            [*launcher, option, bubblewrap, *trial],
             capture_output=True,
             timeout=_PROBE_TIMEOUT_S,
             check=False,

@@ -26,6 +26,7 @@ def show_server(terminal: Terminal, server: McpServerView, status: ServerStatusV
             "installed": _installed(status),
             "env": ", ".join(server["env"]),
             "headers": ", ".join(server["headers"]),
+            "network": " ".join((server["network"], *server["network_hosts"])),
             "isolation": server["isolation"],
             "elicitation": server["elicitation"],
             "sampling": server["sampling"],

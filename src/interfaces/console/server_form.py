@@ -91,7 +91,8 @@ class FilledIn:
             body["headers"] = self._entries("headers")
             self._put(body, "auth", self._auth())
         else:
-            body["args"] = [line.rstrip("\r") for line in self.form.get("args", "").split("\n") if line.strip()]
+            body["args"] = self._lines("args")
+            body["network_hosts"] = [line.strip() for line in self._lines("network_hosts")]
             body["env"] = self._entries("env")
         if self.stored is None:
             body["kind"] = self.kind.value
@@ -101,6 +102,9 @@ class FilledIn:
         """A new server omits empty fields; a change clears them."""
         if value is not None or self.stored is not None:
             body[name] = value
+
+    def _lines(self, name: str) -> list[str]:
+        return [line.rstrip("\r") for line in self.form.get(name, "").split("\n") if line.strip()]
 
     def _text(self, name: str) -> str | None:
         return self.form.get(name, "").strip() or None

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,11 @@ from tests.integration.confinement.world import PATIENCE_S, PROFILES, World, a_w
 pytestmark = [pytest.mark.timeout(60), pytest.mark.requirement("S1")]
 
 
-async def output(command: StdioCommand) -> str:
+async def output(command: StdioCommand, *, on_started: Callable[[], None] = lambda: None) -> str:
     """What the program writes until its end."""
     ended = asyncio.Event()
     process = ServerProcess(command, environment={"PATH": os.environ["PATH"]}, kill_grace_s=0.5, on_exit=ended.set)
+    on_started()
     stdin, stdout, stderr = process.pipes
     with stdin, stdout, stderr:
         try:

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from domain.mcp.network import ServerNetwork
 from infrastructure.confinement.grants import Grants, of_runtime, runtime_of
 from infrastructure.confinement.plan import BUBBLEWRAP, LANDLOCK, NAMESPACES
 from infrastructure.confinement.sandbox import Machine, Sandbox, SandboxMode, probe_machine
@@ -51,6 +52,7 @@ def machine_of(profile: str) -> Machine:
         landlock=MACHINE.landlock,
         namespaces=profile == NAMESPACES,
         bubblewrap=MACHINE.bubblewrap if profile == BUBBLEWRAP else None,
+        networks=MACHINE.networks and profile != LANDLOCK,
     )
 
 
@@ -79,7 +81,9 @@ class World:
     def user_home(self) -> Path:
         return self.root / "user"
 
-    def options(self, profile: str, *, ports: tuple[int, ...] | None = None) -> tuple[str, ...]:
+    def options(
+        self, profile: str, *, ports: tuple[int, ...] | None = None, network: ServerNetwork = ServerNetwork.FULL
+    ) -> tuple[str, ...]:
         """The launcher's options as the service has them for a server in this world."""
         sandbox = Sandbox(
             mode=SandboxMode.AUTO,
@@ -92,7 +96,7 @@ class World:
         runtime = (*of_runtime(Path(sys.prefix)), *of_runtime(Path(sys.base_prefix)))
         programs = (*runtime_of(sys.executable, os.defpath), PROGRAMS)
         grants = Grants(readable=(*runtime, *programs), writable=(self.own,))
-        return asyncio.run(sandbox.options(grants))
+        return asyncio.run(sandbox.options(grants, network=network))
 
     def described(self, *attempts: str) -> str:
         """What a hostile program is told of this world."""

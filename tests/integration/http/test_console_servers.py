@@ -139,6 +139,15 @@ async def test_editing_keeps_removes_and_replaces_values_and_tells_of_changes_by
     assert (await saved(service, "files-2"))["revision"] == 2
 
 
+async def test_the_network_of_a_process_is_entered_and_shown(service: Service) -> None:
+    admin = await signed_in(service)
+    form = LOCAL | {"network": "allowlist", "network_hosts": "api.example.com\r\n *.b.example \r\n"}
+    await browse(service, "POST", NEW, headers=admin, data=form)
+    assert (await saved(service, "files"))["network_hosts"] == ["api.example.com", "*.b.example"]
+    page = await browse(service, "GET", "/console/servers/files/edit", headers=admin)
+    assert "api.example.com\n*.b.example" in page.text
+
+
 async def test_what_is_wrong_is_told_at_its_fields_and_nothing_is_saved(service: Service) -> None:
     admin = await signed_in(service)
     for form, wrong in (
@@ -147,6 +156,7 @@ async def test_what_is_wrong_is_told_at_its_fields_and_nothing_is_saved(service:
         (LOCAL | {"timeout_s": "soon", "max_concurrency": "1.5"}, ["timeout_s", "max_concurrency"]),
         (LOCAL | {"isolation": "everybody"}, ["isolation"]),
         (LOCAL | {"command": ""}, ["command"]),
+        (LOCAL | {"network": "allowlist", "network_hosts": " \r\n"}, ["network_hosts"]),
         (REMOTE | {"url": "ftp://x"}, ["url"]),
         (REMOTE | {"url": "http://169.254.169.254/mcp"}, ["url"]),
         (REMOTE | {"auth.type": "bearer"}, ["auth.token"]),

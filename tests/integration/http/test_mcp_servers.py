@@ -14,6 +14,8 @@ FILES: dict[str, object] = {
     "isolation": "shared",
     "elicitation": "ask",
     "sampling": "pass",
+    "network": "allowlist",
+    "network_hosts": ["api.example.com"],
 }
 
 
@@ -94,7 +96,11 @@ async def test_remote_servers_are_shared_and_started_ones_belong_to_a_run_by_def
         pytest.param({"slug": "No Slug"}, ["slug"], id="slug"),
         pytest.param({"command": None}, ["command"], id="no command"),
         pytest.param({"url": "https://mcp.example.com"}, ["url"], id="url of a started server"),
-        pytest.param({"kind": "http"}, ["url", "command", "args", "env"], id="a remote server with a command"),
+        pytest.param(
+            {"kind": "http"},
+            ["url", "command", "args", "env", "network", "network_hosts"],
+            id="a remote server with a command",
+        ),
         pytest.param({"path": "server"}, ["path"], id="copied from somewhere"),
         pytest.param({"kind": "npm"}, ["package"], id="an npm server without a package"),
     ],

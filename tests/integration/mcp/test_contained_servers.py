@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailureKind
+from domain.mcp.network import ServerNetwork
 from domain.mcp.server import McpServer
 from infrastructure.mcp.connections.pool import SdkMcpConnections
 from infrastructure.mcp.containers.engine_api import EngineApi
@@ -193,6 +194,10 @@ async def test_numbers_of_ports_start_no_container_and_none_gives_it_no_network(
         assert "DRAGOMAN_MCP_PORTS" in failed.value.detail
     async with connections_of(workshop, contain=containers(workshop, ()).starting) as connections:
         await connections.discover(server, IN_RUN, timeout_s=60)
+        assert fake.running()[0].host["NetworkMode"] == "none"
+    closed = replace(server, config=replace(server.config, network=ServerNetwork.NONE))
+    async with connections_of(workshop, contain=containers(workshop, (443,)).starting) as connections:
+        await connections.discover(closed, IN_RUN, timeout_s=60)
         assert fake.running()[0].host["NetworkMode"] == "none"
 
 

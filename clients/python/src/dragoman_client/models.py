@@ -1433,6 +1433,10 @@ class ServerLogsView(TypedDict):
     """Output of the installation, and the end of the server's error output."""
 
 
+ServerNetwork: TypeAlias = Literal['none', 'allowlist', 'full']
+"""The network of a started server. The values are part of the public contract."""
+
+
 ServerState: TypeAlias = Literal['not_installed', 'installing', 'disconnected', 'connecting', 'connected', 'unhealthy', 'needs_auth', 'disabled', 'error']
 """State of a server in this process. Values are part of the public contract."""
 
@@ -2444,6 +2448,10 @@ class McpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Authentication at a server of kind http or sse."""
+    network: NotRequired[ServerNetwork]
+    """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
+    network_hosts: NotRequired[list[str]]
+    """Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`."""
     trusted: NotRequired[bool]
     """Whether its hints and instructions are trusted."""
     isolation: NotRequired[Isolation | None]
@@ -2520,6 +2528,10 @@ class McpServerView(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: AuthView | None
     """Authentication at a server of kind http or sse."""
+    network: ServerNetwork
+    """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
+    network_hosts: list[str]
+    """Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`."""
     trusted: bool
     """Whether its hints and instructions are trusted."""
     isolation: Isolation
@@ -3089,6 +3101,10 @@ class TestMcpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Authentication at a server of kind http or sse."""
+    network: NotRequired[ServerNetwork]
+    """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
+    network_hosts: NotRequired[list[str]]
+    """Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`."""
     trusted: NotRequired[bool]
     """Whether its hints and instructions are trusted."""
     isolation: NotRequired[Isolation | None]
@@ -3335,6 +3351,10 @@ class UpdateMcpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Replaced entirely, including its secrets."""
+    network: NotRequired[ServerNetwork | None]
+    """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
+    network_hosts: NotRequired[list[str] | None]
+    """Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`."""
     trusted: NotRequired[bool | None]
     """Whether its hints and instructions are trusted."""
     isolation: NotRequired[Isolation | None]

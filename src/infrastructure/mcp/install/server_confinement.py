@@ -7,8 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailure, McpInstallFailureKind
+from domain.mcp.network import HostAllowlist, ServerNetwork
 from domain.mcp.server import McpServer, McpServerKind
 from infrastructure.confinement.grants import Grants, is_in, of_runtime, runtime_of
+from infrastructure.confinement.own_network import PROXY_PORT
 from infrastructure.confinement.sandbox import CannotConfineError, Sandbox
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.transports.launch import Confined, Launch
@@ -23,6 +25,12 @@ _INTERPRETERS = ("node", "python3", "uv")
 _NPM = frozenset({"npm", "node"})
 _IN_HOME_OF_NPM = (".npmrc",)
 _IN_HOME_OF_PYTHON = (".netrc", ".pip", ".config/pip", ".config/uv")
+_PROXY = f"http://127.0.0.1:{PROXY_PORT}"
+_PROXIED = {
+    **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), _PROXY),
+    **dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1"),
+    "NODE_USE_ENV_PROXY": "1",
+}
 _SYSTEM_WIDE = tuple(map(Path, ("/etc/npmrc", "/etc/pip.conf", "/etc/uv", "/etc/xdg/pip")))
 
 
@@ -33,6 +41,7 @@ class ServerConfinement:
     - What is opened never follows from what a confined process can change: no link and no first line of a script in
       an installation, or in what the operator opens for writing. A server that needs another interpreter than ours or
       one on PATH has it in its installation.
+    - A server with an allowlist of hosts has our proxy as its only network, and the variables that name it.
     - A custom server in place also reads what its command names, but nothing private (`Protected`).
     - An installer reads the operator's configuration of npm, or of pip and uv, and files that its command names, and
       writes its target and caches that only its organization uses.
@@ -51,7 +60,10 @@ class ServerConfinement:
 
     async def of_server(self, server: McpServer, launch: Launch) -> Confined:
         """Raises McpFailure NOT_CONNECTED if this machine cannot confine it."""
-        if self._sandbox.is_off:
+        network = server.config.network
+        if self._sandbox.ports == () and network is ServerNetwork.ALLOWLIST:
+            network = ServerNetwork.NONE
+        if self._sandbox.is_off and network is ServerNetwork.FULL:
             return Confined()
         data = await asyncio.to_thread(self._directories.data, server.organization_id, server.tested_id or server.id)
         place = () if launch.place is None else (launch.place,)
@@ -59,11 +71,17 @@ class ServerConfinement:
         if launch.place is None and server.config.kind is McpServerKind.CUSTOM:
             readable += self._named((launch.command, *launch.args), launch.cwd or Path.cwd(), beside=True)
         try:
-            options = await self._sandbox.options(Grants(readable=readable, writable=(*launch.own, data)))
+            options = await self._sandbox.options(
+                Grants(readable=readable, writable=(*launch.own, data)), network=network
+            )
         except CannotConfineError as exc:
             detail = f"The server was not started: {exc}. `dragoman doctor` says more."
             raise McpFailure(McpFailureKind.NOT_CONNECTED, detail) from exc
-        return Confined(options=options, environment={"HOME": str(data), "TMPDIR": str(data / "tmp")})
+        own = {"HOME": str(data), "TMPDIR": str(data / "tmp")}
+        if network is not ServerNetwork.ALLOWLIST:
+            return Confined(options=options, environment=own)
+        hosts = HostAllowlist(server.config.network_hosts, ports=self._sandbox.ports)
+        return Confined(options=options, environment={**own, **_PROXIED}, hosts=hosts)
 
     async def of_installer(self, target: Path, environment: Mapping[str, str], command: tuple[str, ...]) -> Confined:
         """Raises McpInstallFailure FAILED if this machine cannot confine it."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from application.mcp.ports import McpFailureKind
+from domain.mcp.network import ServerNetwork
 from domain.mcp.server import McpServer
 from infrastructure.mcp.containers.contained_server import ContainedServer
 from infrastructure.mcp.containers.engine import DATA_PATH, ContainerEngine, ContainerSpec, EngineError, EngineFault
@@ -46,7 +47,7 @@ class ServerContainers:
         """Starts the server's container. `log` gets what the engine says of a failure."""
 
         async def start(*, kill_grace_s: float, on_exit: Callable[[], None]) -> StartedServer:
-            if self._ports:
+            if self._ports and server.config.network is ServerNetwork.FULL:
                 raise _fault("DRAGOMAN_MCP_PORTS names ports, to which containers are not held: set it to all or none.")
             try:
                 return await ContainedServer.start(self._engine, await self._spec(server, launch, env), on_exit=on_exit)
@@ -70,7 +71,7 @@ class ServerContainers:
             memory=self._limits.get("memory", 0),
             processes=self._limits.get("processes", 0),
             cpus=self._cpus,
-            network=self._ports is None,
+            network=self._ports is None and server.config.network is ServerNetwork.FULL,
             labels=self._marks.labels(server_id),
         )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from application.mcp.ports import McpFailure, McpFailureKind
+from domain.mcp.network import HostAllowlist
 from domain.mcp.server import McpServer
 
 
@@ -25,10 +26,11 @@ class Launch:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confined:
     """The launcher's options for a process, and the variables that name its directories. Both are empty without a
-    sandbox."""
+    sandbox. With `hosts`, a proxy to these is its only network."""
 
     options: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    hosts: HostAllowlist | None = None
 
 
 def launch_in_place(server: McpServer) -> Launch:

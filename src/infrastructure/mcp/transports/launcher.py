@@ -6,7 +6,7 @@ typing or argparse, which would double its startup time. Above: ``stdio_process.
 server.
 
     LAUNCHER --lifeline FD [--environment FD] [--grace SECONDS] [--rlimit NAME=VALUE]... [--group NAME=VALUE]...
-        [--profile NAME [--read PATH]... [--write PATH]... [--ports N,...]] -- COMMAND [ARGUMENT]...
+        [--profile NAME [--read PATH]... [--write PATH]... [--ports N,...] [--proxy FD]] -- COMMAND [ARGUMENT]...
 
 - The server inherits stdin, stdout and stderr: the launcher is not in the data path.
 - The server's environment is read from a descriptor, and is that of the server alone; without the option
@@ -28,7 +28,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from infrastructure.confinement import landlock, namespaces
+from infrastructure.confinement import landlock, namespaces, own_network
 from infrastructure.confinement.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
 from infrastructure.confinement.memory_files import read_environment
 from infrastructure.confinement.plan import BUBBLEWRAP, NAMESPACES, Plan
@@ -344,7 +344,7 @@ def run(options: Options) -> int:
     if options.plan is None or options.plan.profile != NAMESPACES:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         return Launcher(options).run()
-    namespaces.enter()
+    namespaces.enter(proxy=options.plan.proxy)
     first = os.fork()
     if first:
         return _stand_by(first)
@@ -372,10 +372,13 @@ def _stand_by(first: int) -> int:
 
 def main(arguments: list[str]) -> int:
     if arguments == ["--probe"]:
-        sys.stdout.write(f"{landlock.abi()} {int(namespaces.hold())}\n")
+        found = landlock.abi(), namespaces.hold(), namespaces.hold_network()
+        sys.stdout.write(" ".join(map(str, map(int, found))) + "\n")
         return 0
-    if arguments[:1] == ["--try"]:
+    if arguments[:1] in (["--try"], ["--try-network"]):
         prctl(PR_SET_NO_NEW_PRIVS, 1)
+        if arguments[0] == "--try-network":
+            namespaces.enter_network(own_network.link()[1])
         os.execv(arguments[1], arguments[1:])  # noqa: S606 (no shell is the point)
     try:
         options = Options(arguments)

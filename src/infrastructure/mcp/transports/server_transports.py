@@ -1,5 +1,6 @@
 """Creates the transport for a connection, by kind of server."""
 
+import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -8,7 +9,10 @@ from typing import Protocol
 
 from application.mcp.ports import McpFailure
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth
+from domain.mcp.network import HostAllowlist
 from domain.mcp.server import McpServer, McpServerKind
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.egress_proxy import EgressProxy
 from infrastructure.mcp.faults import (
     UNREAD_INPUT,
     TransportFailedError,
@@ -18,6 +22,7 @@ from infrastructure.mcp.faults import (
     stderr_tail,
 )
 from infrastructure.mcp.secret_values import SecretValues
+from infrastructure.mcp.transports.egress_link import start_linked
 from infrastructure.mcp.transports.launch import Confined, Launch, launch_in_place
 from infrastructure.mcp.transports.legacy_sse import LegacySseTransport
 from infrastructure.mcp.transports.message_sink import MessageSink
@@ -28,6 +33,8 @@ from infrastructure.mcp.transports.stdio import DEFAULT_WRITE_TIMEOUT_S, StderrL
 from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWriter
 from infrastructure.mcp.transports.stdio_process import StdioCommand, start_process
 from infrastructure.mcp.transports.streamable_http import StreamableHttpTransport
+
+logger = logging.getLogger(__name__)
 
 _OWN_LOG_BYTES = 8 * 1024
 
@@ -80,7 +87,7 @@ class ServerTransports:
 
     - `environment` is Dragoman's own; a started server inherits a few names of it.
     - `limits` are its resource limits, `launch` its start command, and `confine` says what it may use. `contain` starts
-      servers of kind oci.
+      servers of kind oci; `egress` guards the hosts of one that has an allowlist.
     - A started server that does not read for `write_timeout_s`, or its longer call timeout, is
       stopped.
     """
@@ -95,6 +102,7 @@ class ServerTransports:
         launch: Callable[[McpServer], Launch] = launch_in_place,
         confine: Confine | None = None,
         contain: Contain | None = None,
+        egress: EgressPolicy | None = None,
         working_directory: Path | None = None,
         limits: Mapping[str, int] | None = None,
         write_timeout_s: float = DEFAULT_WRITE_TIMEOUT_S,
@@ -107,6 +115,7 @@ class ServerTransports:
         self._launch = launch
         self._confine = confine
         self._contain = contain
+        self._egress = egress or EgressPolicy()
         self._working_directory = working_directory
         self._limits = parse_process_limits(DEFAULT_PROCESS_LIMITS) if limits is None else limits
 
@@ -151,7 +160,7 @@ class ServerTransports:
             assert self._contain is not None  # the container of a service has it
             start = self._contain(server, launch, env, log)
         else:
-            start = await self._process(server, launch, env)
+            start = await self._process(server, launch, env, log)
 
         def redact(text: str) -> str:
             return self._secrets.redact(server, text)
@@ -159,7 +168,7 @@ class ServerTransports:
         write_timeout_s = max(self._write_timeout_s, config.timeout_s)  # a server may not read during a call
         return StdioServerTransport(start, log, config.max_response_bytes, redact, write_timeout_s=write_timeout_s)
 
-    async def _process(self, server: McpServer, launch: Launch, env: Mapping[str, str]) -> StartServer:
+    async def _process(self, server: McpServer, launch: Launch, env: Mapping[str, str], log: StderrLog) -> StartServer:
         confined = Confined() if self._confine is None else await self._confine(server, launch)
         env = {**confined.environment, **env}
         if launch.path_entries and "PATH" not in env:
@@ -176,7 +185,18 @@ class ServerTransports:
             )
         except ValueError as exc:
             raise connect_failure("The server's command, arguments or environment are not valid.") from exc
-        return start_process(command, self._environment)
+        if confined.hosts is None:
+            return start_process(command, self._environment)
+        return start_linked(command, self._environment, self._proxy(server, confined.hosts, log))
+
+    def _proxy(self, server: McpServer, hosts: HostAllowlist, log: StderrLog) -> EgressProxy:
+        ids = {"organization_id": server.organization_id, "server_id": server.tested_id or server.id}
+
+        def refused(reason: str) -> None:
+            logger.warning("connection of an MCP server refused: %s", reason, extra=ids)
+            log.note(f"connection refused: {reason}")
+
+        return EgressProxy(permits=hosts.permits, egress=self._egress, on_refused=refused)
 
 
 class LateTransport:

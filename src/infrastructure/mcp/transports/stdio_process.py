@@ -33,7 +33,7 @@ class StdioCommand:
     """Start command of a server. `env` is added to the inherited names. `limits` are resource
     limits by their setrlimit(2) name without `RLIMIT_`, in lower case (`{"nofile": 1024, "cpu":
     60}`), and of the process with its descendants (`memory`, `processes`). `confinement` are the
-    launcher's options that confine it. Raises ValueError."""
+    launcher's options that confine it, and `handed` descriptors that these name. Raises ValueError."""
 
     command: str
     args: tuple[str, ...] = ()
@@ -41,6 +41,7 @@ class StdioCommand:
     cwd: Path | None = None
     limits: Mapping[str, int] = field(default_factory=lambda: {"core": 0})
     confinement: tuple[str, ...] = ()
+    handed: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.command:
@@ -184,7 +185,7 @@ def _popen(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            pass_fds=(lifeline, variables),
+            pass_fds=(lifeline, variables, *command.handed),
             env=mark,
             cwd=command.cwd,
             start_new_session=True,

@@ -108,6 +108,19 @@ def add_server(
     oauth: Annotated[
         bool, typer.Option("--oauth", help="A person authorizes Dragoman there: dragoman mcp authorize.")
     ] = False,
+    network: Annotated[
+        str | None,
+        typer.Option("--network", metavar="MODE", help="What its process reaches: none, allowlist or full (default)."),
+    ] = None,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host",
+            metavar="HOST",
+            help="A host of its allowlist: api.example.com, *.example.com or host:8443. Repeatable; implies --network "
+            "allowlist.",
+        ),
+    ] = None,
     trusted: Annotated[bool, typer.Option("--trusted", help="Trust its hints and instructions.")] = False,
     isolation: Annotated[
         str | None, typer.Option("--isolation", metavar="MODE", help="Scope of a connection: shared, thread or run.")
@@ -165,6 +178,7 @@ def add_server(
     body |= values_and_secrets("headers", "--header", header, header_secret)
     body |= values_and_secrets("env", "--env", env, env_secret)
     body |= auth_of(bearer_secret, oauth=oauth)
+    body |= _reaching(network, host)
     modes = {
         "isolation": isolation,
         "elicitation": elicitation,
@@ -207,6 +221,12 @@ def _start(command: str | None, arguments: list[str]) -> JsonObject:
     body: JsonObject = {} if command is None else {"command": command}
     args: list[JsonValue] = [*arguments]
     return body | {"args": args} if args or command is not None else body
+
+
+def _reaching(network: str | None, hosts: list[str] | None) -> JsonObject:
+    mode = network or ("allowlist" if hosts else None)
+    allowed: list[JsonValue] = [*(hosts or ())]
+    return {**({"network": mode} if mode else {}), **({"network_hosts": allowed} if allowed else {})}
 
 
 def _rate_limit(text: str) -> JsonObject:

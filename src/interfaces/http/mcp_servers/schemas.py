@@ -7,6 +7,7 @@ from pydantic import Field
 from application.system.changes import Changes
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.network import ServerNetwork
 from domain.mcp.server import (
     ConnectionLoss,
     ElicitationPolicy,
@@ -49,6 +50,7 @@ IsolationMode = Annotated[Isolation, Field(strict=False)]
 ValidationMode = Annotated[OutputValidation, Field(strict=False)]
 LossStrategy = Annotated[ConnectionLoss, Field(strict=False)]
 ElicitationMode = Annotated[ElicitationPolicy, Field(strict=False)]
+NetworkMode = Annotated[ServerNetwork, Field(strict=False)]
 PassingMode = Annotated[PassingPolicy, Field(strict=False)]
 
 
@@ -76,6 +78,8 @@ class McpServerBody(Body):
     url: str | None = None
     headers: dict[str, WriteOnly] = Field(default_factory=dict)
     auth: AuthBody | None = None
+    network: NetworkMode = ServerNetwork.FULL
+    network_hosts: Strings = ()
     trusted: bool = False
     isolation: IsolationMode | None = None
     on_connection_loss: LossStrategy = ConnectionLoss.MARK_UNHEALTHY

@@ -5,6 +5,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from application.mcp.import_outcome import ImportOutcome
 from application.mcp.ports import McpFailureKind, ServerState
+from domain.mcp.network import ServerNetwork
 from domain.mcp.pinning import DefinitionState
 from domain.mcp.server import (
     ConnectionLoss,
@@ -53,6 +54,14 @@ class McpServerView(TypedDict):
         "Headers of requests to a remote server. Values are write-only, or references to named secrets.",
     ]
     auth: Annotated[AuthView | None, "Authentication at a server of kind http or sse."]
+    network: Annotated[
+        ServerNetwork,
+        "What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits.",
+    ]
+    network_hosts: Annotated[
+        list[str],
+        "Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`.",
+    ]
     trusted: Annotated[bool, "Whether its hints and instructions are trusted."]
     isolation: Annotated[Isolation, "Scope of a connection. Default: `shared` for remote servers, `run` for others."]
     on_connection_loss: Annotated[
@@ -230,6 +239,8 @@ def server_view(server: McpServer) -> McpServerView:
         "url": config.url,
         "headers": {name: write_only_view(value) for name, value in config.headers.items()},
         "auth": auth_view(config.auth),
+        "network": config.network,
+        "network_hosts": list(config.network_hosts),
         "trusted": config.trusted,
         "isolation": config.isolation,
         "on_connection_loss": config.on_connection_loss,

@@ -58,6 +58,25 @@ def test_a_command_is_registered_with_its_arguments_as_they_are() -> None:
     assert "a=b" not in outcome.out + outcome.err
 
 
+@pytest.mark.parametrize(
+    ("options", "network"),
+    [
+        (["--network", "none"], {"network": "none"}),
+        (["--host", "a.example", "--host", "*.b.example"], {"network_hosts": ["a.example", "*.b.example"]}),
+        (["--network", "allowlist", "--host", "a.example"], {"network_hosts": ["a.example"]}),
+    ],
+)
+def test_a_command_is_registered_with_its_network(options: list[str], network: JsonObject) -> None:
+    service = FakeService().on("POST", "/v1/mcp-servers", httpx.Response(201, json=SERVER))
+    service.run("mcp", "add", "time", *options, "--", "python")
+    (sent,) = service.sent("POST", "/v1/mcp-servers")
+    assert isinstance(sent, dict)
+    assert {name: sent[name] for name in ("network", "network_hosts") if name in sent} == {
+        "network": "allowlist",
+        **network,
+    }
+
+
 @pytest.mark.parametrize(("options", "kind"), [([], "http"), (["--kind", "sse"], "sse")])
 def test_a_url_is_registered_with_its_headers(options: list[str], kind: str) -> None:
     service = FakeService().on("POST", "/v1/mcp-servers", SERVER)
