@@ -58,7 +58,8 @@ class InMemoryRunStore:
         if new.new_thread is not None:
             state.threads[new.new_thread.id] = StoredThread(thread=new.new_thread)
         changed = tuple(self._store(change).run for change in changes)
-        stored = state.runs[run.id] = StoredRun(run=run, webhook_url=new.webhook_url)
+        url = new.webhook_url if run.retry_of is None else state.runs[run.retry_of].webhook_url
+        stored = state.runs[run.id] = StoredRun(run=run, webhook_url=url)
         number_events(stored, (new.event,))
         if new.idempotency is not None:
             state.used_keys[run.organization_id, new.idempotency.key] = UsedKey(
@@ -126,9 +127,11 @@ class InMemoryRunStore:
         if stored is None:
             raise not_found("thread", new.thread_id)
         quarantine = stored.thread.quarantine
+        runs = [one.run for one in self._state.runs.values() if one.run.thread_id == new.thread_id]
         return ThreadFacts(
             quarantined_by=None if quarantine is None else quarantine.run_id,
             unfinished=tuple(self._facts(one) for one in self._state.unfinished(new.thread_id)),
+            newest=max(runs, key=lambda run: (run.created_at, run.id)).id if runs else None,
         )
 
     def _facts(self, stored: StoredRun) -> RunFacts:

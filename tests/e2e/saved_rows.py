@@ -19,6 +19,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0034": ("0031", "adds to model providers what no provider from before has"),
     "0039": ("0031", "adds to requests of runs what none from before has"),
     "0038": ("0031", "adds to model providers what all from before have alike"),
+    "0044": ("0031", "adds to requests of runs what none from before has"),
     "0035": ("0031", "adds to messages what no message from before has"),
     "0037": ("0031", "adds to approvals what those from before do not have"),
 }

@@ -210,6 +210,12 @@ export class Run {
     } while (UNFINISHED.has(this.status));
   }
 
+  /** The run that continues this failed one, from its last stored step. */
+  async retry(): Promise<Run> {
+    const headers = { "Idempotency-Key": ownKey() };
+    return new Run(this.client, await this.client.request("POST", `/runs/${this.id}/retry`, { headers, repeatable: true }));
+  }
+
   /** Ask the run to stop. */
   async cancel(): Promise<this> {
     this.view = await this.client.request("POST", `/runs/${this.id}/cancel`, { repeatable: true });

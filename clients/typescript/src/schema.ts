@@ -3026,6 +3026,8 @@ export interface components {
             };
             /** @description Who started it: the id of an API key (of the workflow run or gateway session, where one of these did), or `schedule:` and the id of a schedule. */
             started_by: string | null;
+            /** @description The failed run that it continues; null if it is no retry. */
+            retry_of: string | null;
         };
         /**
          * RunWithMessagesView

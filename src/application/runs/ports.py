@@ -39,7 +39,7 @@ class IdempotencyKey:
 class NewRun:
     """A run to be stored, with its thread if that is new. `firing` is the trigger of a schedule,
     which has no key. `may_stop_any` is the right to stop runs of other requesters on the thread.
-    `webhook_url` is stored encrypted, and never read with the run."""
+    `webhook_url` is stored encrypted, and never read with the run; a retry has that of the failed run."""
 
     run: Run
     new_thread: Thread | None

@@ -28,7 +28,7 @@ from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, OPERATORS_ONLY, ModelSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
-from domain.runs.webhook import Webhook
+from domain.runs.webhook import Webhook, WebhookNote
 from domain.schedules.firing import Firing
 from domain.threads.message import UserContent, is_blank
 from domain.threads.thread import Thread
@@ -44,6 +44,7 @@ class StartRunCommand:
     - `body_digest` distinguishes bodies with the same idempotency key.
     - `firing` starts the run only if its schedule has not advanced.
     - `run_id` is the run's id; the idempotency key must then identify the same request.
+    - `retried` is the failed run of the thread that the run continues, with the same input and webhook.
     """
 
     principal: Principal
@@ -62,6 +63,7 @@ class StartRunCommand:
     firing: Firing | None = None
     wired: WiredNodes | None = None
     run_id: RunId | None = None
+    retried: Run | None = None
 
 
 class StartRun:
@@ -110,7 +112,7 @@ class StartRun:
 
     async def execute(self, command: StartRunCommand) -> StartedRun:
         """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`), FORBIDDEN
-        (`model_not_allowed`, `model_settings_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `schedule_moved`).
+        (`model_not_allowed`, `model_settings_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `run_not_newest`, `schedule_moved`).
         """
         command.principal.require(Role.RUNNER)
         _require_role_for(command.model_settings, command.principal)
@@ -158,8 +160,9 @@ class StartRun:
             metadata=command.metadata or {},
             requested_by=command.principal.key_id,
             created_at=now,
-            webhook=None if command.webhook is None else command.webhook.note,
+            webhook=_webhook_note(command),
             wired=command.wired,
+            retry_of=None if command.retried is None else command.retried.id,
         )
         started = await self._runs.start(
             NewRun(
@@ -188,6 +191,12 @@ class StartRun:
         if not agent.config.enabled:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
         return agent
+
+
+def _webhook_note(command: StartRunCommand) -> WebhookNote | None:
+    if command.retried is not None:
+        return command.retried.webhook
+    return None if command.webhook is None else command.webhook.note
 
 
 def _require_role_for(settings: ModelSettings, principal: Principal) -> None:

@@ -98,12 +98,13 @@ def claiming_step(
     """The step stored together with the lease. `claimed` has its new epoch.
 
     - `abandoned` is a message that a lost worker left unfinished; it is discarded.
+    - The first claim adds the user's message, unless the run is a retry.
     - With open calls (a resumed run), the turn starts after their results, so the loop adds `turn.started`.
     """
     events: list[NewEvent] = [run_started(claimed, at=at), *_taken_back(abandoned, at)]
     messages: tuple[Message, ...] = ()
     first = claimed.attempt == 1
-    if first:
+    if first and claimed.retry_of is None:
         message = Message(
             id=message_id(claimed.id, 0, "user"),
             thread_id=claimed.thread_id,

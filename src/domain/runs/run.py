@@ -100,6 +100,7 @@ class Run:
       (`domain/runs/lost_workers.py`) since a worker last stored a step.
     - `epoch` fences writes of former workers. `last_seq` is the number of the newest event.
     - `active_s` is the active time of former attempts, in seconds.
+    - `retry_of` is the failed run that this run continues; its message is already in the thread.
     """
 
     id: RunId
@@ -132,6 +133,7 @@ class Run:
     cancel_requested_by: str | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    retry_of: RunId | None = None
 
     def claimed(self, *, at: datetime, agent_version: int | None = None) -> "Run":
         """A worker claims the run: a new epoch starts, with the agent's newest version if one is given."""

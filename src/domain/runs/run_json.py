@@ -36,4 +36,5 @@ def run_to_json(run: Run) -> JsonObject:
         "finished_at": None if run.finished_at is None else timestamp(run.finished_at),
         "metadata": run.metadata,
         "started_by": run.requested_by,
+        "retry_of": run.retry_of,
     }

@@ -17,10 +17,11 @@ from domain.threads.thread import thread_quarantined
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadFacts:
     """A locked thread: the run that quarantined it, if any, and its first unfinished runs, as many
-    as `MultitaskStrategy.looks_at`."""
+    as `MultitaskStrategy.looks_at`. `newest` is its newest run; only a retry needs it."""
 
     quarantined_by: RunId | None
     unfinished: tuple[RunFacts, ...]
+    newest: RunId | None = None
 
 
 def make_room(
@@ -28,16 +29,19 @@ def make_room(
 ) -> tuple[RunChange, ...]:
     """The changes of unfinished runs with which `new` starts.
 
+    - A retry continues the thread's newest run, and no other.
     - A run that waits only for displayed calls completes: the new message settles them (D5).
     - ENQUEUE: a run with executable calls besides displayed ones is resumed; it completes after them.
     - REJECT: any other unfinished run rejects the new one.
     - INTERRUPT: all others are stopped by the new run's requester. ROLLBACK: their messages are also superseded.
     - Without `may_stop_any`, the requester stops its own runs only; a run of another requester rejects the new one.
 
-    Raises CONFLICT `thread_quarantined`, `thread_busy` (extra `run_id`), FORBIDDEN `run_not_yours`.
+    Raises CONFLICT `thread_quarantined`, `run_not_newest`, `thread_busy` (extra `run_id`), FORBIDDEN `run_not_yours`.
     """
     if thread.quarantined_by is not None:
         raise thread_quarantined(new.thread_id, thread.quarantined_by)
+    if new.retry_of is not None and new.retry_of != thread.newest:
+        raise _not_newest(new.retry_of, thread.newest)
     changes: list[RunChange] = []
     others: list[RunFacts] = []
     for facts in thread.unfinished:
@@ -60,6 +64,11 @@ def make_room(
 
 def thread_busy(run_id: RunId, status: RunStatus) -> ServiceError:
     return conflict("thread_busy", f"Run {run_id} on this thread is {status}.", run_id=run_id)
+
+
+def _not_newest(run_id: RunId, newest: RunId | None) -> ServiceError:
+    detail = f"Run {run_id} is not the newest of its thread, which has moved on to {newest}. Start a new run instead."
+    return conflict("run_not_newest", detail, run_id=newest or "")
 
 
 def _moved_on(facts: RunFacts, strategy: MultitaskStrategy, at: datetime) -> Step | None:

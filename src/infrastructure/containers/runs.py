@@ -17,6 +17,7 @@ from application.runs.execution.record_reply import RecordReply
 from application.runs.execution.recover_runs import RecoverRuns
 from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.runs.resume_run import ResumeRun
+from application.runs.retry_run import RetryRun
 from application.runs.start_run import StartRun
 from application.runs.stop_run import StopRun
 from application.runs.trace_ended_run import TraceEndedRun
@@ -70,6 +71,7 @@ class Runs(containers.DeclarativeContainer):
         connections=McpServers.announced_connections,
         trace_ended=trace_ended,
     )
+    retry_run = singleton(RetryRun, start_run=start_run, reader=Storage.runs)
     resume_run = singleton(
         ResumeRun,
         reader=Storage.runs,

@@ -21,7 +21,17 @@ def view_for(terminal: Terminal, *, as_json: bool = False) -> RunDisplay:
 
 async def started(api: ServiceApi, body: JsonObject, *, thread_id: str | None, view: RunDisplay) -> Ending:
     """Start a run, on a new thread if none is given, and follow it."""
-    path = path_to("runs") if thread_id is None else path_to("threads", thread_id, "runs")
+    return await _begun(
+        api, path_to("runs") if thread_id is None else path_to("threads", thread_id, "runs"), body, view
+    )
+
+
+async def retried(api: ServiceApi, run_id: str, *, view: RunDisplay) -> Ending:
+    """Continue a failed run as a new one, and follow it."""
+    return await _begun(api, path_to("runs", run_id, "retry"), None, view)
+
+
+async def _begun(api: ServiceApi, path: str, body: JsonObject | None, view: RunDisplay) -> Ending:
     with stopped_by_signals() as interruption:
         run = read_as(RunView, await api.post(path, body, headers={"Idempotency-Key": uuid4().hex}))
         view.remark(f"{run['id']} on {run['thread_id']}")

@@ -106,6 +106,8 @@ CASES = [
     Case(method="GET", path="/v1/runs/{run_id}/events", role=Role.VIEWER, foreign=True),
     Case(method="POST", path="/v1/runs/cancel", role=Role.OPERATOR, body={"agent_id": "{agent}"}, foreign=True),
     Case(method="POST", path="/v1/runs/{run_id}/cancel", role=Role.OPERATOR, foreign=True),
+    # The run has not failed, which only those who may retry it are told.
+    Case(method="POST", path="/v1/runs/{run_id}/retry", role=Role.OPERATOR, status=409, foreign=True),
     Case(
         method="POST",
         path="/v1/runs/{run_id}/resume",

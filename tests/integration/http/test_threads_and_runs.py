@@ -78,6 +78,7 @@ async def test_a_run_is_started_in_the_background(service: Service, agent: str) 
         "finished_at": None,
         "metadata": {"source": "test"},
         "started_by": "key_admin",
+        "retry_of": None,
     }
     assert service.worker.submitted == [run["id"]]
     stored = service.state.runs[service.worker.submitted[0]].run

@@ -209,6 +209,11 @@ class AsyncRun:
             if self.status not in _UNFINISHED:
                 return
 
+    async def retry(self) -> "AsyncRun":
+        """The run that continues this failed one, from its last stored step."""
+        path, headers = f"/runs/{self.id}/retry", {"Idempotency-Key": str(uuid4())}
+        return AsyncRun(self._client, await self._client.request("POST", path, headers=headers, repeatable=True))
+
     async def cancel(self) -> Self:
         """Ask the run to stop."""
         self.view = await self._client.request("POST", f"/runs/{self.id}/cancel", repeatable=True)

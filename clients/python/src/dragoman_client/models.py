@@ -2931,6 +2931,8 @@ class RunView(TypedDict):
     """Data of the client; Dragoman does not use it."""
     started_by: str | None
     """Who started it: the id of an API key (of the workflow run or gateway session, where one of these did), or `schedule:` and the id of a schedule."""
+    retry_of: str | None
+    """The failed run that it continues; null if it is no retry."""
 
 
 class RunWithMessagesView(TypedDict):

@@ -206,6 +206,11 @@ class Run:
             if self.status not in _UNFINISHED:
                 return
 
+    def retry(self) -> "Run":
+        """The run that continues this failed one, from its last stored step."""
+        path, headers = f"/runs/{self.id}/retry", {"Idempotency-Key": str(uuid4())}
+        return Run(self._client, self._client.request("POST", path, headers=headers, repeatable=True))
+
     def cancel(self) -> Self:
         """Ask the run to stop."""
         self.view = self._client.request("POST", f"/runs/{self.id}/cancel", repeatable=True)

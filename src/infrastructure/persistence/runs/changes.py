@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, bindparam, select, update
 
 from application.runs.ports import ChangedRun
-from domain.ids import OrganizationId, RunId, ThreadId
+from domain.ids import OrganizationId, RunId
 from domain.runs.change import Decide, RunChange, RunFacts
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.starting import ThreadFacts
@@ -26,6 +26,12 @@ _get = Prepared(
     select_run.where(run.c.organization_id == bindparam("organization_id"), run.c.id == bindparam("run_id"))
 )
 _unfinished = select_run.where(run.c.thread_id == bindparam("thread_id"), is_unfinished).order_by(*queue_order)
+_newest = (
+    select(run.c.id)
+    .where(run.c.thread_id == bindparam("thread_id"))
+    .order_by(run.c.created_at.desc(), run.c.id.desc())
+    .limit(1)
+)
 _of_run = run.c.id == bindparam("run_id")
 _request_stop = update(run).where(_of_run).values(cancel_requested_by=bindparam("actor"))
 _roll_back = update(run).where(_of_run).values(rolled_back=True)
@@ -50,12 +56,15 @@ def change_one(
     return (ChangedRun(run=stored), False) if change is None else (store_change(connection, change), True)
 
 
-def thread_facts(connection: Connection, thread_id: ThreadId, strategy: MultitaskStrategy) -> ThreadFacts:
-    """A locked thread, as a start with this strategy needs it."""
+def thread_facts(connection: Connection, new: Run, strategy: MultitaskStrategy) -> ThreadFacts:
+    """The locked thread of a new run, as a start with this strategy needs it."""
+    thread_id = new.thread_id
     found = connection.execute(_unfinished.limit(strategy.looks_at), {"thread_id": thread_id}).all()
+    newest = None if new.retry_of is None else connection.scalar(_newest, {"thread_id": thread_id})
     return ThreadFacts(
         quarantined_by=quarantined_by(connection, thread_id),
         unfinished=tuple(_facts(connection, run_of(row), queued_behind=len(found) > 1) for row in found),
+        newest=None if newest is None else RunId(newest),
     )
 
 

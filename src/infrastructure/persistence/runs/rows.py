@@ -31,6 +31,7 @@ select_run: Select[Any] = select(
     run_request.c.overview,
     run_request.c.webhook,
     run_request.c.wired,
+    run_request.c.retry_of,
 ).join_from(run, run_request, run_request.c.run_id == run.c.id)
 
 
@@ -76,6 +77,7 @@ def run_request_row(new: Run, *, webhook_url: bytes | None) -> dict[str, object]
         "webhook": None if new.webhook is None else new.webhook.to_json(),
         "webhook_url": webhook_url,
         "wired": None if new.wired is None else new.wired.to_json(),
+        "retry_of": new.retry_of,
     }
 
 
@@ -146,6 +148,7 @@ def run_of(row: AnyRow) -> Run:
         cancel_requested_by=row.cancel_requested_by,
         started_at=row.started_at,
         finished_at=row.finished_at,
+        retry_of=None if row.retry_of is None else RunId(row.retry_of),
     )
 
 

@@ -33,6 +33,7 @@ _take_key = (
 _key = select(idempotency_key.c.body_digest, idempotency_key.c.run_id, idempotency_key.c.created_at).where(
     idempotency_key.c.organization_id == bindparam("organization_id"), idempotency_key.c.key == bindparam("key")
 )
+_webhook_url = select(run_request.c.webhook_url).where(run_request.c.run_id == bindparam("run_id"))
 _insert_run = Prepared(run.insert().inline(), columns=NEW_RUN_COLUMNS)
 _insert_request = prepared_insert(run_request)
 
@@ -44,7 +45,7 @@ def starts_plainly(new: NewRun) -> bool:
 
 def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None) -> tuple[StartedRun, tuple[Run, ...]]:
     """The started run, and all changed runs in their new state. Raises as `RunStore.start`.
-    `webhook_url` is encrypted."""
+    `webhook_url` is encrypted; a retry gets that of the failed run."""
     earlier = _earlier_run(connection, new)
     if earlier is not None:
         return StartedRun(run=earlier, created=False), ()
@@ -55,8 +56,10 @@ def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None)
     if new.new_thread is None:
         if not lock_thread(connection, new.run.organization_id, thread_id):
             raise not_found("thread", thread_id)
-        changes = new.decide(thread_facts(connection, thread_id, new.strategy))
+        changes = new.decide(thread_facts(connection, new.run, new.strategy))
         changed = tuple(store_change(connection, change).run for change in changes)
+        if new.run.retry_of is not None:
+            webhook_url = connection.scalar(_webhook_url, {"run_id": new.run.retry_of})
     with pipelined(connection):
         if new.new_thread is not None:
             add_thread(connection, new.new_thread)

@@ -286,7 +286,7 @@ CREATE TABLE run_request (
 	overview TEXT,
 	webhook TEXT,
 	wired TEXT,
-	webhook_url BLOB, model_settings TEXT,
+	webhook_url BLOB, model_settings TEXT, retry_of TEXT,
 	CONSTRAINT pk_run_request PRIMARY KEY (run_id),
 	CONSTRAINT fk_run_request_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
 );

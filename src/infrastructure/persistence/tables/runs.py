@@ -97,6 +97,7 @@ run_request = Table(
     Column("webhook_url", LargeBinary),
     Column("wired", JsonText),
     Column("model_settings", JsonText),
+    Column("retry_of", PlainText),
 )
 
 # An event about a message of the same step has its `message_id`; `data` is then the remaining content, or NULL.

@@ -96,19 +96,20 @@ def _input_text(run: RunView) -> str:
 
 @run_app.command("retry", epilog="Example: dragoman run retry run_0123")
 def retry_run(context: typer.Context, run_id: RunArgument, as_json: JsonFlag = False) -> None:
-    """Repeat a run. A new run has the agent, the input and the thread of the earlier one. Exit codes are those
-    of `dragoman run`."""
+    """Retry a run. A new run continues a failed run from its last stored step. Any other run is repeated: the new run has
+    its agent, input and thread. Exit codes are those of `dragoman run`."""
     session = session_of(context)
 
     async def retry(api: ServiceApi) -> int:
-        from interfaces.cli.steering import shown_to_the_end, started, view_for
+        from interfaces.cli.steering import retried, shown_to_the_end, started, view_for
 
         run = read_as(RunView, await api.get(path_to("runs", run_id)))
-        if not run["input"]:
-            raise BadUsage(f"{run['id']} has no input: it continued with results of its client.")
+        view = view_for(session.terminal, as_json=as_json)
+        if run["status"] == "failed":
+            ending = await retried(api, run["id"], view=view)
+            return shown_to_the_end(session.terminal, view, ending, as_json=as_json)
         parts: list[JsonValue] = [cast("JsonObject", dict(part)) for part in run["input"]]
         body: JsonObject = {"agent_id": run["agent_id"], "input": parts}
-        view = view_for(session.terminal, as_json=as_json)
         ending = await started(api, body, thread_id=run["thread_id"], view=view)
         return shown_to_the_end(session.terminal, view, ending, as_json=as_json)
 

@@ -25,6 +25,7 @@ from interfaces.http.runs.event_views import RunStreamItem
 from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.schemas import CancelRunsBody, ResumeRunBody
 from interfaces.http.runs.starting import (
+    retry_run,
     start_run,
     start_run_and_stream,
     start_run_and_wait,
@@ -43,7 +44,7 @@ from interfaces.request_notes import notes_of
 
 MAX_WAIT_S = 3600.0
 
-TAG = Tag(name="Runs", description="Executions of agents on threads: start, follow, resume, cancel.")
+TAG = Tag(name="Runs", description="Executions of agents on threads: start, follow, resume, retry, cancel.")
 
 
 @get("/runs", summary="List runs", responses=documented())
@@ -178,4 +179,4 @@ def _seq_of(cursor: str) -> int:
     return seq
 
 
-__all__ = ["TAG", "start_run", "start_run_and_stream", "start_run_and_wait"]
+__all__ = ["TAG", "retry_run", "start_run", "start_run_and_stream", "start_run_and_wait"]

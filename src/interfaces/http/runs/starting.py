@@ -7,9 +7,10 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 from litestar.params import HeaderParameter, JSONBody
 
+from application.runs.retry_run import RetryRun, RetryRunCommand
 from application.runs.start_run import StartRun, StartRunCommand
 from domain.ids import RunId
-from interfaces.http.paths import OptionalThreadPath
+from interfaces.http.paths import OptionalThreadPath, RunPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.event_views import RunStreamItem
@@ -93,6 +94,33 @@ async def start_run_and_stream(
     after_seq = sequence_after(last_event_id)
     command = await _command(request, data, thread_id, idempotency_key)
     return await run_streams.of_new(command, after_seq=after_seq)
+
+
+@post(
+    "/runs/{run_id:str}/retry",
+    summary="Retry a failed run",
+    status_code=202,
+    responses=documented(403, 404, 409),
+)
+async def retry_run(
+    *,
+    request: ApiRequest,
+    run_id: RunPath,
+    retry_run: NamedDependency[RetryRun],
+    idempotency_key: IdempotencyHeader = None,
+) -> Response[RunView]:
+    """A new run continues the thread from the last step that the failed run has stored; its
+    `retry_of` is the failed run. That run must be the newest of its thread. A runner retries its own
+    runs, an operator any."""
+    started = await retry_run.execute(
+        RetryRunCommand(
+            principal=request.principal,
+            run_id=RunId(run_id),
+            idempotency_key=idempotency_key,
+            body_digest=digest_of(None, {"retry_of": run_id}),
+        )
+    )
+    return Response(run_view(started.run, request.principal.role), headers=run_headers(started))
 
 
 async def _command(

@@ -79,6 +79,7 @@ class RunView(TypedDict):
         "Who started it: the id of an API key (of the workflow run or gateway session, where one of these did), or "
         "`schedule:` and the id of a schedule.",
     ]
+    retry_of: Annotated[str | None, "The failed run that it continues; null if it is no retry."]
 
 
 class RunWithMessagesView(TypedDict):

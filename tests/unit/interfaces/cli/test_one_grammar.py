@@ -69,10 +69,22 @@ def test_the_former_names_of_run_commands_still_work_and_are_not_listed(capsys: 
     assert "run-show" not in capsys.readouterr().out
 
 
-def test_a_retried_run_has_the_input_the_agent_and_the_thread_of_the_first() -> None:
+def test_a_failed_run_is_continued_by_the_service() -> None:
+    path = "/v1/runs/run_1/retry"
     service = (
         FakeService()
         .on("GET", "/v1/runs/run_1", run_document("failed"))
+        .on("POST", path, problem(409, "run_not_newest", "Run run_1 is not the newest of its thread."))
+    )
+    refused = service.run("run", "retry", "run_1")
+    assert service.sent("POST", path) == [None]
+    assert (refused.exit_code, "not the newest" in refused.err) == (1, True)
+
+
+def test_a_retried_run_has_the_input_the_agent_and_the_thread_of_the_first() -> None:
+    service = (
+        FakeService()
+        .on("GET", "/v1/runs/run_1", run_document("completed"))
         .on("POST", "/v1/threads/thr_1/runs", problem(403, "forbidden", "No."))
     )
     service.run("run", "retry", "run_1")

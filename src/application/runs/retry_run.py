@@ -1,0 +1,82 @@
+"""Retries a failed run: a new run continues its thread from the last stored step."""
+
+from dataclasses import dataclass
+
+from application.agents.agent_lookup import existing_agent
+from application.agents.ports import AgentStore
+from application.identity.ports import OrganizationStore
+from application.runs.ports import RunReader, StartedRun
+from application.runs.resume_run import require_own_or_operator
+from application.runs.start_run import StartRun, StartRunCommand
+from domain.errors import conflict, not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import RunId
+from domain.runs.run import MultitaskStrategy, Run, RunStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryRunCommand:
+    """`body_digest` distinguishes requests with the same idempotency key."""
+
+    principal: Principal
+    run_id: RunId
+    idempotency_key: str | None = None
+    body_digest: str = ""
+
+
+class RetryRun:
+    """Rules:
+    - Requires `runner` for the caller's own runs, `operator` for others.
+    - Only a failed run is retried, and only while it is the newest of its thread. The run of a workflow's step that has
+      tools of the workflow is not.
+    - The new run has the settings, metadata and webhook of the failed one, and limits of its own to use up. It adds no
+      message: it continues after the last one, with the results that the failed run has stored.
+    - It has the failed run's model, or the agent's if that one is no longer listed.
+    - `StartRun` has the rules of starting.
+    """
+
+    def __init__(
+        self, *, start_run: StartRun, reader: RunReader, agents: AgentStore, organizations: OrganizationStore
+    ) -> None:
+        self._start_run = start_run
+        self._reader = reader
+        self._agents = agents
+        self._organizations = organizations
+
+    async def execute(self, command: RetryRunCommand) -> StartedRun:
+        """Raises NOT_FOUND, FORBIDDEN, CONFLICT (`run_not_failed`, `run_of_workflow`, `run_not_newest`), and what
+        `StartRun` raises."""
+        principal = command.principal
+        principal.require(Role.RUNNER)
+        run = await self._reader.get(principal.organization_id, command.run_id)
+        if run is None:
+            raise not_found("run", command.run_id)
+        require_own_or_operator(principal, run)
+        if run.status is not RunStatus.FAILED:
+            raise conflict("run_not_failed", f"Run {run.id} is {run.status}; only a failed run can be retried.")
+        if run.wired is not None:
+            raise conflict("run_of_workflow", f"Run {run.id} is a step of a workflow; start the workflow again.")
+        return await self._start_run.execute(
+            StartRunCommand(
+                principal=principal,
+                agent=run.agent_id,
+                input=run.input,
+                thread_id=run.thread_id,
+                strategy=MultitaskStrategy.REJECT,
+                limits=run.limits,
+                model_settings=run.model_settings,
+                model=await self._model(run),
+                tool_allowlist=run.tool_allowlist,
+                metadata=run.metadata,
+                idempotency_key=command.idempotency_key,
+                body_digest=command.body_digest,
+                retried=run,
+            )
+        )
+
+    async def _model(self, run: Run) -> str | None:
+        agent = await existing_agent(self._agents, run.organization_id, run.agent_id)
+        organization = await self._organizations.get(run.organization_id)
+        listed = (*agent.config.models, *(() if organization is None else organization.models))
+        return run.model if run.model in listed else None
