@@ -20,6 +20,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "max_connections_per_address": f"How many of them one address, or IPv6 network (/64), has ([what bounds a request]({_GUIDES}/deploy.md#requests-and-connections)).",
         "shared_addresses": "Addresses of reverse proxies and of other machines that many clients share. They are bounded by `DRAGOMAN_MAX_CONNECTIONS` only.",
         "request_timeout_s": "When a head that has not arrived is answered 408, and a body that took this long and a second for each 4 KiB.",
+        "memory_bytes": f"The memory that the process may use; unless set, that of the machine, its control group or its limits. [Large requests and transcripts]({_GUIDES}/deploy.md#requests-and-connections) in memory are bounded by it.",
         "sqlite_synchronous": f"`normal` survives a killed process, `full` also [a power cut]({_GUIDES}/durability.md#which-crash-on-which-database).",
     },
     "MCP servers and the network": {

@@ -1,4 +1,4 @@
-"""Settings of started processes: MCP servers, and the programs that install them."""
+"""Settings of processes: the memory of this one, and what MCP servers and the programs that install them may use."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,6 +7,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS
 from infrastructure.runtime import setting_values as values
+from infrastructure.runtime.available_memory import available_memory
+
+_MEMORY_PER_BYTE = 32
+"""A body or a transcript occupies up to eight times its bytes while it is decoded, checked and encoded again."""
 
 
 class ProcessSettings(BaseModel):
@@ -40,6 +44,20 @@ class ProcessSettings(BaseModel):
     mcp_container_cpus: float = Field(
         default=2.0, gt=0, le=1024, description="a number of processors up to 1024", examples=["0.5"]
     )
+
+    memory_bytes: int | None = Field(
+        default=None,
+        ge=64 * 1024 * 1024,
+        le=2**50,
+        description="a number of bytes from 67108864: memory that this process may use",
+        examples=["2147483648"],
+    )
+
+    @property
+    def work_bytes(self) -> int:
+        """Bytes of bodies that requests hold, and bytes of transcripts that runs hold: each occupies a quarter of the memory
+        at most, as objects of several times their size."""
+        return (self.memory_bytes or available_memory()) // _MEMORY_PER_BYTE
 
     @property
     def readable_paths(self) -> tuple[Path, ...]:

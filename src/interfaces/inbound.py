@@ -17,6 +17,8 @@ import msgspec
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from application.system.memory_budget import MemoryBudget
+from interfaces.counted_body import counted_body
 from interfaces.request_notes import notes_of
 from interfaces.request_reading import MAX_CHUNKS, MAX_HEAD_BYTES, MAX_HEADER_LINES, Phase, RequestReading
 
@@ -43,12 +45,14 @@ _HEAD_START = b"HTTP/1.1 "
 class InboundLimits:
     """- `per_address` does not apply to the networks in `shared`, such as a reverse proxy's.
     - `timeout_s` applies to a head, and to a body in addition to its time at 4 KiB a second.
+    - `body_bytes` are held by the bodies of requests together. Bodies that arrive with their heads are not counted.
     """
 
     connections: int = 4_096
     per_address: int = 1_024
     shared: tuple[IPv4Network | IPv6Network, ...] = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
     timeout_s: float = 30.0
+    body_bytes: int = 256 * 1024 * 1024
     look_every_s: float = 1.0
 
 
@@ -61,6 +65,7 @@ class Inbound:
         self._open: set[_Connection] = set()
         self._by_address: Counter[str] = Counter()
         self._refused = 0
+        self._bodies = MemoryBudget(limits.body_bytes)
         self._timer: asyncio.TimerHandle | None = None
         self.is_stopping = False
 
@@ -76,10 +81,13 @@ class Inbound:
             await self._app(scope, receive, send)
             return
         number = connection.begun = connection.begun + 1
-        if connection.reading.completed < number:
-            send = connection.closing_send(number, scope, send)
         try:
-            await self._app(scope, receive, send)
+            if connection.reading.completed < number:
+                send = connection.closing_send(number, scope, send)
+                with self._bodies.open() as hold:
+                    await self._app(scope, counted_body(receive, hold), send)
+            else:
+                await self._app(scope, receive, send)
         except asyncio.CancelledError:
             if not self.is_stopping or not await _answered_stopping(notes_of(scope).waits_for, send):
                 raise

@@ -110,6 +110,7 @@ def inbound_limits(settings: Settings) -> InboundLimits:
         per_address=settings.max_connections_per_address,
         shared=settings.networks_of_shared_addresses,
         timeout_s=settings.request_timeout_s,
+        body_bytes=settings.work_bytes,
     )
 
 

@@ -11,9 +11,11 @@ from application.mcp.ports import McpConnections
 from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
 from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.execute_run import ExecuteRun, ExecuteRunCommand
+from application.runs.execution.run_memory import RunMemory
 from application.runs.execution.run_session import RunSession
 from application.runs.ports import RunQueue
 from application.runs.trace_ended_run import TraceEndedRun
+from application.system.memory_budget import MemoryBudget
 from application.tracing.ports import Tracer
 from domain.ids import RunId, WorkerId
 from domain.runs.claiming import Suspected
@@ -97,6 +99,7 @@ class Lives:
             wakeups=InProcessWakeups(),
             loop=agent_loop,
             active_runs=active,
+            memory=RunMemory(MemoryBudget(2**30)),
             connections=mock(McpConnections, instance=True),
             tracer=mock(Tracer, instance=True),
             trace_ended=mock(TraceEndedRun, instance=True),

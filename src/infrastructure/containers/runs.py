@@ -15,6 +15,7 @@ from application.runs.execution.prepare_prompt import PreparePrompt
 from application.runs.execution.recheck_calls import RecheckCalls
 from application.runs.execution.record_reply import RecordReply
 from application.runs.execution.recover_runs import RecoverRuns
+from application.runs.execution.run_memory import RunMemory
 from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.retry_run import RetryRun
@@ -23,6 +24,7 @@ from application.runs.stop_run import StopRun
 from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.runs.watch_run import WatchRun
+from application.system.memory_budget import MemoryBudget
 from domain.runs.lease import Lease
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
@@ -57,6 +59,7 @@ class Runs(containers.DeclarativeContainer):
         queue=Storage.run_queue,
         loop=agent_loop,
         active_runs=active_runs,
+        memory=providers.Singleton(RunMemory, providers.Singleton(MemoryBudget, Platform.settings.provided.work_bytes)),
         connections=McpServers.connections,
         trace_ended=trace_ended,
     )

@@ -10,6 +10,7 @@ from application.runs.execution.active_runs import ActiveRuns
 from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.interruption import Interrupted, StopReason, StopSignal
 from application.runs.execution.isolation import Isolation
+from application.runs.execution.run_memory import RunMemory, RunRoom
 from application.runs.execution.run_session import RunSession
 from application.runs.ports import ClaimedRun, EndedAtClaim, LeaseLost, RunJournal, RunLeases, RunQueue, control_topic
 from application.runs.trace_ended_run import TraceEndedRun
@@ -43,6 +44,7 @@ class ExecuteRunCommand:
 
 class ExecuteRun:
     """Rules:
+    - A run is claimed once there is room for its transcript (`RunMemory`).
     - The claim decides which worker executes the run.
     - A run that is suspected of ending workers waits for its place (`Isolation`). Run recovery
       submits it again.
@@ -63,6 +65,7 @@ class ExecuteRun:
         wakeups: Wakeups,
         loop: AgentLoop,
         active_runs: ActiveRuns[Lease],
+        memory: RunMemory,
         connections: McpConnections,
         tracer: Tracer,
         trace_ended: TraceEndedRun,
@@ -76,6 +79,7 @@ class ExecuteRun:
         self._wakeups = wakeups
         self._loop = loop
         self._active_runs = active_runs
+        self._memory = memory
         self._connections = connections
         self._tracer = tracer
         self._trace_ended = trace_ended
@@ -87,16 +91,19 @@ class ExecuteRun:
     async def execute(self, command: ExecuteRunCommand) -> None:
         """Returns when this worker has finished with the run, or at once if the run cannot be claimed."""
         run_id = command.run_id
-        session = await self._execute(run_id, takes_suspects=False)
-        if isinstance(session, Suspected) and self._isolation.enter(run_id, others=self._active_runs.count_with_claims):
-            try:
-                session = await self._execute(run_id, takes_suspects=True)
-            finally:
-                self._isolation.leave(run_id)
+        room = await self._memory.room()
+        with room.hold:
+            session = await self._execute(run_id, room, takes_suspects=False)
+            others = self._active_runs.count_with_claims
+            if isinstance(session, Suspected) and self._isolation.enter(run_id, others=others):
+                try:
+                    session = await self._execute(run_id, room, takes_suspects=True)
+                finally:
+                    self._isolation.leave(run_id)
         if isinstance(session, RunSession):
             await self._leave(session)
 
-    async def _execute(self, run_id: RunId, *, takes_suspects: bool) -> RunSession | Suspected | None:
+    async def _execute(self, run_id: RunId, room: RunRoom, *, takes_suspects: bool) -> RunSession | Suspected | None:
         """The session of the run after its execution. None if there is nothing to execute."""
         async with self._wakeups.subscribe(control_topic(run_id)) as control:
             began = self._clock.monotonic()
@@ -112,6 +119,7 @@ class ExecuteRun:
                 await self._ended_at_claim(claimed)
             if not isinstance(claimed, ClaimedRun):
                 return claimed if isinstance(claimed, Suspected) else None
+            room.read(claimed.transcript)
             stop = StopSignal()
             holds = self._active_runs.add(claimed.lease, stop, claimed_at=began)
             session = RunSession(
@@ -121,7 +129,7 @@ class ExecuteRun:
                 tracer=self._tracer,
                 stop=stop,
                 lease_holds=holds,
-                on_progress=lambda: self._isolation.leave(run_id),
+                on_progress=lambda: self._progressed(run_id, session, room),
             )
             lease = claimed.lease
             with self._log_context(
@@ -129,6 +137,10 @@ class ExecuteRun:
             ):
                 await self._hold(session, control)
         return session
+
+    def _progressed(self, run_id: RunId, session: RunSession, room: RunRoom) -> None:
+        self._isolation.leave(run_id)
+        room.grown(session.transcript)
 
     async def _ended_at_claim(self, claimed: EndedAtClaim) -> None:
         run = claimed.run

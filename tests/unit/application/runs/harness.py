@@ -22,12 +22,14 @@ from application.runs.execution.prepare_prompt import PreparePrompt
 from application.runs.execution.recheck_calls import RecheckCalls
 from application.runs.execution.record_reply import RecordReply
 from application.runs.execution.recover_runs import RecoverRuns
+from application.runs.execution.run_memory import RunMemory
 from application.runs.ports import RunJournal, events_topic
 from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.stop_run import StopRun
 from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.watch_run import WatchRun
+from application.system.memory_budget import MemoryBudget
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.execute_tool import ExecuteTool
@@ -127,6 +129,7 @@ class Worker:
             wakeups=harness.wakeups,
             loop=loop,
             active_runs=self.active_runs,
+            memory=RunMemory(MemoryBudget(2**30)),
             connections=harness.connections,
             tracer=harness.tracer,
             trace_ended=harness.trace_ended,

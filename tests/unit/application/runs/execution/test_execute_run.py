@@ -14,9 +14,11 @@ from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
 from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.execute_run import ExecuteRun, ExecuteRunCommand
 from application.runs.execution.interruption import Interrupted, StopReason
+from application.runs.execution.run_memory import RunMemory
 from application.runs.execution.run_session import RunSession
 from application.runs.ports import EndedAtClaim, LeaseLost, RunJournal, RunLeases, RunQueue, control_topic
 from application.runs.trace_ended_run import TraceEndedRun
+from application.system.memory_budget import MemoryBudget
 from application.tracing.ports import Tracer
 from domain.mcp.elicitation import Elicitation
 from domain.runs.ledger import ToolCall
@@ -63,6 +65,7 @@ class Ports:
             wakeups=self.wakeups,
             loop=self.loop,
             active_runs=self.active_runs,
+            memory=RunMemory(MemoryBudget(2**30)),
             connections=self.connections,
             tracer=self.tracer,
             trace_ended=self.trace_ended,

@@ -1,0 +1,57 @@
+"""What the runs of a worker hold in memory: their transcripts, within a budget."""
+
+from collections.abc import Sequence
+
+from application.runs.execution.context_window import message_bytes
+from application.system.memory_budget import Hold, MemoryBudget
+from domain.threads.message import ImageContent, Message
+
+_SHARE = 64
+"""Part of the budget that a run holds until its transcript is read and known, unless the last one was larger."""
+
+
+class RunMemory:
+    """Rules:
+    - A run is claimed once there is room for a transcript like the last one.
+    - It then holds what its transcript really has, and more as that grows. A run alone is executed whatever its size.
+    """
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self._last = 0
+
+    async def room(self) -> "RunRoom":
+        """Room for one run, once there is some. Leave it when the run has left the worker."""
+        return RunRoom(self, await self._budget.hold(max(self._budget.limit // _SHARE, self._last, 1)))
+
+    def measured(self, size: int) -> None:
+        """The size of the transcript that was read last."""
+        self._last = size
+
+
+class RunRoom:
+    """The room of one run."""
+
+    def __init__(self, memory: RunMemory, hold: Hold) -> None:
+        self._memory = memory
+        self.hold = hold
+        self._size = self._count = 0
+
+    def read(self, transcript: Sequence[Message]) -> None:
+        """The transcript was read."""
+        self.grown(transcript)
+        self._memory.measured(self._size)
+
+    def grown(self, transcript: Sequence[Message]) -> None:
+        """The transcript may have grown."""
+        if len(transcript) == self._count and self._count:
+            return
+        self._size += sum(map(_held_bytes, transcript[self._count :]))
+        self._count = len(transcript)
+        self.hold.resize(max(self._size, 1))
+
+
+def _held_bytes(message: Message) -> int:
+    """Bytes of a message in memory, of which images and the provider's items are the most."""
+    images = sum(len(part.data or "") for part in message.content if isinstance(part, ImageContent))
+    return message_bytes(message) + images + (0 if message.items is None else message.items.size)

@@ -1,0 +1,81 @@
+"""Bytes of work that a process holds in memory, and a bound on them. Not thread-safe."""
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from types import TracebackType
+
+
+class MemoryBudget:
+    """Rules:
+    - Holds are admitted while they fit into `limit` together. A hold alone is admitted whatever its size.
+    - What waits for room is admitted in order.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._held = self._holds = 0
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    def open(self) -> "Hold":
+        """A hold of nothing yet."""
+        return Hold(self, 0)
+
+    async def hold(self, size: int) -> "Hold":
+        """A hold of `size` bytes, once there is room."""
+        if not self._waiting and self.has_room(0, size):
+            self.change(0, size)
+            return Hold(self, size)
+        entry = size, asyncio.get_running_loop().create_future()
+        self._waiting.append(entry)
+        try:
+            await entry[1]
+        except asyncio.CancelledError:
+            with suppress(ValueError):
+                self._waiting.remove(entry)
+            self.change(0 if entry[1].cancelled() else size, 0)
+            raise
+        return Hold(self, size)
+
+    def has_room(self, before: int, after: int) -> bool:
+        """Whether a hold of `before` bytes may hold `after`."""
+        return self._holds == (before > 0) or self._held + after - before <= self.limit
+
+    def change(self, before: int, after: int) -> None:
+        """A hold of `before` bytes now holds `after`; none is a hold of 0."""
+        self._held += after - before
+        self._holds += (after > 0) - (before > 0)
+        while self._waiting and self.has_room(0, self._waiting[0][0]):
+            size, turn = self._waiting.popleft()
+            if not turn.done():
+                self._held += size
+                self._holds += size > 0
+                turn.set_result(None)
+
+
+class Hold:
+    """Bytes that are held until the block ends."""
+
+    def __init__(self, budget: MemoryBudget, size: int) -> None:
+        self._budget = budget
+        self._size = size
+
+    def grow(self, size: int) -> bool:
+        """Hold `size` bytes if there is room; False leaves the hold as it is."""
+        if not self._budget.has_room(self._size, size):
+            return False
+        self.resize(size)
+        return True
+
+    def resize(self, size: int) -> None:
+        """Hold `size` bytes, whether or not there is room: they are in memory already."""
+        before, self._size = self._size, size
+        self._budget.change(before, size)
+
+    def __enter__(self) -> "Hold":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.resize(0)
