@@ -14,7 +14,20 @@ from domain.mcp.server import McpServerConfig, McpServerKind, default_isolation
 
 _SLUG_LIMIT = 32
 _KNOWN = frozenset(
-    {"command", "args", "env", "url", "serverUrl", "headers", "type", "transport", "disabled", "enabled"}
+    {
+        "command",
+        "args",
+        "env",
+        "url",
+        "serverUrl",
+        "httpUrl",
+        "headers",
+        "type",
+        "transport",
+        "disabled",
+        "enabled",
+        "source",
+    }
 )
 _SSE_TYPES = frozenset({"sse"})
 _STARTED_TYPES = frozenset({"stdio", "local"})
@@ -53,15 +66,18 @@ def read_entry(slug: str, entry: JsonValue) -> ReadEntry:
     """Parse an entry. Raises INVALID `mcp_server_invalid` with the violations."""
     if not isinstance(entry, dict):
         raise _wrong("", "must be a JSON object")
+    entry = _flat(entry)
     remarks = [f"{name} is not supported and was left out" for name in sorted(entry.keys() - _KNOWN)]
     enabled = entry.get("disabled") is not True and entry.get("enabled") is not False
-    url = _text(entry, "url") or _text(entry, "serverUrl")
+    streamable = _text(entry, "httpUrl")
+    url = streamable or _text(entry, "url") or _text(entry, "serverUrl")
     command = _text(entry, "command")
     transport = (_text(entry, "type") or _text(entry, "transport") or "").lower()
     if url is not None and command is not None:
         raise _wrong("url", "stands beside a command; one of them is needed")
     if url is not None and transport not in _STARTED_TYPES:
         is_legacy = transport in _SSE_TYPES or (not transport and url.rstrip("/").endswith("/sse"))
+        is_legacy = is_legacy and streamable is None
         kind = McpServerKind.SSE if is_legacy else McpServerKind.HTTP
         headers = _texts(entry, "headers")
         remarks += _placeholders("headers", headers)
@@ -87,6 +103,18 @@ def read_entry(slug: str, entry: JsonValue) -> ReadEntry:
         enabled=enabled,
     )
     return ReadEntry(config=config, remarks=remarks)
+
+
+def _flat(entry: JsonObject) -> JsonObject:
+    """An editor has `{command: {path, args, env}}`."""
+    command = entry.get("command")
+    if not isinstance(command, dict):
+        return entry
+    return {
+        **entry,
+        **{name: command[name] for name in ("args", "env") if name in command},
+        "command": command.get("path"),
+    }
 
 
 def start_of(command: str, args: tuple[str, ...]) -> _Start:

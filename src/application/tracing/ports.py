@@ -76,7 +76,7 @@ class GatewayCallRecord:
 
 
 class GatewayTracer(Protocol):
-    """Traces of gateway sessions, one trace per session. Adapters of `Tracer` implement this
+    """Traces of gateway sessions, one trace per call. Adapters of `Tracer` implement this
     too."""
 
     @property

@@ -43,7 +43,8 @@ class PrometheusPage:
 
     @property
     def media_type(self) -> str:
-        return CONTENT_TYPE_LATEST
+        # Litestar adds the charset.
+        return CONTENT_TYPE_LATEST.replace("; charset=utf-8", "")
 
     async def render(self) -> bytes:
         """The page; without a database, only the metrics of this process."""

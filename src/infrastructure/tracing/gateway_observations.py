@@ -10,7 +10,7 @@ TRACE_NAME = "gateway_session"
 
 
 def gateway_call_observation(record: GatewayCallRecord) -> Observation:
-    """The observation of a call, whatever its outcome, in the trace of its session."""
+    """The observation of a call, whatever its outcome: a trace of its own, because a session may last for weeks."""
     session, call, result = record.session, record.settlement.call, record.settlement.result
     metadata: JsonObject = {
         "tool_name": call.name,
@@ -36,7 +36,7 @@ def gateway_call_observation(record: GatewayCallRecord) -> Observation:
         kind=ObservationKind.TOOL,
         name=f"mcp_tool__{named}" if call.type is ToolType.MCP_TOOL else f"tool__{call.type.value}",
         run_id=session.id,
-        trace_id=span_ids.trace_id(session.id),
+        trace_id=span_ids.trace_id(call.id),
         span_id=span_ids.tool_call_span_id(call.id),
         parent_id=None,
         session_id=session.thread_id,

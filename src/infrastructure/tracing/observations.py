@@ -110,6 +110,8 @@ def run_observation(run: Run, agent: Agent | None) -> Observation:
         input=[_content(part) for part in run.input],
         output=run.output,
         metadata=metadata,
+        model=run.model,
+        usage=ModelUsage(input_tokens=run.usage.input_tokens, output_tokens=run.usage.output_tokens),
         error=(run.error.code if run.error is not None else run.status.value) if failed else None,
     )
 

@@ -4,6 +4,7 @@ Attribute names: semantic conventions, gen-ai (development). Heavy to import.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 
 from opentelemetry.exporter.otlp.proto.http import Compression
@@ -29,6 +30,8 @@ _OPERATIONS = {
 }
 _OWN_TOOL_KIND = "function"
 _MCP_TOOL_KIND = "extension"
+_MCP_CALL = "tools/call"
+_MCP_TOOL_ERROR = "mcp_tool_error"
 
 
 class OtelSink:
@@ -55,9 +58,43 @@ class OtelSink:
         self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
     def _span(self, observation: Observation) -> ReadableSpan:
-        is_remote = observation.kind is ObservationKind.GENERATION
-        kind = SpanKind.CLIENT if is_remote else SpanKind.INTERNAL
-        return self._spans.make(observation, self._attributes.of(observation), kind=kind)
+        named = replace(observation, name=span_name(observation))
+        return self._spans.make(named, self._attributes.of(observation), kind=_span_kind(observation))
+
+
+def span_name(observation: Observation) -> str:
+    """The operation and what it is about, as the conventions for generative AI and for MCP name spans."""
+    about: JsonValue = None
+    match observation.kind:
+        case ObservationKind.GENERATION:
+            about = _asked_model(observation)
+        case ObservationKind.AGENT:
+            about = observation.trace_metadata.get("agent")
+        case ObservationKind.TOOL:
+            about = observation.metadata.get("tool_name")
+            if _is_mcp(observation):
+                return f"{_MCP_CALL} {about}"
+        case ObservationKind.CHAIN | ObservationKind.SPAN:
+            return observation.name
+    operation = _OPERATIONS[observation.kind]
+    return f"{operation} {about}" if about else operation
+
+
+def _span_kind(observation: Observation) -> SpanKind:
+    """Calls through the gateway are requests of its clients; models and MCP servers are called by us."""
+    if "gateway_session_id" in observation.trace_metadata:
+        return SpanKind.SERVER
+    is_remote = observation.kind is ObservationKind.GENERATION or _is_mcp(observation)
+    return SpanKind.CLIENT if is_remote else SpanKind.INTERNAL
+
+
+def _is_mcp(observation: Observation) -> bool:
+    return observation.metadata.get("tool_type") == ToolType.MCP_TOOL.value
+
+
+def _asked_model(observation: Observation) -> str:
+    asked = observation.model if observation.prompt is None else observation.prompt.model
+    return (asked or "").partition(":")[2]
 
 
 class GenAiAttributes:
@@ -75,7 +112,7 @@ class GenAiAttributes:
             "gen_ai.agent.id": observation.trace_metadata.get("agent_id"),
             "gen_ai.agent.name": observation.trace_metadata.get("agent"),
             "gen_ai.agent.version": observation.trace_metadata.get("agent_version"),
-            "error.type": observation.error,
+            "error.type": "tool_error" if observation.error == _MCP_TOOL_ERROR else observation.error,
         }
         for name, value in observation.trace_metadata.items():
             if name not in ("agent_id", "agent", "agent_version"):
@@ -85,7 +122,9 @@ class GenAiAttributes:
                 told |= _of_model(observation) | dict(self._said(observation))
             case ObservationKind.TOOL:
                 told |= _of_tool(observation) | dict(self._passed(observation))
-            case ObservationKind.AGENT | ObservationKind.CHAIN | ObservationKind.SPAN:
+            case ObservationKind.AGENT:
+                told |= _of_run(observation) | dict(_own(observation))
+            case ObservationKind.CHAIN | ObservationKind.SPAN:
                 told |= dict(_own(observation))
         return {
             name: encodable(value) if isinstance(value, str) else value
@@ -121,19 +160,21 @@ class GenAiAttributes:
 
 def _of_model(observation: Observation) -> dict[str, AttributeValue | None]:
     provider, _, model = (observation.model or "").partition(":")
-    asked = observation.prompt.model.partition(":")[2] if observation.prompt is not None else model
+    prompt = observation.prompt
     usage = observation.usage or ModelUsage()
     reason = observation.metadata.get("finish_reason")
     return {
         "gen_ai.provider.name": provider,
-        "gen_ai.request.model": asked,
+        "gen_ai.request.model": _asked_model(observation),
+        "gen_ai.request.stream": True,
+        "gen_ai.request.max_tokens": None if prompt is None else prompt.max_output_tokens,
         "gen_ai.response.model": model if observation.usage is not None else None,
         "gen_ai.response.finish_reasons": [reason] if isinstance(reason, str) else None,
         "gen_ai.usage.input_tokens": usage.input_tokens if observation.usage is not None else None,
         "gen_ai.usage.output_tokens": usage.output_tokens if observation.usage is not None else None,
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens or None,
         "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens or None,
-        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens or None,
+        "gen_ai.usage.cache_write.input_tokens": usage.cache_write_tokens or None,
         "dragoman.cost_usd": None if usage.cost_usd is None else float(usage.cost_usd),
         "dragoman.turn": _number(observation.metadata.get("turn")),
         "dragoman.provider_status": _number(observation.metadata.get("provider_status")),
@@ -141,14 +182,25 @@ def _of_model(observation: Observation) -> dict[str, AttributeValue | None]:
     }
 
 
+def _of_run(observation: Observation) -> dict[str, AttributeValue | None]:
+    provider, _, model = (observation.model or "").partition(":")
+    usage = observation.usage or ModelUsage()
+    return {
+        "gen_ai.provider.name": provider or None,
+        "gen_ai.request.model": model or None,
+        "gen_ai.usage.input_tokens": usage.input_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+    }
+
+
 def _of_tool(observation: Observation) -> dict[str, AttributeValue | None]:
     metadata = observation.metadata
-    is_mcp = metadata.get("tool_type") == ToolType.MCP_TOOL.value
+    is_mcp = _is_mcp(observation)
     return {
         "gen_ai.tool.name": _text(metadata.get("tool_name")),
         "gen_ai.tool.call.id": _text(metadata.get("tool_call_id")),
         "gen_ai.tool.type": _MCP_TOOL_KIND if is_mcp else _OWN_TOOL_KIND,
-        "mcp.method.name": "tools/call" if is_mcp else None,
+        "mcp.method.name": _MCP_CALL if is_mcp else None,
         "dragoman.tool_type": _text(metadata.get("tool_type")),
         "dragoman.server": _text(metadata.get("server")),
         "dragoman.server_id": _text(metadata.get("server_id")),

@@ -50,7 +50,7 @@ class RecordingTracer:
         self._keep(gateway_call_observation(record))
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
-        return {"traceparent": span_ids.traceparent(session.id, call_id)}
+        return {"traceparent": span_ids.traceparent(call_id, call_id)}
 
     async def close(self) -> None:
         """Nothing to end."""

@@ -54,7 +54,7 @@ class SendingTracer:
         self._sender.submit(partial(gateway_call_observation, record))
 
     def gateway_context(self, session: GatewaySession, call_id: ToolCallId) -> dict[str, str]:
-        return {"traceparent": span_ids.traceparent(session.id, call_id)}
+        return {"traceparent": span_ids.traceparent(call_id, call_id)}
 
     async def close(self) -> None:
         """Send what is left, within 2.5 seconds."""

@@ -3,11 +3,11 @@ twice names the same span."""
 
 import hashlib
 
-from domain.ids import GatewaySessionId, RunId, ToolCallId, WorkflowRunId
+from domain.ids import RunId, ToolCallId, WorkflowRunId
 
 
-def trace_id(run_id: RunId | GatewaySessionId | WorkflowRunId) -> int:
-    """The 128-bit trace id of a run, a gateway session or a workflow run. It equals Langfuse's
+def trace_id(run_id: RunId | WorkflowRunId | ToolCallId) -> int:
+    """The 128-bit trace id of a run, a workflow run or a call through the gateway. It equals Langfuse's
     `create_trace_id(seed=run_id)`, so that users can find the trace."""
     return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:16], "big")
 
@@ -36,7 +36,7 @@ def node_span_id(run_id: WorkflowRunId, node_id: str) -> int:
     return _span_id("workflow_node", run_id, node_id)
 
 
-def traceparent(run_id: RunId | GatewaySessionId | WorkflowRunId, call_id: ToolCallId) -> str:
+def traceparent(run_id: RunId | WorkflowRunId | ToolCallId, call_id: ToolCallId) -> str:
     """The W3C header with the tool call as the parent, sampled
     (https://www.w3.org/TR/trace-context/)."""
     return f"00-{trace_id(run_id):032x}-{tool_call_span_id(call_id):016x}-01"

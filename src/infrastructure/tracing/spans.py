@@ -7,9 +7,18 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
+from uuid import uuid4
 
 from opentelemetry.context import Context
-from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
+from opentelemetry.sdk.resources import (
+    SERVICE_INSTANCE_ID,
+    SERVICE_NAME,
+    SERVICE_VERSION,
+    TELEMETRY_SDK_LANGUAGE,
+    TELEMETRY_SDK_NAME,
+    TELEMETRY_SDK_VERSION,
+    Resource,
+)
 from opentelemetry.sdk.trace import ReadableSpan, SynchronousMultiSpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
@@ -49,7 +58,16 @@ class SpanMaker:
         self._ids = _DerivedIds()
         self.provider = TracerProvider(
             sampler=ALWAYS_ON,  # ignores settings in the environment for other tracers
-            resource=Resource({SERVICE_NAME: "dragoman", SERVICE_VERSION: version("dragoman")}),
+            resource=Resource(
+                {
+                    SERVICE_NAME: "dragoman",
+                    SERVICE_VERSION: version("dragoman"),
+                    SERVICE_INSTANCE_ID: str(uuid4()),
+                    TELEMETRY_SDK_NAME: "opentelemetry",
+                    TELEMETRY_SDK_LANGUAGE: "python",
+                    TELEMETRY_SDK_VERSION: version("opentelemetry-sdk"),
+                }
+            ),
             active_span_processor=processors,
             id_generator=self._ids,
             shutdown_on_exit=False,

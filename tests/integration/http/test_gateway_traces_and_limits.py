@@ -14,7 +14,7 @@ from application.mcp.ports import McpProgress, McpReply
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import ApiKeyId
+from domain.ids import ApiKeyId, ToolCallId
 from domain.policy.canary import CanaryToken
 from domain.rate_limit import RateLimit
 from infrastructure.container import Container
@@ -73,7 +73,7 @@ async def a_harness(*, answer: str = "hi", limits: KeyLimits | None = None) -> A
 
 
 @pytest.mark.requirement("G1", "F5")
-async def test_each_call_is_a_span_in_the_trace_of_its_session_which_its_server_is_told_of() -> None:
+async def test_each_call_is_a_trace_of_its_own_which_its_server_is_told_of() -> None:
     async with a_harness() as harness:
         await harness.container.call_gateway_tool().execute(harness.call(n=1))
         await harness.container.call_gateway_tool().execute(harness.call(n=2))
@@ -88,13 +88,14 @@ async def test_each_call_is_a_span_in_the_trace_of_its_session_which_its_server_
         assert (first.input, first.output, first.error) == ({"n": 1}, "hi", None)
         assert first.metadata["tool_name"] == ECHO
         assert (first.metadata["tool_type"], first.metadata["server_id"]) == ("mcp_tool", SERVER)
-        assert first.trace_id == second.trace_id
+        assert first.trace_id != second.trace_id
         assert first.span_id != second.span_id
         sent = [recorded.call.meta or {} for recorded in harness.connections.calls]
         assert [meta["traceparent"].split("-")[2] for meta in sent] == [
             f"{one.span_id:016x}" for one in (first, second)
         ]
-        assert sent[0]["traceparent"] == traceparent(session.id, first.metadata["tool_call_id"])  # type: ignore[arg-type]
+        call_id = ToolCallId(str(first.metadata["tool_call_id"]))
+        assert sent[0]["traceparent"] == traceparent(call_id, call_id)
 
 
 @pytest.mark.requirement("G1")

@@ -1,5 +1,7 @@
 """`/metrics`, over HTTP."""
 
+import re
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -28,7 +30,7 @@ async def test_the_page_shows_requests_and_what_is_not_over_and_names_no_organiz
     service.clock.advance(FRESH_S)
     answer = await service.call("GET", "/metrics", token=None)
     assert answer.status_code == 200
-    assert answer.headers["content-type"].startswith("text/plain; version=")
+    assert re.fullmatch(r"text/plain; version=[0-9.]+; charset=utf-8", answer.headers["content-type"])
     found = samples(answer.text)
     assert found["dragoman_database_up", ()] == 1
     assert found["dragoman_runs", (("status", "queued"),)] == 1

@@ -9,18 +9,24 @@ from functools import partial
 
 import pytest
 
+from application.tracing.ports import GatewayCallRecord
+from domain.gateway.call import GatewaySettlement
 from domain.runs.provider_error import ProviderError
+from domain.tools.result import ToolResult
 from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.all_tracers import AllTracers
 from infrastructure.tracing.observation_sender import ObservationSender
 from infrastructure.tracing.otel_sink import OtelSink
 from infrastructure.tracing.sending import SendingTracer
+from tests.builders import a_tool, after
+from tests.gateway_builders import a_gateway_call, a_gateway_session
 from tests.integration.tracing.langfuse_tracers import a_langfuse_tracer
 from tests.integration.tracing.receivers import ReceivedSpan, black_hole, langfuse_receiver
 from tests.integration.tracing.records import AGENT, a_finished_run, a_generation, a_native_call, an_mcp_call
 
+SETTLED = GatewaySettlement(call=a_gateway_call(), result=ToolResult.succeeded("hi"), duration_ms=5, at=after(1))
 SECRET = "hunter22-hunter22"
-CLIENT, INTERNAL = 3, 1
+CLIENT, SERVER, INTERNAL = 3, 2, 1
 
 
 def otel(url: str, *, content: bool = True) -> SendingTracer:
@@ -60,7 +66,7 @@ def whole_run(tracer: SendingTracer) -> None:
 
 
 @pytest.mark.requirement("G1")
-async def test_a_collector_gets_the_spans_that_langfuse_gets_with_the_names_and_ids_they_have_there() -> None:
+async def test_a_collector_gets_the_spans_that_langfuse_gets_with_their_ids_and_names_of_the_conventions() -> None:
     with langfuse_receiver() as collector, langfuse_receiver() as langfuse:
         sender = partial(ObservationSender, collect_s=0.01)
         to_langfuse = a_langfuse_tracer(langfuse.url, sender=sender)
@@ -69,15 +75,20 @@ async def test_a_collector_gets_the_spans_that_langfuse_gets_with_the_names_and_
         both.tool_call(an_mcp_call())
         both.run_finished(a_finished_run(), AGENT)
         seen = [
-            [(span.name, span.trace_id, span.span_id, span.parent_id) for span in spans]
+            [(span.name, (span.trace_id, span.span_id, span.parent_id)) for span in spans]
             for spans in (
                 await asyncio.to_thread(collector.spans, 3),
                 await asyncio.to_thread(langfuse.spans, 3),
             )
         ]
         await both.close()
-    assert seen[0] == seen[1]
-    assert [name for name, *_ in seen[0]] == ["model_call", "mcp_tool__echo", "execute_run"]
+    assert [ids for _, ids in seen[0]] == [ids for _, ids in seen[1]]
+    assert [name for name, _ in seen[0]] == [
+        "chat small",
+        "tools/call mcp__files__echo",
+        f"invoke_agent {AGENT.config.name}",
+    ]
+    assert [name for name, _ in seen[1]] == ["model_call", "mcp_tool__echo", "execute_run"]
 
 
 @pytest.mark.requirement("G1")
@@ -87,6 +98,7 @@ async def test_a_model_call_says_what_the_conventions_ask_for() -> None:
     assert span.kind == CLIENT
     assert told["gen_ai.operation.name"] == "chat"
     assert told["gen_ai.provider.name"] == "openai"
+    assert told["gen_ai.request.stream"] is True
     assert (told["gen_ai.request.model"], told["gen_ai.response.model"]) == ("small", "small-2")
     assert (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"]) == (100, 20)
     assert isinstance(told["gen_ai.response.finish_reasons"], list)
@@ -101,8 +113,9 @@ async def test_a_model_call_says_what_the_conventions_ask_for() -> None:
 @pytest.mark.requirement("G1")
 async def test_tool_calls_and_the_run_say_what_the_conventions_ask_for() -> None:
     spans = {span.name: span for span in await traced(whole_run, 4)}
-    mcp, own, run = spans["mcp_tool__echo"].values, spans["tool__code_execution"].values, spans["execute_run"].values
-    assert spans["mcp_tool__echo"].kind == INTERNAL
+    called, executed = spans["tools/call mcp__files__echo"], spans["execute_tool code_execution"]
+    mcp, own, run = called.values, executed.values, spans[f"invoke_agent {AGENT.config.name}"].values
+    assert (called.kind, executed.kind) == (CLIENT, INTERNAL)
     assert (mcp["gen_ai.operation.name"], mcp["gen_ai.tool.type"]) == ("execute_tool", "extension")
     assert (mcp["mcp.method.name"], own["gen_ai.tool.type"]) == ("tools/call", "function")
     assert mcp["gen_ai.tool.call.id"]
@@ -110,6 +123,21 @@ async def test_tool_calls_and_the_run_say_what_the_conventions_ask_for() -> None
     assert run["gen_ai.operation.name"] == "invoke_agent"
     assert run["gen_ai.agent.name"] == AGENT.config.name
     assert run["dragoman.status"] == "completed"
+    assert (run["gen_ai.provider.name"], run["gen_ai.request.model"]) == ("scripted", "demo.yaml")
+    assert (run["gen_ai.usage.input_tokens"], run["gen_ai.usage.output_tokens"]) == (0, 0)
+
+
+@pytest.mark.requirement("G1")
+async def test_a_failed_call_of_an_mcp_tool_has_the_error_type_of_the_conventions() -> None:
+    [span] = await traced(lambda tracer: tracer.tool_call(an_mcp_call(error_code="mcp_tool_error")), 1)
+    assert span.values["error.type"] == "tool_error"
+
+
+@pytest.mark.requirement("G1", "F5")
+async def test_a_call_through_the_gateway_is_a_server_span_without_a_parent() -> None:
+    record = GatewayCallRecord(session=a_gateway_session(), agent=AGENT, tool=a_tool(), settlement=SETTLED)
+    [span] = await traced(lambda tracer: tracer.gateway_call(record), 1)
+    assert (span.name, span.kind, span.parent_id) == ("tools/call mcp__files__echo", SERVER, "")
 
 
 @pytest.mark.requirement("G1")
@@ -151,4 +179,7 @@ async def test_the_export_goes_to_the_collectors_path_with_the_headers_that_were
             request = await asyncio.to_thread(receiver.next_request)
     assert request.path == "/v1/traces"
     assert request.headers["authorization"] == "Bearer t"
-    assert request.spans[0].resource["service.name"] == "dragoman"
+    resource = request.spans[0].resource
+    assert resource["service.name"] == "dragoman"
+    assert resource["service.instance.id"]
+    assert (resource["telemetry.sdk.name"], resource["telemetry.sdk.language"]) == ("opentelemetry", "python")

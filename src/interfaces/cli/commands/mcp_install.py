@@ -12,6 +12,7 @@ from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import ServerArgument
 from interfaces.cli.failures import FAILED, BadUsage
 from interfaces.cli.session import JsonFlag, session_of
+from interfaces.client_files import listed_servers, plain_json
 from interfaces.http.mcp_servers.views import ImportedEntryView
 
 
@@ -98,15 +99,14 @@ def import_servers(
 
 def _servers_in(file: Path) -> dict[str, JsonValue]:
     try:
-        document: JsonValue = json.loads(file.read_text(encoding="utf-8-sig"))
+        document: JsonValue = json.loads(plain_json(file.read_text(encoding="utf-8-sig")))
     except OSError as exc:
         raise BadUsage(f"{file} cannot be read: {exc.strerror}.") from exc
     except (ValueError, RecursionError) as exc:
         # Only the position: the file contains secrets.
         place = f" (line {exc.lineno}, column {exc.colno})" if isinstance(exc, json.JSONDecodeError) else ""
         raise BadUsage(f"{file} is not JSON{place}.") from exc
-    # One editor names them `servers`.
-    found = (document.get("mcpServers") or document.get("servers")) if isinstance(document, dict) else None
-    if not isinstance(found, dict):
+    found = listed_servers(document)
+    if found is None:
         raise BadUsage(f"{file} has no object `mcpServers`.")
     return found

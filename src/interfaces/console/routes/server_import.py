@@ -9,6 +9,7 @@ from application.mcp.import_mcp_servers import ImportMcpServers, ImportMcpServer
 from application.mcp.preview_mcp_import import PreviewMcpImport
 from domain.errors import Violation, invalid
 from domain.identity.role import Role
+from interfaces.client_files import listed_servers, plain_json
 from interfaces.console.faults import FormCheck
 from interfaces.console.json_text import JsonTextError, json_of
 from interfaces.console.pages import Pages
@@ -67,13 +68,14 @@ def _command(request: ConsoleRequest, data: Form) -> ImportMcpServersCommand:
     """Raises INVALID."""
     request.principal.require(Role.ADMIN)
     try:
-        document = json_of(data.get("file", ""))
+        document = json_of(plain_json(data.get("file", "")))
     except JsonTextError as error:
         raise _wrong(str(error)) from None
-    if not isinstance(document, dict) or "mcpServers" not in document:
-        raise _wrong('must be a JSON object with "mcpServers"')
     # Such files also contain other settings of their clients.
-    body = decoded_body(ImportBody, {"mcpServers": document["mcpServers"]})
+    servers = listed_servers(document)
+    if servers is None:
+        raise _wrong('must be a JSON object with an object "mcpServers"')
+    body = decoded_body(ImportBody, {"mcpServers": servers})
     return ImportMcpServersCommand(principal=request.principal, entries=body.to_entries())
 
 

@@ -122,11 +122,19 @@ async def test_what_cannot_be_installed_the_same_is_run_in_place(command: str, a
 
 
 @pytest.mark.requirement("B1")
+async def test_a_command_with_its_arguments_inside_is_read_like_one_beside_them() -> None:
+    inside: dict[str, JsonValue] = {"path": "uvx", "args": ["mcp-server-time"], "env": {"TZ": "UTC"}}
+    beside: dict[str, JsonValue] = {"command": "uvx", "args": ["mcp-server-time"], "env": {"TZ": "UTC"}}
+    assert await config_of({"source": "custom", "command": inside}) == await config_of(beside)
+
+
+@pytest.mark.requirement("B1")
 @pytest.mark.parametrize(
     ("entry", "kind"),
     [
         ({"url": "https://example.org/mcp"}, HTTP),
         ({"serverUrl": "https://example.org/mcp"}, HTTP),
+        ({"httpUrl": "https://example.org/sse"}, HTTP),
         ({"type": "http", "url": "https://example.org/sse"}, HTTP),
         ({"type": "streamable-http", "url": "https://example.org/mcp"}, HTTP),
         ({"type": "sse", "url": "https://example.org/mcp"}, SSE),

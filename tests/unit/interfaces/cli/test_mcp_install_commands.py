@@ -152,7 +152,7 @@ def entry(name: str, outcome: str, *remarks: JsonValue, needs_install: bool = Fa
 
 
 @pytest.mark.requirement("B1")
-@pytest.mark.parametrize("key", ["mcpServers", "servers"])
+@pytest.mark.parametrize("key", ["mcpServers", "servers", "context_servers"])
 def test_a_file_is_imported_and_each_entry_told(tmp_path: Path, key: str) -> None:
     servers = {"Files": {"command": "npx", "args": ["files"], "env": {"TOKEN": "s3cret"}}, "Bad": {}}
     file = tmp_path / "config.json"
