@@ -108,6 +108,9 @@ async def under(world: World, name: str, trouble: Trouble, *, runs: int, at_once
     complaints = troubles.complaints + clients.seen.complaints + outcome.complaints
     if not troubling.cancelled() and (error := troubling.exception()) is not None:
         complaints.append(f"the trouble itself failed: {error!r}")
+    for log in world.processes.folder.glob("*.stderr"):
+        if "never retrieved" in log.read_text(errors="replace"):
+            complaints.append(f"{log.name} has a failure that nothing has handled")
     if troubles.count == 0:
         complaints.append("the runs were over before there was any trouble")
     attempts = ", ".join(f"{count} at attempt {attempt}" for attempt, count in sorted(outcome.attempts.items()))

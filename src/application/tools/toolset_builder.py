@@ -92,6 +92,7 @@ class ToolsetBuilder:
         self._wired_tools = wired_tools
         self._overviews: LruCache[tuple[OrganizationId, McpServerId], _CachedOverview] = LruCache(MAX_OVERVIEWS)
         self._toolsets: LruCache[tuple[object, ...], _CachedToolset] = LruCache(MAX_TOOLSETS)
+        self._failing: LruCache[McpServerId, tuple[int, McpFailureKind]] = LruCache(MAX_OVERVIEWS)
         self._wired_toolsets: LruCache[tuple[object, ...], _CachedToolset] = LruCache(MAX_TOOLSETS)
 
     @property
@@ -119,10 +120,12 @@ class ToolsetBuilder:
 
         async def catalog_of(server: McpServer) -> McpCatalog:
             try:
-                return await self._catalogs.of(server, scope)
+                catalog = await self._catalogs.of(server, scope)
             except McpFailure as failure:
-                _warn(server, scope, failure)
+                self._note_failure(server, scope, failure)
                 raise
+            self._failing.pop(server.id)
+            return catalog
 
         organization_id = scope.organization_id
         if wired is None:
@@ -279,6 +282,13 @@ class ToolsetBuilder:
         if self._is_unregistered(server):
             return ServerOverview(slug=slug, tools=(), unavailable="the connection to the MCP server is lost")
         return self._overview(server, catalog)
+
+    def _note_failure(self, server: McpServer, scope: ConnectionScope, failure: McpFailure) -> None:
+        """Log a failure once for a version of a server, until its kind changes or the server answers."""
+        state = server.version, failure.kind
+        if self._failing.get(server.id) != state:
+            self._failing.put(server.id, state)
+            _warn(server, scope, failure)
 
     def _is_unregistered(self, server: McpServer) -> bool:
         # The last error remains while a lost server reconnects.

@@ -220,6 +220,27 @@ async def test_the_wal_is_checkpointed_as_it_grows(sqlite_files: SqliteFiles) ->
     await database.stop()
 
 
+@pytest.mark.requirement("E7")
+async def test_the_wal_is_cut_to_nothing_at_rest_and_written_again_afterwards(sqlite_files: SqliteFiles) -> None:
+    path = sqlite_files.fresh()
+    wal = path.with_name(f"{path.name}-wal")
+    database = SqliteDatabase(path, rest_s=0.01)
+    await database.start()
+    await database.write(lambda connection: connection.execute(text("CREATE TABLE filler (x)")), scope=SYSTEM)
+    for count in (1, 2):
+        await database.write(
+            lambda connection: connection.execute(text("INSERT INTO filler VALUES (zeroblob(50000))")), scope=SYSTEM
+        )
+        async with asyncio.timeout(60):
+            while wal.stat().st_size:
+                await database.read(lambda connection: connection.execute(text("SELECT 1")), scope=SYSTEM)
+        counted = await database.read(
+            lambda connection: connection.scalar(text("SELECT count(*) FROM filler")), scope=SYSTEM
+        )
+        assert counted == count
+    await database.stop()
+
+
 async def test_a_stop_that_is_cancelled_commits_the_waiting_units_and_ends(sqlite_files: SqliteFiles) -> None:
     path = sqlite_files.fresh()
     database = SqliteDatabase(path)

@@ -14,7 +14,15 @@ from sqlalchemy.exc import DBAPIError
 
 from domain.errors import ServiceError
 from infrastructure.persistence.engine.database import Job, Scope, Unit, stopped
-from infrastructure.persistence.engine.sqlite.threads import Connections, Jobs, ServingThread, end, raw_of, wrapped
+from infrastructure.persistence.engine.sqlite.threads import (
+    Connections,
+    Jobs,
+    Rest,
+    ServingThread,
+    end,
+    raw_of,
+    wrapped,
+)
 
 T = TypeVar("T")
 Synchronous = Literal["normal", "full"]
@@ -23,6 +31,8 @@ _CHECKPOINT_PAGES: Final = 4_000
 """Pages in the WAL after which SQLite checkpoints it: most pages change many times meanwhile, and are written once."""
 
 
+_REST_S: Final = 5.0
+"""Time without writes after which the WAL is written into the file and cut to nothing: it takes as much of the disk as it once grew to."""
 _MIN_FREE_BYTES: Final = 4 * 1024 * 1024
 """Free space of the disk below which the process is not ready: a commit of a large unit needs as much."""
 _OF_THE_DISK: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
@@ -43,6 +53,7 @@ class SqliteDatabase:
         max_batch: int = 256,
         min_free_bytes: int = _MIN_FREE_BYTES,
         failure_s: float = _FAILURE_S,
+        rest_s: float = _REST_S,
     ) -> None:
         self._path = path
         self._synchronous = synchronous
@@ -55,6 +66,7 @@ class SqliteDatabase:
         self._min_free_bytes = min_free_bytes
         self._failure_s = failure_s
         self._failed_at: float | None = None
+        self._rest = Rest(after_s=rest_s, act=_truncate_wal)
 
     @property
     def commits(self) -> int:
@@ -73,7 +85,7 @@ class SqliteDatabase:
             f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
         )
         connections = Connections(self._path, mode="rw", pragmas=pragmas)
-        writer = ServingThread("sqlite-writer", connections, self._commit, max_batch=self._max_batch)
+        writer = ServingThread("sqlite-writer", connections, self._commit, max_batch=self._max_batch, rest=self._rest)
         await writer.begin()  # first: it creates the WAL that readers need
         readers: list[ServingThread] = []
         jobs: Jobs = queue.SimpleQueue()
@@ -146,6 +158,18 @@ class SqliteDatabase:
             for job in group:
                 if not job.failed:
                     job.fail(wrapped(error))
+
+
+def _truncate_wal(connection: Connection) -> bool:
+    """Whether the WAL was cut. It is not while a reader needs it, for which the writer does not wait."""
+    raw = raw_of(connection)
+    (timeout_ms,) = raw.execute("PRAGMA busy_timeout").fetchone()
+    raw.execute("PRAGMA busy_timeout = 0").close()
+    try:
+        is_busy, *_ = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        raw.execute(f"PRAGMA busy_timeout = {timeout_ms}").close()
+    return not is_busy
 
 
 async def _end(writer: ServingThread, readers: list[ServingThread]) -> None:

@@ -6,6 +6,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -62,19 +63,35 @@ class Connections:
         self._engine.dispose()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """What a thread does once there was nothing to serve for `after_s`, and again until it returns True."""
+
+    after_s: float
+    act: Callable[[Connection], bool]
+
+
 class ServingThread(threading.Thread):
-    """Serves jobs from a queue in batches until it takes None.
+    """Serves jobs from a queue in batches until it takes None. Once the queue was empty for a while, it takes its rest.
 
     After an error of the connection its batch fails, and the next batch gets a new connection.
     """
 
     def __init__(
-        self, name: str, connections: Connections, serve: Serve, *, jobs: "Jobs | None" = None, max_batch: int = 1
+        self,
+        name: str,
+        connections: Connections,
+        serve: Serve,
+        *,
+        jobs: "Jobs | None" = None,
+        max_batch: int = 1,
+        rest: Rest | None = None,
     ) -> None:
         super().__init__(name=name, daemon=True)
         self._connections = connections
         self._serve = serve
         self._max_batch = max_batch
+        self._rest = rest
         self._jobs: Jobs = queue.SimpleQueue() if jobs is None else jobs
         self._connection: Connection | None = None
         self._loop = asyncio.get_running_loop()
@@ -137,7 +154,7 @@ class ServingThread(threading.Thread):
     def _next_batch(self) -> "tuple[list[Job[Any]], bool]":
         """The waiting jobs, at least one, and whether more may come."""
         batch: list[Job[Any]] = []
-        job = self._jobs.get()
+        job = self._next_job()
         while job is not None:
             batch.append(job)
             if len(batch) >= self._max_batch:
@@ -147,6 +164,24 @@ class ServingThread(threading.Thread):
             except queue.Empty:
                 return batch, True
         return batch, False
+
+    def _next_job(self) -> "Job[Any] | None":
+        rest = self._rest
+        while rest is not None:
+            try:
+                return self._jobs.get(timeout=rest.after_s)
+            except queue.Empty:
+                if self._has_rested(rest):
+                    break
+        return self._jobs.get()
+
+    def _has_rested(self, rest: Rest) -> bool:
+        try:
+            return rest.act(self._connected())
+        except Exception:
+            logger.exception("the database could not be tidied at rest")
+            self._disconnect()
+            return True
 
 
 async def end(*threads: ServingThread) -> None:
