@@ -12,6 +12,11 @@ class CallerRelay(Protocol):
     towards the call's timeout."""
 
     @property
+    def caller(self) -> str:
+        """Identifies the client that is asked: calls with the same value have the same one."""
+        ...
+
+    @property
     def capabilities(self) -> JsonObject:
         """The requests that the caller supports and permits, as protocol capabilities."""
         ...

@@ -30,7 +30,7 @@ class RetryRun:
     - Requires `runner` for the caller's own runs, `operator` for others.
     - Only a failed run is retried, and only while it is the newest of its thread. The run of a workflow's step that has
       tools of the workflow is not.
-    - The new run has the settings, metadata and webhook of the failed one, and limits of its own to use up. It adds no
+    - The new run has the settings, metadata and webhook of the failed one, and new limits to use up. It adds no
       message: it continues after the last one, with the results that the failed run has stored.
     - It has the failed run's model, or the agent's if that one is no longer listed.
     - `StartRun` has the rules of starting.

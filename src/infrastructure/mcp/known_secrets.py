@@ -116,6 +116,10 @@ class _HidingRelay:
         self._known = known
 
     @property
+    def caller(self) -> str:
+        return self._relay.caller
+
+    @property
     def capabilities(self) -> JsonObject:
         return self._relay.capabilities
 

@@ -14,6 +14,8 @@ from interfaces.http.mcp_servers.views import (
 
 _DESCRIPTION_LIMIT = 100
 _STDERR_LINES = 10
+_NEEDS_OLDER_SDK = "AttributeError: 'Server' object has no attribute"
+"""A method of the Python SDK before version 2."""
 
 
 def show_server(terminal: Terminal, server: McpServerView, status: ServerStatusView) -> None:
@@ -119,6 +121,8 @@ def show_outcome(terminal: Terminal, slug: str, outcome: TestResultView) -> None
         terminal.line("The end of what it wrote to stderr:")
         for line in last_words:
             terminal.line(f"  {line}")
+    if any(_NEEDS_OLDER_SDK in line for line in last_words):
+        terminal.note('The server was written for an older MCP SDK. Register it with "mcp<2" beside its package.')
 
 
 def _note_skipped(terminal: Terminal, skipped: list[SkippedToolView]) -> None:

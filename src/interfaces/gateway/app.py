@@ -1,4 +1,4 @@
-"""Routes the gateway's two paths here, and all others to the HTTP application."""
+"""Routes the gateway's paths here, and all others to the HTTP application."""
 
 import msgspec
 from litestar.enums import ScopeType
@@ -7,6 +7,15 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from application.gateway.sessions.open_session import GATEWAY_PATH
 from application.mcp.oauth_client import PublicAddress
 from interfaces.gateway.endpoint import METADATA_PATH, GatewayEndpoint
+from interfaces.gateway.wire import JSON_MEDIA, send_whole
+
+_REGISTRATION_PATH = "/register"
+"""Where clients register that find no authorization server, and take the server for one (MCP 2025-03-26)."""
+_NO_REGISTRATION = {
+    "error": "access_denied",
+    "error_description": "This MCP server has no authorization server and registers no clients. Send a session token as a bearer"
+    " token in the header Authorization; `dragoman gateway open --agent NAME` prints one.",
+}
 
 
 def with_gateway(app: ASGIApp, endpoint: GatewayEndpoint, address: PublicAddress) -> ASGIApp:
@@ -21,6 +30,9 @@ def with_gateway(app: ASGIApp, endpoint: GatewayEndpoint, address: PublicAddress
                 return
             if path in (METADATA_PATH, f"{METADATA_PATH}{GATEWAY_PATH}") and scope["method"] == "GET":
                 await _send_metadata(send, address)
+                return
+            if path == _REGISTRATION_PATH and scope["method"] == "POST":
+                await send_whole(send, 400, msgspec.json.encode(_NO_REGISTRATION), [JSON_MEDIA])
                 return
         await app(scope, receive, send)
 

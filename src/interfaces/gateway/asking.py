@@ -31,7 +31,8 @@ def askable_client(exchange: Exchange) -> AskableClient | None:
         return AskableClient(capabilities=capabilities)
     if tell is None or _CAPABILITIES.isdisjoint(capabilities):
         return None
-    return _OnStream(tell).client(capabilities, exchange.left or asyncio.Event())
+    left, known = exchange.left or asyncio.Event(), exchange.envelope.client
+    return _OnStream(tell).client(capabilities, left, client_id="" if known is None else known.id)
 
 
 class _OnStream:
@@ -40,8 +41,9 @@ class _OnStream:
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
 
-    def client(self, capabilities: JsonObject, left: asyncio.Event) -> AskableClient:
-        return AskableClient(capabilities=capabilities, ask=self._ask, take_back=self._take_back, left=left)
+    def client(self, capabilities: JsonObject, left: asyncio.Event, *, client_id: str) -> AskableClient:
+        asking, taking_back = self._ask, self._take_back
+        return AskableClient(capabilities=capabilities, ask=asking, take_back=taking_back, left=left, id=client_id)
 
     async def _ask(self, questions: tuple[Question, ...]) -> None:
         for note_id, request in questions:

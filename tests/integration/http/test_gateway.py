@@ -123,6 +123,13 @@ async def test_who_has_no_token_that_opens_anything_is_told_where_to_learn_more(
 
 
 @pytest.mark.requirement("F5")
+async def test_a_client_that_wants_to_register_is_told_that_it_needs_a_token(service: Service) -> None:
+    answer = await service.client.post("/register", json={"redirect_uris": ["http://127.0.0.1:7777/callback"]})
+    assert (answer.status_code, answer.json()["error"]) == (400, "access_denied")
+    assert "bearer" in answer.json()["error_description"]
+
+
+@pytest.mark.requirement("F5")
 async def test_a_revoked_token_opens_nothing_from_that_moment(service: Service, caller: Caller) -> None:
     assert (await caller.legacy("ping"))["result"] == {}
     revoked = await service.call("DELETE", f"/v1/gateway-sessions/{caller.session_id}")

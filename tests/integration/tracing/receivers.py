@@ -122,6 +122,8 @@ def _value(value: AnyValue) -> str | int | float | list[str]:
     match value.WhichOneof("value"):
         case "int_value":
             return value.int_value
+        case "bool_value":
+            return value.bool_value
         case "double_value":
             return value.double_value
         case "array_value":

@@ -37,6 +37,7 @@ Question = tuple[GatewayNoteId, ClientRequest]
 class AskableClient:
     """The client of a call.
 
+    - `id` identifies it in its session; clients without a handshake have none.
     - `capabilities`: what the client declares that it can be asked for, in the protocol's form.
     - `ask` sends questions to a client that has an open request; `take_back` withdraws those that
       need no answer. After `left` is set, the client does not answer.
@@ -48,6 +49,7 @@ class AskableClient:
     ask: Callable[[tuple[Question, ...]], Awaitable[None]] | None = None
     take_back: Callable[[tuple[GatewayNoteId, ...]], Awaitable[None]] | None = None
     left: asyncio.Event = field(default_factory=asyncio.Event)
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,11 @@ class Conversation:
         self.deadline: Deadline | None = None
         self._open = 0
         self._left_s = 0.0
+
+    @property
+    def caller(self) -> str:
+        """The session, and the client in it."""
+        return f"{self._session.id} {self._client.id}"
 
     @property
     def capabilities(self) -> JsonObject:

@@ -52,6 +52,6 @@ class RunRoom:
 
 
 def _held_bytes(message: Message) -> int:
-    """Bytes of a message in memory, of which images and the provider's items are the most."""
+    """Bytes of a message in memory: for a request to a model an image has a fixed size, here its own."""
     images = sum(len(part.data or "") for part in message.content if isinstance(part, ImageContent))
-    return message_bytes(message) + images + (0 if message.items is None else message.items.size)
+    return message_bytes(message) + images

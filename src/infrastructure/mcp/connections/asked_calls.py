@@ -72,8 +72,8 @@ class AskedCall:
 
 
 class AskedCalls:
-    """The calls in progress on one connection. A request does not name its call: with several calls
-    in progress it is dismissed."""
+    """The calls in progress on one connection. A request does not name its call. With several calls of one caller, it goes
+    to that caller, by the oldest call that asks nothing yet. With calls of several callers it is dismissed."""
 
     def __init__(self) -> None:
         self._calls: list[AskedCall] = []
@@ -98,9 +98,9 @@ class AskedCalls:
             question = _named(read_question("", raw))
         except McpFailure:
             return _DISMISSED
-        if len(self._calls) != 1:
+        asked = self._asking()
+        if asked is None:
             return _DISMISSED
-        [asked] = self._calls
         if asked.relay is not None:
             given = await self._relayed(asked.relay, asked, ClientRequestKind.ELICITATION, raw)
             return _elicited(given.result)
@@ -136,10 +136,19 @@ class AskedCalls:
             return _refused("The client's answer is not valid MCP.")
 
     async def _passed(self, kind: ClientRequestKind, raw: JsonObject) -> ClientAnswer:
-        relay = self._calls[0].relay if len(self._calls) == 1 else None
-        if relay is None:
+        asked = self._asking()
+        if asked is None or asked.relay is None:
             return ClientAnswer(refusal="No client can be asked.")
-        return await self._relayed(relay, self._calls[0], kind, raw)
+        return await self._relayed(asked.relay, asked, kind, raw)
+
+    def _asking(self) -> AskedCall | None:
+        """The call that a request is taken for, if it is known whose it is."""
+        if len(self._calls) == 1:
+            return self._calls[0]
+        callers = {None if call.relay is None else call.relay.caller for call in self._calls}
+        if len(callers) != 1 or None in callers:
+            return None
+        return next((call for call in self._calls if not call.asking), self._calls[0])
 
     async def _relayed(
         self, relay: CallerRelay, asked: AskedCall, kind: ClientRequestKind, raw: JsonObject

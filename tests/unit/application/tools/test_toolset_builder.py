@@ -171,27 +171,6 @@ async def test_servers_that_do_not_answer_are_reported_and_the_others_stand() ->
     }
 
 
-@pytest.mark.requirement("B5")
-async def test_a_server_that_does_not_answer_is_logged_once_until_it_fails_otherwise_or_answers(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    harness = Harness()
-    harness.add("dead", "tool", listed=False)
-    scripted = harness.connections.servers["dead"]
-
-    async def lines(failure: McpFailureKind | None) -> int:
-        """Lines of two toolsets, with an hour between all attempts to list the server."""
-        caplog.clear()
-        scripted.unreachable = None if failure is None else McpFailure(failure, "No.")
-        for _ in range(2):
-            harness.clock.advance(3_600)
-            await harness.tools("dead")
-        return sum(record.getMessage() == "MCP server unavailable at run start" for record in caplog.records)
-
-    timeout, lost = McpFailureKind.TIMEOUT, McpFailureKind.NOT_CONNECTED
-    assert [await lines(kind) for kind in (timeout, timeout, lost, None)] == [1, 0, 1, 0]
-
-
 @pytest.mark.requirement("B5", "B16")
 async def test_advice_for_the_operator_is_not_given_to_models() -> None:
     harness = Harness()

@@ -25,8 +25,9 @@ RED: JsonObject = {"action": "accept", "content": {"colour": "red"}}
 class Caller:
     """Answers when it is told to."""
 
-    def __init__(self, result: JsonObject | None = None) -> None:
+    def __init__(self, result: JsonObject | None = None, *, caller: str = "one") -> None:
         self.result = result
+        self.caller = caller
         self.asked: asyncio.Queue[ClientRequest] = asyncio.Queue()
         self.may_answer = asyncio.Event()
 
@@ -83,6 +84,30 @@ async def test_a_question_ends_with_its_call_and_is_dismissed_beside_another(moc
     with calls.during(a_call(caller)), calls.during(a_call(None)):
         assert await asked_for(calls, mocker) == ElicitResult(action="cancel")
     assert caller.asked.empty()
+
+
+@pytest.mark.requirement("F5", "B4")
+async def test_questions_of_calls_side_by_side_reach_their_caller_each_by_a_call_of_its_own(
+    mocker: MockerFixture,
+) -> None:
+    calls, first, second = AskedCalls(), Caller(RED), Caller(RED)
+    with calls.during(a_call(first)), calls.during(a_call(second)):
+        answering = [asked_for(calls, mocker) for _ in range(2)]
+        await first.asked.get()
+        await second.asked.get()
+        first.may_answer.set()
+        second.may_answer.set()
+        answers = [await answer for answer in answering]
+    assert answers == [ElicitResult(action="accept", content={"colour": "red"})] * 2
+
+
+@pytest.mark.requirement("F5", "B4", "E7")
+async def test_no_question_reaches_one_of_several_callers(mocker: MockerFixture) -> None:
+    calls, first, second = AskedCalls(), Caller(RED), Caller(RED, caller="other")
+    with calls.during(a_call(first)), calls.during(a_call(second)):
+        assert await asked_for(calls, mocker) == ElicitResult(action="cancel")
+    assert first.asked.empty()
+    assert second.asked.empty()
 
 
 @pytest.mark.requirement("F5", "B4")

@@ -148,6 +148,14 @@ def test_a_server_that_does_not_work_is_exit_code_1_with_its_last_words(options:
         assert shown in outcome.out
 
 
+def test_a_server_for_an_older_sdk_is_shown_with_what_makes_it_work() -> None:
+    words = "Traceback …\nAttributeError: 'Server' object has no attribute 'list_tools'\n"
+    error: JsonObject = {"code": "not_connected", "detail": "It ended.", "stderr": words}
+    answer = whole(views.TestResultView, {"ok": False, "tools": [], "latency_ms": 3, "error": error})
+    outcome = FakeService().on("POST", "/v1/mcp-servers/time/test", answer).run("mcp", "test", "time")
+    assert "mcp<2" in outcome.err
+
+
 def test_tools_are_shown_as_last_seen_or_asked_for_anew() -> None:
     tools = whole(McpServerToolsView, {"data": [TOOL], "skipped": [], "taken_at": "2026-01-01T00:00:00Z"})
     service = (
