@@ -3,6 +3,7 @@
 from dataclasses import fields
 from pathlib import Path
 
+from application.system.lazy import LazyClosable
 from domain.ids import OrganizationId
 from domain.runs.model_settings import ModelSettings
 from infrastructure.container import Container
@@ -15,6 +16,7 @@ from tests.doubles.authorizer import InMemoryAuthorizer
 from tests.doubles.mcp_connections import InMemoryMcpConnections
 from tests.doubles.mcp_installer import InMemoryMcpInstaller
 from tests.doubles.plain_text_extractor import PlainTextExtractor
+from tests.doubles.provider_places import TalkingProviders
 from tests.doubles.secrets import InMemorySecretVault
 from tests.doubles.surroundings import START, SequentialIds, StepClock
 from tests.unit.application.runs.doubles import FlatPrices
@@ -74,6 +76,7 @@ def a_container(settings: Settings | None = None, **doubles: object) -> Containe
         clock=clock,
         ids=ids,
         routed_models=OneModel(),
+        lazy_providers=LazyClosable(TalkingProviders),
         prices=FlatPrices(),
         native_tools={},
         mcp_installer=InMemoryMcpInstaller(clock=clock, ids=ids),

@@ -268,7 +268,7 @@ export interface components {
          * @description The audited actions. The values are part of the public contract.
          * @enum {string}
          */
-        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.deleted" | "runs.cancelled" | "webhook_key.created" | "webhook_delivery.retried" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
+        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "webhook_key.created" | "webhook_delivery.retried" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
         /**
          * AuditEventPage
          * @description A page of audit events; `next_cursor` is null on the last one.
@@ -1707,6 +1707,14 @@ export interface components {
          */
         MissedFires: "skip" | "run_once";
         /**
+         * ModelNamesView
+         * @description Models as the provider lists them, which may be more than the key may use.
+         */
+        ModelNamesView: {
+            /** @description Names as `PROVIDER:NAME`, at most 2000. */
+            data: string[];
+        };
+        /**
          * ModelProviderBody
          * @description A provider of models. Without `base_url` it is the vendor's own address. `api_key` is
          *     write-only, or a reference to a named secret; without one no key is sent. With `deployments`,
@@ -2470,6 +2478,36 @@ export interface components {
             last_error: string | null;
         };
         /**
+         * ProviderCheckName
+         * @description What is checked. The values are part of the public contract.
+         * @enum {string}
+         */
+        ProviderCheckName: "credentials" | "model" | "tool_call" | "streaming";
+        /**
+         * ProviderCheckOutcome
+         * @description The values are part of the public contract.
+         * @enum {string}
+         */
+        ProviderCheckOutcome: "ok" | "failed" | "skipped";
+        /**
+         * ProviderCheckView
+         * @description One line of a test.
+         */
+        ProviderCheckView: {
+            /** @description The deployment that was tested; null: the provider itself. */
+            deployment: string | null;
+            /** @description What was tested. */
+            check: components["schemas"]["ProviderCheckName"];
+            /** @description `skipped` after a failure, or without a model. */
+            outcome: components["schemas"]["ProviderCheckOutcome"];
+            /** @description The outcome in a sentence. */
+            detail: string;
+            /** @description How long the provider took. */
+            latency_ms: number;
+            /** @description What the provider said, without its key; null if nothing. */
+            provider_error: components["schemas"]["ProviderErrorView"] | null;
+        };
+        /**
          * ProviderErrorView
          * @description The model provider's error: HTTP status, code or type, and message, without secrets, cut
          *     at 2 KiB.
@@ -2488,6 +2526,20 @@ export interface components {
          * @enum {string}
          */
         ProviderKind: "openai" | "anthropic";
+        /**
+         * ProviderTestView
+         * @description The outcome of a test.
+         */
+        ProviderTestView: {
+            /** @description Whether every check succeeded. */
+            ok: boolean;
+            /** @description The provider. */
+            provider: string;
+            /** @description The model that was tested, as `PROVIDER:NAME`; null: none. */
+            model: string | null;
+            /** @description Credentials, model, tool call and streaming of each deployment. */
+            checks: components["schemas"]["ProviderCheckView"][];
+        };
         /**
          * ProviderWire
          * @description The API of a provider of kind `openai`. `auto` is `responses` at OpenAI itself and `chat` at other addresses.
@@ -3637,6 +3689,17 @@ export interface components {
              * @default true
              */
             enabled?: boolean;
+        };
+        /**
+         * TestModelProviderBody
+         * @description Which model is tested; without one, the first that an agent uses.
+         * @example {
+         *       "model": "gpt-5-mini"
+         *     }
+         */
+        TestModelProviderBody: {
+            /** @description Its name without the provider. */
+            model?: string | null;
         };
         /**
          * TestResultView

@@ -1,11 +1,36 @@
 """Ports of the model providers slice."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
+from application.models.ports import LanguageModel, ModelList
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId
 from domain.model_providers.provider import ModelProvider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderPlace:
+    """One address and key of a provider: a deployment, or None for the provider itself."""
+
+    deployment: str | None
+    models: LanguageModel
+    model_list: ModelList
+
+
+class ProviderPlaces(Protocol):
+    """Access to providers of organizations, and to those of the environment for the default organization. No request
+    is retried, or sent to another place."""
+
+    async def places(self, organization_id: OrganizationId, name: str) -> tuple[ProviderPlace, ...]:
+        """The places of a provider; empty if there is no such provider. Raises ModelError `model_auth` if it
+        has no key, `model_rejected` if its key is unavailable or its address not permitted."""
+        ...
+
+    async def names(self, organization_id: OrganizationId) -> tuple[str, ...]:
+        """Names of all providers."""
+        ...
 
 
 class ModelProviderStore(Protocol):

@@ -104,6 +104,7 @@ class ModelReply:
     - `items` is the reply in the provider's own format, if text and calls alone lose a part of it. Its calls are
       `calls`, in the same order. A malformed call is in it with the arguments of the neutral form, so that the
       provider accepts them.
+    - `streamed`: the provider sent it as a stream, not whole.
     """
 
     model: str
@@ -112,6 +113,7 @@ class ModelReply:
     usage: ModelUsage
     finish_reason: FinishReason
     items: ProviderItems | None = field(default=None, repr=False)
+    streamed: bool = True
 
 
 ModelEvent = TextDelta | ReasoningDelta | ModelRetrying | ModelReply
@@ -155,6 +157,12 @@ class LanguageModel(Protocol):
         - Ids of tool calls are ours (ADR 0005). Items keep those of the provider: the calls of a message and of its
           items correspond by position, and results carry the provider's id where the items are sent.
         """
+
+
+class ModelList(Protocol):
+    async def names(self) -> tuple[str, ...]:
+        """Names of the provider's models, without the provider, in order. Raises ModelError."""
+        ...
 
 
 class FallbackModels(Protocol):

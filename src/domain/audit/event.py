@@ -47,6 +47,7 @@ class AuditAction(StrEnum):
     SOURCE_DELETED = "source.deleted"
     MODEL_PROVIDER_CREATED = "model_provider.created"
     MODEL_PROVIDER_UPDATED = "model_provider.updated"
+    MODEL_PROVIDER_TESTED = "model_provider.tested"
     MODEL_PROVIDER_DELETED = "model_provider.deleted"
     RUNS_CANCELLED = "runs.cancelled"
     WEBHOOK_KEY_CREATED = "webhook_key.created"

@@ -7,6 +7,7 @@ from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.proxies import Proxies
 from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.organization_providers import OrganizationProviders
+from infrastructure.llm.provider_places import OpenProviderPlaces
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.routing import OpenProviders, RoutedModels
 from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
@@ -64,3 +65,9 @@ def routed_models(
         open_provider=lambda provider: lazy_providers.get().open(provider),
         scripted=ScriptedModels((home.scripts_path, SHIPPED_SCRIPTS)),
     )
+
+
+def provider_places(
+    providers: OrganizationProviders, lazy_providers: LazyClosable[OpenProviders]
+) -> OpenProviderPlaces:
+    return OpenProviderPlaces(providers=providers, open_providers=lazy_providers.get)

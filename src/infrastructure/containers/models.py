@@ -2,8 +2,10 @@
 
 from dependency_injector import containers, providers
 
+from application.model_providers.check_model_provider import CheckModelProvider
 from application.model_providers.create_model_provider import CreateModelProvider
 from application.model_providers.delete_model_provider import DeleteModelProvider
+from application.model_providers.list_models import ListModels
 from application.model_providers.queries import GetModelProvider, ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider
 from application.models.ports import FallbackModels
@@ -14,6 +16,7 @@ from infrastructure.containers.storage import Storage
 from infrastructure.containers.wiring import Singletons
 from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.organization_providers import OrganizationProviders
+from infrastructure.llm.provider_places import OpenProviderPlaces
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.retrying import RetryingModels
 from infrastructure.llm.routing import OpenProviders, RoutedModels
@@ -35,6 +38,9 @@ class Models(containers.DeclarativeContainer):
     routed_models: providers.Provider[RoutedModels] = singleton(
         models_assembly.routed_models, organization_providers, lazy_providers, Platform.home
     )
+    provider_places: providers.Provider[OpenProviderPlaces] = singleton(
+        models_assembly.provider_places, organization_providers, lazy_providers
+    )
     models: providers.Provider[FallbackModels] = singleton(RetryingModels, routed_models)
 
     create_model_provider = singleton(
@@ -46,3 +52,5 @@ class Models(containers.DeclarativeContainer):
     get_model_provider = singleton(GetModelProvider, providers=Storage.fresh_model_provider_store)
     list_model_providers = singleton(ListModelProviders, providers=Storage.model_provider_store)
     delete_model_provider = singleton(DeleteModelProvider, providers=Storage.fresh_model_provider_store)
+    check_model_provider = singleton(CheckModelProvider, places=provider_places)
+    list_models = singleton(ListModels, places=provider_places)

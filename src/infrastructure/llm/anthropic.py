@@ -6,16 +6,15 @@ from collections.abc import AsyncIterator, Callable
 
 from application.models.ports import ModelError, ModelEvent, ModelRequest
 from application.system.lru import LruCache
-from infrastructure.http.sessions import ENCODINGS
 from infrastructure.llm.anthropic_reply import AnthropicReply
 from infrastructure.llm.anthropic_wire import AnthropicWire
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.items_origin import items_origin
 from infrastructure.llm.model_families import taken_by_messages
+from infrastructure.llm.provider_headers import call_headers
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.wire_parameters import with_taken_settings
 
-_API_VERSION = "2023-06-01"
 _DEFAULT_MAX_TOKENS = 8192
 WIRE = "messages"
 """In the origin of items."""
@@ -42,15 +41,6 @@ class AnthropicModels:
         reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        headers = {
-            "content-type": "application/json",
-            "accept": "application/json, text/event-stream",
-            "accept-encoding": ENCODINGS,
-            "user-agent": "dragoman",
-            "anthropic-version": _API_VERSION,
-        }
-        if provider.api_key is not None:
-            headers["x-api-key"] = provider.api_key
         base_url = provider.base_url.rstrip("/").removesuffix("/v1")
         self._wire = AnthropicWire(
             streaming=streaming, image_input=provider.image_input, default_max_tokens=default_max_tokens
@@ -58,7 +48,7 @@ class AnthropicModels:
         self._provider = provider
         self._origins: LruCache[str, str] = LruCache(_MAX_MODELS)
         self._exchange = ModelExchange(
-            provider=http.to(f"{base_url}/v1/messages", headers),
+            provider=http.to(f"{base_url}/v1/messages", call_headers(provider)),
             streaming=streaming,
             reply_limits=reply_limits or ReplyLimits(),
             monotonic=monotonic,

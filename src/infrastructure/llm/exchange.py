@@ -3,7 +3,7 @@ formats. Below: `provider_http.py`."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import aiohttp
@@ -96,6 +96,10 @@ class ProviderAddress(Protocol):
         `total_s` the exchange. Raises aiohttp.ClientError, EgressBlockedError, TimeoutError."""
         ...
 
+    async def get(self, *, total_s: float) -> Answer:
+        """Read the address, like `send`."""
+        ...
+
 
 class ProviderHttp(Protocol):
     def to(self, url: str, headers: Mapping[str, str]) -> ProviderAddress: ...
@@ -133,7 +137,8 @@ class ModelExchange:
                 answer = await self._sent(other)
             if not is_decoded(answer.headers.get("content-encoding", "identity")):
                 raise invalid_reply("compressed its answer in a way that was not asked for")
-            if self._is_event_stream(answer.headers.get("content-type", "")):
+            streamed = self._is_event_stream(answer.headers.get("content-type", ""))
+            if streamed:
                 async for delta in self._streamed(answer, reader):
                     yield delta
                 await _drain(answer)
@@ -143,7 +148,7 @@ class ModelExchange:
                     yield ReasoningDelta(text=reasoning)
                 if text:
                     yield TextDelta(text=text)
-            reply = _complete(reader)
+            reply = _complete(reader) if streamed else replace(_complete(reader), streamed=False)
         except (aiohttp.ClientError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=self.streaming) from exc
         except UnicodeDecodeError as exc:
@@ -168,7 +173,7 @@ class ModelExchange:
         """What is sent instead of the refused request. Raises ModelError if nothing is."""
         if not is_decoded(answer.headers.get("content-encoding", "identity")):
             raise invalid_reply("compressed its answer in a way that was not asked for")
-        said = await _read(answer, MAX_ERROR_BYTES, within_s=self.reply_limits.error_s)
+        said = await read_body(answer, MAX_ERROR_BYTES, within_s=self.reply_limits.error_s)
         error = error_of_answer(answer.status, answer.headers, said)
         other = None if others is None else others.after(error)
         if other is None:
@@ -195,7 +200,7 @@ class ModelExchange:
 
     async def _read_reply(self, answer: Answer) -> bytes:
         limit = self.reply_limits.max_reply_bytes
-        data = await _read(answer, limit + 1, within_s=self.reply_limits.reply_s)
+        data = await read_body(answer, limit + 1, within_s=self.reply_limits.reply_s)
         if len(data) > limit:
             raise oversized("a reply")
         if not answer.is_complete:
@@ -250,7 +255,7 @@ def _too_large() -> ModelError:
     return oversized("an event")
 
 
-async def _read(answer: Answer, limit: int, *, within_s: float) -> bytes:
+async def read_body(answer: Answer, limit: int, *, within_s: float) -> bytes:
     """The body, truncated at `limit` bytes and after `within_s` seconds: it may come byte by byte."""
     data = bytearray()
     deadline = asyncio.timeout(within_s)

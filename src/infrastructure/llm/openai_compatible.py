@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Callable
 from application.models.ports import ModelError, ModelEvent, ModelRequest
 from application.system.lru import LruCache
 from domain.model_providers.provider import EchoReasoning
-from infrastructure.http.sessions import ENCODINGS
 from infrastructure.llm.chat_echo import MAX_CHANGES, ChatEcho, chat_echo
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.items_origin import items_origin
 from infrastructure.llm.model_families import taken_by_chat
 from infrastructure.llm.openai_reply import OpenAIReply
 from infrastructure.llm.openai_wire import OpenAIWire
+from infrastructure.llm.provider_headers import call_headers
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.wire_parameters import with_taken_settings
 
@@ -40,21 +40,13 @@ class OpenAICompatibleModels:
         reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        headers = {
-            "content-type": "application/json",
-            "accept": "application/json, text/event-stream",
-            "accept-encoding": ENCODINGS,
-            "user-agent": "dragoman",
-        }
-        if provider.api_key is not None:
-            headers["authorization"] = f"Bearer {provider.api_key}"
         self._wire = OpenAIWire(
             streaming=streaming,
             image_input=provider.image_input,
             token_limit_field="max_completion_tokens" if provider.is_official else "max_tokens",
         )
         self._exchange = ModelExchange(
-            provider=http.to(f"{provider.base_url.rstrip('/')}/chat/completions", headers),
+            provider=http.to(f"{provider.base_url.rstrip('/')}/chat/completions", call_headers(provider)),
             streaming=streaming,
             reply_limits=reply_limits or ReplyLimits(),
             monotonic=monotonic,

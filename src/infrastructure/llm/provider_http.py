@@ -44,11 +44,22 @@ class AiohttpAddress:
         self, body: bytes, *, silence_s: float | None = None, total_s: float | None = None
     ) -> "AiohttpAnswer":
         """Cancellation closes the connection."""
-        url = self._url
-        session = await self._sessions.to(url.scheme, url.raw_host or "", url.port)
+        session = await self._session()
         timeout = _timeout(silence_s, total_s)
-        response = await session.post(url, data=body, headers=self._headers, allow_redirects=False, timeout=timeout)
+        response = await session.post(
+            self._url, data=body, headers=self._headers, allow_redirects=False, timeout=timeout
+        )
         return AiohttpAnswer(response)
+
+    async def get(self, *, total_s: float) -> "AiohttpAnswer":
+        session = await self._session()
+        timeout = _timeout(None, total_s)
+        return AiohttpAnswer(
+            await session.get(self._url, headers=self._headers, allow_redirects=False, timeout=timeout)
+        )
+
+    async def _session(self) -> aiohttp.ClientSession:
+        return await self._sessions.to(self._url.scheme, self._url.raw_host or "", self._url.port)
 
 
 @lru_cache(maxsize=16)

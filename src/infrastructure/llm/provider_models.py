@@ -2,12 +2,13 @@
 
 from typing import assert_never
 
-from application.models.ports import LanguageModel
+from application.models.ports import LanguageModel, ModelList
 from application.system.ports import OutboundPolicy
 from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.anthropic import AnthropicModels
 from infrastructure.llm.deployments import DeploymentModels, OpenDeployment
 from infrastructure.llm.exchange import ProviderHttp, ReplyLimits
+from infrastructure.llm.model_list import HttpModelList
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
 from infrastructure.llm.provider_errors import address_refused
 from infrastructure.llm.providers import ProviderConfig
@@ -43,9 +44,7 @@ class ProviderModels:
                     for entry in provider.deployments
                 ]
             )
-        if provider.guarded and (refusal := self._outbound.refusal(provider.base_url)) is not None:
-            raise address_refused(refusal)
-        http = self._guarded_http if provider.guarded else self._http
+        http = self._http_of(provider)
         match provider.kind:
             case ProviderKind.OPENAI if provider.speaks_responses:
                 return ResponsesModels(
@@ -61,6 +60,17 @@ class ProviderModels:
                 )
             case _:
                 assert_never(provider.kind)
+
+    def model_list(self, provider: ProviderConfig) -> ModelList:
+        """The list of a provider without deployments. Raises ModelError like `open`."""
+        return HttpModelList(provider=provider, http=self._http_of(provider))
+
+    def _http_of(self, provider: ProviderConfig) -> ProviderHttp:
+        if not provider.guarded:
+            return self._http
+        if (refusal := self._outbound.refusal(provider.base_url)) is not None:
+            raise address_refused(refusal)
+        return self._guarded_http
 
     async def close(self) -> None:
         await self._http.aclose()

@@ -82,6 +82,19 @@ class ProviderConfig:
             return any(self.at(deployment).lacks_key for deployment in self.deployments)
         return self.api_key is None and self.is_official
 
+    @property
+    def key_problem(self) -> str | None:
+        """One sentence about a missing key."""
+        if not self.lacks_key:
+            return None
+        hint = "give it one" if self.guarded else f"set {self.kind.upper()}_API_KEY"
+        return f"The model provider {self.name!r} has no API key; {hint}."
+
+    @property
+    def places(self) -> tuple[tuple[str | None, "ProviderConfig"], ...]:
+        """The deployments by name, or the provider itself."""
+        return tuple((entry.name, self.at(entry)) for entry in self.deployments) or ((None, self),)
+
     def at(self, deployment: DeploymentConfig) -> "ProviderConfig":
         """The provider with the address and key of one deployment."""
         return replace(self, base_url=deployment.base_url, api_key=deployment.api_key, deployments=())

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from application.models.ports import ModelError, ModelEvent, ModelRequest
 from application.system.lru import LruCache
-from infrastructure.http.sessions import ENCODINGS
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.items_origin import items_origin
 from infrastructure.llm.model_families import taken_by_responses
+from infrastructure.llm.provider_headers import call_headers
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.responses_reply import ResponsesReply
 from infrastructure.llm.responses_wire import ResponsesWire
@@ -47,17 +47,9 @@ class ResponsesModels:
         reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        headers = {
-            "content-type": "application/json",
-            "accept": "application/json, text/event-stream",
-            "accept-encoding": ENCODINGS,
-            "user-agent": "dragoman",
-        }
-        if provider.api_key is not None:
-            headers["authorization"] = f"Bearer {provider.api_key}"
         self._wire = ResponsesWire(streaming=streaming, image_input=provider.image_input)
         self._exchange = ModelExchange(
-            provider=http.to(f"{provider.base_url.rstrip('/')}/responses", headers),
+            provider=http.to(f"{provider.base_url.rstrip('/')}/responses", call_headers(provider)),
             streaming=streaming,
             reply_limits=reply_limits or ReplyLimits(),
             monotonic=monotonic,

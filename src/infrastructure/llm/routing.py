@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Protocol
 
-from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelRequest
+from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelList, ModelRequest
 from application.system.lru import LruCache
 from domain.ids import OrganizationId
 from domain.model_providers.provider import SCRIPTED
@@ -29,6 +29,8 @@ class OpenProviders(Protocol):
     """Adapters by provider, over shared HTTP clients."""
 
     def open(self, provider: ProviderConfig) -> LanguageModel: ...
+
+    def model_list(self, provider: ProviderConfig) -> ModelList: ...
 
     async def close(self) -> None: ...
 
@@ -100,9 +102,8 @@ class RoutedModels:
         if provider is None:
             known = ", ".join(sorted([*await self._providers.names(organization_id), SCRIPTED]))
             raise ProviderUnusableError(f"There is no model provider {name!r}; there are: {known}.")
-        if provider.lacks_key:
-            hint = "give it one" if provider.guarded else f"set {provider.kind.upper()}_API_KEY"
-            raise ProviderUnusableError(f"The model provider {name!r} has no API key; {hint}.")
+        if (problem := provider.key_problem) is not None:
+            raise ProviderUnusableError(problem)
         return provider
 
     def _open(self, organization_id: OrganizationId, provider: ProviderConfig) -> LanguageModel:

@@ -192,6 +192,8 @@ CASES = [
     Case(method="GET", path="/v1/model-providers", role=Role.VIEWER),
     Case(method="GET", path="/v1/model-providers/{provider}", role=Role.VIEWER, foreign=True),
     Case(method="PATCH", path="/v1/model-providers/{provider}", role=Role.ADMIN, body={"api_key": None}, foreign=True),
+    Case(method="POST", path="/v1/model-providers/{provider}/test", role=Role.ADMIN, body={}, foreign=True),
+    Case(method="GET", path="/v1/model-providers/{provider}/models", role=Role.VIEWER, foreign=True),
     Case(method="DELETE", path="/v1/model-providers/{provider}", role=Role.ADMIN, status=204, foreign=True),
     Case(method="POST", path="/v1/schedules", role=Role.ADMIN, status=201, body=SCHEDULE_BODY, foreign=True),
     Case(method="GET", path="/v1/schedules", role=Role.VIEWER),

@@ -106,6 +106,11 @@ async def test_secrets_and_providers_are_kept_by_name_and_their_values_never_com
     [known] = (await service.call("GET", "/v1/model-providers")).json()["data"]
     assert (known["name"], known["api_key"]) == ("acme", {"secret": "ACME"})
     in_use = await browse(service, "POST", "/console/secrets/ACME/delete", headers=browser)
+    tested = await browse(service, "POST", "/console/model-providers/acme/test", headers=browser)
+    assert "lists 2 models" in tested.text
+    assert "No agent uses the provider" in tested.text
+    options = await browse(service, "GET", "/console/parts/models", headers=browser)
+    assert '<option value="acme:small">' in options.text
     assert (in_use.status_code, in_use.headers["hx-retarget"]) == (409, "#flash")
     for answer in (stored, again, added):
         assert "line one" not in answer.text

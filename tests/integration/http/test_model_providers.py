@@ -71,6 +71,41 @@ async def test_where_reasoning_goes_back_is_stored_and_for_chat_completions_only
     assert paths_of(problem_of(refused, 422, "model_provider_invalid")) == ["echo_reasoning"]
 
 
+@pytest.mark.requirement("H4")
+async def test_a_provider_is_tested_with_a_line_for_each_check_of_each_deployment(service: Service) -> None:
+    deployments = [{"name": "eu"}, {"name": "us"}]
+    await service.call("POST", "/v1/model-providers", json={**BODY, "deployments": deployments})
+    tested = await service.call("POST", "/v1/model-providers/acme/test", json={"model": "small"})
+    assert tested.status_code == 200
+    answer = tested.json()
+    assert (answer["ok"], answer["provider"], answer["model"]) == (True, "acme", "acme:small")
+    names = ["credentials", "model", "tool_call", "streaming"]
+    assert [(line["deployment"], line["check"]) for line in answer["checks"]] == [
+        (deployment, name) for deployment in ("eu", "us") for name in names
+    ]
+    unused = (await service.call("POST", "/v1/model-providers/acme/test", json={})).json()
+    assert (unused["ok"], unused["model"]) == (False, None)
+    audit = await service.call("GET", "/v1/audit-events?action=model_provider.tested")
+    assert [entry["details"]["ok"] for entry in audit.json()["data"]] == [False, True]
+
+
+@pytest.mark.requirement("H4")
+async def test_a_provider_whose_secret_is_missing_is_told_by_its_test(service: Service) -> None:
+    await service.call("POST", "/v1/model-providers", json={**BODY, "api_key": {"secret": "GONE"}})
+    [line] = (await service.call("POST", "/v1/model-providers/acme/test", json={"model": "m"})).json()["checks"]
+    assert (line["check"], line["outcome"]) == ("credentials", "failed")
+    assert "'GONE'" in line["detail"]
+    listed = await service.call("GET", "/v1/model-providers/acme/models")
+    problem_of(listed, 503, "model_list_unavailable")
+
+
+@pytest.mark.requirement("H4")
+async def test_models_of_a_provider_are_listed(service: Service) -> None:
+    await service.call("POST", "/v1/model-providers", json=BODY)
+    listed = await service.call("GET", "/v1/model-providers/acme/models", token=token_of(Role.VIEWER))
+    assert listed.json() == {"data": ["acme:large", "acme:small"]}
+
+
 async def test_without_a_base_url_a_provider_is_the_vendor(service: Service) -> None:
     created = await service.call("POST", "/v1/model-providers", json={"name": "claude", "kind": "anthropic"})
     assert (created.json()["base_url"], created.json()["api_key"]) == ("https://api.anthropic.com", None)

@@ -86,5 +86,8 @@ class AnsweringAddress:
         self._url = url
         self._headers = headers
 
+    async def get(self, *, total_s: float) -> SomeAnswer:
+        return self._http.answer(Sent(self._url, self._headers, b""))
+
     async def send(self, body: bytes, *, silence_s: float | None = None, total_s: float | None = None) -> SomeAnswer:
         return self._http.answer(Sent(self._url, self._headers, body))

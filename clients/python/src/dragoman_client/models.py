@@ -90,7 +90,7 @@ class ApproveDefinitionBody(TypedDict):
     """Digest of the definition, as the list of tools has it."""
 
 
-AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.deleted', 'runs.cancelled', 'webhook_key.created', 'webhook_delivery.retried', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
+AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'webhook_key.created', 'webhook_delivery.retried', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
 """The audited actions. The values are part of the public contract."""
 
 
@@ -663,6 +663,13 @@ the public contract.
 """
 
 
+class ModelNamesView(TypedDict):
+    """Models as the provider lists them, which may be more than the key may use."""
+
+    data: list[str]
+    """Names as `PROVIDER:NAME`, at most 2000."""
+
+
 class ModelRetryingEvent(TypedDict):
     """The model is called again, or the next one is."""
 
@@ -1047,6 +1054,14 @@ class Problem(TypedDict):
     """Faults in the input."""
     reference: NotRequired[str]
     """Where the service's log has the details of an internal error."""
+
+
+ProviderCheckName: TypeAlias = Literal['credentials', 'model', 'tool_call', 'streaming']
+"""What is checked. The values are part of the public contract."""
+
+
+ProviderCheckOutcome: TypeAlias = Literal['ok', 'failed', 'skipped']
+"""The values are part of the public contract."""
 
 
 class ProviderErrorView(TypedDict):
@@ -1520,6 +1535,13 @@ class TestFailureView(TypedDict):
     """The failure as a sentence."""
     stderr: NotRequired[str]
     """End of a started server's error output."""
+
+
+class TestModelProviderBody(TypedDict):
+    """Which model is tested; without one, the first that an agent uses."""
+
+    model: NotRequired[str | None]
+    """Its name without the provider."""
 
 
 class TestResultView(TypedDict):
@@ -2813,6 +2835,36 @@ class ProcessStatusView(TypedDict):
     """Beginning of the state."""
     last_error: str | None
     """Last error, as a sentence; null if there was none."""
+
+
+class ProviderCheckView(TypedDict):
+    """One line of a test."""
+
+    deployment: str | None
+    """The deployment that was tested; null: the provider itself."""
+    check: ProviderCheckName
+    """What was tested."""
+    outcome: ProviderCheckOutcome
+    """`skipped` after a failure, or without a model."""
+    detail: str
+    """The outcome in a sentence."""
+    latency_ms: int
+    """How long the provider took."""
+    provider_error: ProviderErrorView | None
+    """What the provider said, without its key; null if nothing."""
+
+
+class ProviderTestView(TypedDict):
+    """The outcome of a test."""
+
+    ok: bool
+    """Whether every check succeeded."""
+    provider: str
+    """The provider."""
+    model: str | None
+    """The model that was tested, as `PROVIDER:NAME`; null: none."""
+    checks: list[ProviderCheckView]
+    """Credentials, model, tool call and streaming of each deployment."""
 
 
 class ResumeRunBody(TypedDict):

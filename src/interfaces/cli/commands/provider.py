@@ -5,10 +5,12 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject
-from interfaces.cli.api import path_to
-from interfaces.cli.failures import BadUsage
+from interfaces.cli.answers import read_as
+from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.failures import FAILED, BadUsage
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.http.model_providers.views import ModelProviderView
+from interfaces.cli.terminal import duration, one_line
+from interfaces.http.model_providers.views import ModelNamesView, ModelProviderView, ProviderCheckView, ProviderTestView
 
 provider_app = typer.Typer(
     help="Manage the organization's model providers.",
@@ -16,6 +18,8 @@ provider_app = typer.Typer(
     epilog="Example: printenv ACME_KEY | dragoman provider add acme --kind openai --base-url https://models.example.com/v1",
 )
 
+_SAID_LIMIT = 300
+"""Characters of a provider's message; --json has all of them."""
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Models are then named NAME:model.")]
 
 
@@ -99,6 +103,49 @@ def list_providers(context: typer.Context, as_json: JsonFlag = False) -> None:
     )
 
 
+@provider_app.command("test", epilog="Example: dragoman provider test acme --model gpt-5-mini")
+def run_test(
+    context: typer.Context,
+    name: Name,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="MODEL", help="The model to test. Default: the first that an agent uses."),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Test a provider's key, a model, a tool call and streaming. Costs a few tokens; exit code 1 on failure."""
+    session = session_of(context)
+    body: JsonObject = {} if model is None else {"model": model.removeprefix(f"{name}:")}
+
+    async def test(api: ServiceApi) -> int:
+        document = await api.post(path_to("model-providers", name, "test"), body)
+        outcome = read_as(ProviderTestView, document)
+        if as_json:
+            session.terminal.json(document)
+        else:
+            for check in outcome["checks"]:
+                session.terminal.line(_check_line(check))
+        return 0 if outcome["ok"] else FAILED
+
+    session.perform(test)
+
+
+@provider_app.command("models", epilog="Example: dragoman provider models acme")
+def list_models(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
+    """List the models of a provider, as the provider lists them."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        document = await api.get(path_to("model-providers", name, "models"))
+        if as_json:
+            session.terminal.json(document)
+            return
+        for model in read_as(ModelNamesView, document)["data"]:
+            session.terminal.line(model)
+
+    session.perform(show)
+
+
 @provider_app.command("delete", epilog="Example: dragoman provider delete acme")
 def delete_provider(context: typer.Context, name: Name) -> None:
     """Delete a provider and its key, even if agents name it."""
@@ -113,3 +160,14 @@ def _key(provider: ModelProviderView) -> str:
             return "stored"
         case reference:
             return f"secret {reference['secret']}"
+
+
+def _check_line(check: ProviderCheckView) -> str:
+    place = "" if check["deployment"] is None else f"{check['deployment']}: "
+    name = check["check"].replace("_", " ")
+    took = f" ({duration(check['latency_ms'])})" if check["latency_ms"] else ""
+    said = check["provider_error"]
+    words = (
+        f" The provider said: {one_line(said['message'], _SAID_LIMIT)}" if said is not None and said["message"] else ""
+    )
+    return f"{place}{name:<12} {check['outcome']:<8} {check['detail']}{took}{words}"

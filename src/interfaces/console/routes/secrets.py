@@ -6,8 +6,10 @@ from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
+from application.model_providers.check_model_provider import CheckModelProvider, CheckModelProviderCommand
 from application.model_providers.create_model_provider import CreateModelProvider, CreateModelProviderCommand
 from application.model_providers.delete_model_provider import DeleteModelProvider, DeleteModelProviderCommand
+from application.model_providers.list_models import ListModels
 from application.model_providers.queries import ListModelProviders
 from application.secrets.delete_secret import DeleteSecret, DeleteSecretCommand
 from application.secrets.queries import ListSecrets
@@ -148,6 +150,26 @@ async def create_provider_page(
         )
     said = f"Its models are named {provider.name}:MODEL."
     return pages.show(request, _PARTS, await secret_pages.of(principal, said=said))
+
+
+@post("/model-providers/{name:str}/test", status_code=200)
+async def test_provider_page(
+    request: ConsoleRequest,
+    name: FromPath[str],
+    pages: NamedDependency[Pages],
+    check_model_provider: NamedDependency[CheckModelProvider],
+) -> Response[str]:
+    """Test the provider with the first model that an agent uses."""
+    result = await check_model_provider.execute(CheckModelProviderCommand(principal=request.principal, name=name))
+    return pages.show(request, "parts/provider_tested.html", {"result": result})
+
+
+@get("/parts/models")
+async def show_model_options(
+    request: ConsoleRequest, pages: NamedDependency[Pages], list_models: NamedDependency[ListModels]
+) -> Response[str]:
+    """Options of forms: the models of all providers that list theirs."""
+    return pages.show(request, "parts/model_options.html", {"models": await list_models.of_all(request.principal)})
 
 
 @post("/model-providers/{name:str}/delete", status_code=200)

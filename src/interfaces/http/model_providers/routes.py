@@ -5,13 +5,22 @@ from litestar.di import NamedDependency
 from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
+from application.model_providers.check_model_provider import CheckModelProvider, CheckModelProviderCommand
 from application.model_providers.create_model_provider import CreateModelProvider, CreateModelProviderCommand
 from application.model_providers.delete_model_provider import DeleteModelProvider, DeleteModelProviderCommand
+from application.model_providers.list_models import ListModels
 from application.model_providers.queries import GetModelProvider, ListModelProviders
 from application.model_providers.update_model_provider import UpdateModelProvider, UpdateModelProviderCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
-from interfaces.http.model_providers.schemas import ModelProviderBody, UpdateModelProviderBody
-from interfaces.http.model_providers.views import ModelProviderPage, ModelProviderView, model_provider_view
+from interfaces.http.model_providers.schemas import ModelProviderBody, TestModelProviderBody, UpdateModelProviderBody
+from interfaces.http.model_providers.views import (
+    ModelNamesView,
+    ModelProviderPage,
+    ModelProviderView,
+    ProviderTestView,
+    model_provider_view,
+    provider_test_view,
+)
 from interfaces.http.page_views import page_view
 from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import ProviderPath
@@ -98,3 +107,33 @@ async def delete_model_provider(
     """Requires the role admin. Deleted at once, even if agents name it: their next model call
     uses the fallbacks, or fails."""
     await delete_model_provider.execute(DeleteModelProviderCommand(principal=request.principal, name=provider))
+
+
+@post(
+    "/model-providers/{provider:str}/test",
+    summary="Test a model provider",
+    status_code=200,
+    responses=documented(403, 404, 413),
+)
+async def test_model_provider(
+    request: ApiRequest,
+    provider: ProviderPath,
+    data: JSONBody[TestModelProviderBody],
+    check_model_provider: NamedDependency[CheckModelProvider],
+) -> ProviderTestView:
+    """Requires the role admin. Sends three short requests to a model, which cost tokens. For a provider that does not
+    work the response has `ok: false`, within bounded time."""
+    command = CheckModelProviderCommand(principal=request.principal, name=provider, model=data.model)
+    return provider_test_view(await check_model_provider.execute(command))
+
+
+@get(
+    "/model-providers/{provider:str}/models",
+    summary="List the models of a provider",
+    responses=documented(404, 503),
+)
+async def list_models_of_provider(
+    request: ApiRequest, provider: ProviderPath, list_models: NamedDependency[ListModels]
+) -> ModelNamesView:
+    """As the provider lists them, at most 10 minutes old."""
+    return {"data": [*await list_models.execute(request.principal, provider)]}

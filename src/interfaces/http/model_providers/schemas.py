@@ -72,3 +72,15 @@ class UpdateModelProviderBody(Patch, of=ModelProviderBody, without=("name",)):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"api_key": {"secret": "ACME"}},)
     nullable: ClassVar[frozenset[str]] = frozenset({"api_key"})
+
+
+class TestModelProviderBody(Body):
+    """Which model is tested; without one, the first that an agent uses."""
+
+    __test__: ClassVar[bool] = False
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"model": "gpt-5-mini"},)
+
+    model: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        default=None, description="Its name without the provider."
+    )

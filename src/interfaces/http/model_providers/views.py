@@ -1,10 +1,13 @@
 """Model providers as JSON: never their keys."""
 
-from typing import Annotated, TypedDict
+from typing import Annotated, TypedDict, cast
 
+from application.model_providers.check_model_provider import ProviderCheckResult
+from application.model_providers.place_check import ProviderCheck, ProviderCheckName, ProviderCheckOutcome
 from domain.model_providers.deployment import Deployment
 from domain.model_providers.provider import EchoReasoning, ModelProvider, ProviderKind, ProviderWire
 from domain.threads.message_json import timestamp
+from interfaces.http.runs.views import ProviderErrorView
 from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_view
 from interfaces.http.view_fields import CreatedAt, Items, NextCursor, UpdatedAt, Version
 
@@ -42,6 +45,32 @@ class ModelProviderView(TypedDict):
     updated_at: UpdatedAt
 
 
+class ProviderCheckView(TypedDict):
+    """One line of a test."""
+
+    deployment: Annotated[str | None, "The deployment that was tested; null: the provider itself."]
+    check: Annotated[ProviderCheckName, "What was tested."]
+    outcome: Annotated[ProviderCheckOutcome, "`skipped` after a failure, or without a model."]
+    detail: Annotated[str, "The outcome in a sentence."]
+    latency_ms: Annotated[int, "How long the provider took."]
+    provider_error: Annotated[ProviderErrorView | None, "What the provider said, without its key; null if nothing."]
+
+
+class ProviderTestView(TypedDict):
+    """The outcome of a test."""
+
+    ok: Annotated[bool, "Whether every check succeeded."]
+    provider: Annotated[str, "The provider."]
+    model: Annotated[str | None, "The model that was tested, as `PROVIDER:NAME`; null: none."]
+    checks: Annotated[list[ProviderCheckView], "Credentials, model, tool call and streaming of each deployment."]
+
+
+class ModelNamesView(TypedDict):
+    """Models as the provider lists them, which may be more than the key may use."""
+
+    data: Annotated[list[str], "Names as `PROVIDER:NAME`, at most 2000."]
+
+
 class ModelProviderPage(TypedDict):
     """A page of providers; `next_cursor` is null on the last one."""
 
@@ -61,6 +90,27 @@ def model_provider_view(provider: ModelProvider) -> ModelProviderView:
         "version": provider.version,
         "created_at": timestamp(provider.created_at),
         "updated_at": timestamp(provider.updated_at),
+    }
+
+
+def provider_test_view(result: ProviderCheckResult) -> ProviderTestView:
+    return {
+        "ok": result.ok,
+        "provider": result.provider,
+        "model": result.model,
+        "checks": [_check_view(check) for check in result.checks],
+    }
+
+
+def _check_view(check: ProviderCheck) -> ProviderCheckView:
+    said = check.provider_error
+    return {
+        "deployment": check.deployment,
+        "check": check.check,
+        "outcome": check.outcome,
+        "detail": check.detail,
+        "latency_ms": check.latency_ms,
+        "provider_error": None if said is None else cast(ProviderErrorView, said.to_json()),
     }
 
 

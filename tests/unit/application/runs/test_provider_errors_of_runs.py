@@ -5,10 +5,9 @@ import logging
 import pytest
 
 from application.models.ports import ModelError, ModelRetrying
-from application.runs.execution.provider_error_text import MAX_MESSAGE_BYTES
 from domain.policy.canary import CanaryToken
 from domain.runs.events import RunEventType
-from domain.runs.provider_error import ProviderError
+from domain.runs.provider_error import MAX_MESSAGE_BYTES, ProviderError
 from domain.runs.run import RunError, RunStatus
 from tests.builders import an_agent
 from tests.doubles.scripted_model import ModelTurn

@@ -153,3 +153,42 @@ def test_cancelling_nothing_or_two_things_is_bad_usage(arguments: tuple[str, ...
     service = FakeService()
     assert service.run("run", "cancel", *arguments).exit_code == 2
     assert service.requests == []
+
+
+CHECK: JsonObject = {
+    "deployment": None,
+    "check": "credentials",
+    "outcome": "ok",
+    "detail": "Accepted; the provider lists 2 models.",
+    "latency_ms": 120,
+    "provider_error": None,
+}
+REFUSED: JsonObject = {
+    **CHECK,
+    "check": "tool_call",
+    "outcome": "failed",
+    "detail": "The model provider rejected the request.",
+    "provider_error": {"status": 400, "code": None, "message": "Function tools are\nnot supported."},
+}
+
+
+@pytest.mark.requirement("H4")
+def test_a_test_of_a_provider_is_a_line_for_each_check_with_the_providers_words() -> None:
+    outcome: JsonObject = {"ok": False, "provider": "acme", "model": "acme:small", "checks": [CHECK, REFUSED]}
+    service = FakeService().on("POST", "/v1/model-providers/acme/test", outcome)
+    shown = service.run("provider", "test", "acme", "--model", "acme:small")
+    assert shown.exit_code == 1
+    credentials, tool_call = shown.out.splitlines()
+    assert credentials.split()[:2] == ["credentials", "ok"]
+    assert tool_call.split()[:3] == ["tool", "call", "failed"]
+    assert tool_call.endswith("The provider said: Function tools are not supported.")
+    assert service.sent("POST", "/v1/model-providers/acme/test") == [{"model": "small"}]
+    passed = FakeService().on("POST", "/v1/model-providers/acme/test", {**outcome, "ok": True, "checks": [CHECK]})
+    assert passed.run("provider", "test", "acme").exit_code == 0
+    assert passed.sent("POST", "/v1/model-providers/acme/test") == [{}]
+
+
+@pytest.mark.requirement("H4")
+def test_models_of_a_provider_are_listed_one_a_line() -> None:
+    service = FakeService().on("GET", "/v1/model-providers/acme/models", {"data": ["acme:a", "acme:b"]})
+    assert service.run("provider", "models", "acme").out.splitlines() == ["acme:a", "acme:b"]

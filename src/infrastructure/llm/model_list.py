@@ -1,0 +1,84 @@
+"""The list of a provider's models, over HTTP."""
+
+from typing import assert_never
+
+import aiohttp
+import msgspec
+
+from domain.model_providers.provider import ProviderKind
+from infrastructure.http.egress import EgressBlockedError
+from infrastructure.http.sessions import is_decoded
+from infrastructure.llm.exchange import ProviderHttp, read_body
+from infrastructure.llm.provider_errors import (
+    MAX_ERROR_BYTES,
+    error_of_answer,
+    error_of_transport,
+    invalid_reply,
+    oversized,
+    without_secrets,
+)
+from infrastructure.llm.provider_headers import headers_of
+from infrastructure.llm.providers import ProviderConfig
+
+MAX_MODELS = 2_000
+MAX_NAME = 256
+_MAX_BYTES = 16 * 1024 * 1024
+"""Routers describe hundreds of models with kilobytes each."""
+_TOTAL_S = 20.0
+
+
+class _Model(msgspec.Struct):
+    id: str
+
+
+class _Models(msgspec.Struct):
+    data: list[_Model]
+
+
+_decode = msgspec.json.Decoder(_Models).decode
+
+
+class HttpModelList:
+    """The ModelList of one provider, by `GET {base_url}/models`. Of more than MAX_MODELS models the first are listed."""
+
+    def __init__(self, *, provider: ProviderConfig, http: ProviderHttp) -> None:
+        self._address = http.to(_address_of(provider), headers_of(provider))
+        self._redactor = provider.redactor()
+
+    async def names(self) -> tuple[str, ...]:
+        try:
+            answer = await self._address.get(total_s=_TOTAL_S)
+            try:
+                if not is_decoded(answer.headers.get("content-encoding", "identity")):
+                    raise invalid_reply("compressed its answer in a way that was not asked for")
+                if answer.status != 200:
+                    said = await read_body(answer, MAX_ERROR_BYTES, within_s=_TOTAL_S)
+                    raise without_secrets(error_of_answer(answer.status, answer.headers, said), self._redactor)
+                body = await read_body(answer, _MAX_BYTES + 1, within_s=_TOTAL_S)
+            finally:
+                answer.close()
+        except (aiohttp.ClientError, EgressBlockedError, TimeoutError) as exc:
+            raise error_of_transport(exc, streaming=False) from exc
+        if len(body) > _MAX_BYTES:
+            raise oversized("a list of models")
+        return _names_in(body)
+
+
+def _address_of(provider: ProviderConfig) -> str:
+    base_url = provider.base_url.rstrip("/")
+    match provider.kind:
+        case ProviderKind.OPENAI:
+            return f"{base_url}/models"
+        case ProviderKind.ANTHROPIC:
+            return f"{base_url.removesuffix('/v1')}/v1/models?limit=1000"
+        case _:
+            assert_never(provider.kind)
+
+
+def _names_in(body: bytes) -> tuple[str, ...]:
+    try:
+        listed = _decode(body).data
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
+        raise invalid_reply("sent a list of models that cannot be read", retryable=False) from exc
+    names = {model.id for model in listed if 0 < len(model.id) <= MAX_NAME and model.id.isprintable()}
+    return tuple(sorted(names)[:MAX_MODELS])

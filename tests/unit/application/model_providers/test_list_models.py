@@ -1,0 +1,72 @@
+"""ListModels: who reads, how often the provider is asked, and what a failure shows."""
+
+import asyncio
+
+import pytest
+
+from application.model_providers.list_models import FAILURE_VALID_S, VALID_S, ListModels
+from application.models.ports import ModelError
+from domain.identity.role import Role
+from tests.doubles.provider_places import InMemoryProviderPlaces, TalkingPlace
+from tests.doubles.surroundings import StepClock
+from tests.refusals import refused
+from tests.unit.application.actors import a_principal, a_stranger
+
+BROKEN = ModelError("model_unavailable", "The model provider is unavailable.", retryable=True)
+
+
+def listing(clock: StepClock | None = None, **providers: TalkingPlace) -> ListModels:
+    places = InMemoryProviderPlaces({name: {None: place} for name, place in providers.items()})
+    return ListModels(places=places, clock=clock or StepClock())
+
+
+@pytest.mark.requirement("C6", "H4")
+@pytest.mark.parametrize("role", list(Role))
+async def test_every_role_reads_the_models_by_their_full_names(role: Role) -> None:
+    assert await listing(acme=TalkingPlace()).execute(a_principal(role), "acme") == ("acme:large", "acme:small")
+
+
+@pytest.mark.requirement("H4")
+async def test_the_provider_is_asked_again_only_when_its_list_is_old() -> None:
+    clock, place = StepClock(), TalkingPlace()
+    models = listing(clock, acme=place)
+    await asyncio.gather(*(models.execute(a_principal(), "acme") for _ in range(3)))
+    clock.advance(VALID_S - 1)
+    await models.execute(a_principal(), "acme")
+    assert place.listings == 1
+    clock.advance(2)
+    place.models = ("new",)
+    assert await models.execute(a_principal(), "acme") == ("acme:new",)
+
+
+@pytest.mark.requirement("H4")
+async def test_a_failure_is_told_and_the_provider_left_alone_for_a_while() -> None:
+    clock, place = StepClock(), TalkingPlace(models=BROKEN)
+    models = listing(clock, acme=place)
+    for _ in range(2):
+        with refused("model_list_unavailable"):
+            await models.execute(a_principal(), "acme")
+    assert place.listings == 1
+    clock.advance(FAILURE_VALID_S + 1)
+    place.models = ("small",)
+    assert await models.execute(a_principal(), "acme") == ("acme:small",)
+
+
+@pytest.mark.requirement("H4")
+async def test_each_organization_has_its_own_lists() -> None:
+    place = TalkingPlace()
+    models = listing(acme=place)
+    await models.execute(a_principal(), "acme")
+    await models.execute(a_stranger(), "acme")
+    assert place.listings == 2
+
+
+@pytest.mark.requirement("H4")
+async def test_models_of_all_providers_leave_out_those_that_list_none() -> None:
+    models = listing(acme=TalkingPlace(models=("one",)), broken=TalkingPlace(models=BROKEN), zed=TalkingPlace())
+    assert await models.of_all(a_principal()) == ("acme:one", "zed:large", "zed:small")
+
+
+async def test_an_unknown_provider_is_not_found() -> None:
+    with refused("model_provider_not_found"):
+        await listing().execute(a_principal(), "acme")
