@@ -58,7 +58,8 @@ class InMemoryProviderPlaces:
         if isinstance(found, ModelError):
             raise found
         return tuple(
-            ProviderPlace(deployment=deployment, models=place, model_list=place) for deployment, place in found.items()
+            ProviderPlace(deployment=deployment, identity=id(place), models=place, model_list=place)
+            for deployment, place in found.items()
         )
 
     async def names(self, organization_id: OrganizationId) -> tuple[str, ...]:

@@ -1731,11 +1731,11 @@ export interface components {
         ModelProviderBody: {
             /** @description `[a-z0-9][a-z0-9_-]{0,63}`; models are then `NAME:model`. */
             name: string;
-            /** @description The protocol of its API. */
+            /** @description The vendor of its API. */
             kind: components["schemas"]["ProviderKind"];
             /** @description Its address. Default: the vendor's own. */
             base_url?: string | null;
-            /** @description Of kind openai: `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. */
+            /** @description `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic. */
             wire?: components["schemas"]["ProviderWire"];
             /** @description Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`. */
             echo_reasoning?: components["schemas"]["EchoReasoning"];
@@ -1764,11 +1764,11 @@ export interface components {
         ModelProviderView: {
             /** @description `[a-z0-9][a-z0-9_-]{0,63}`; models are then `NAME:model`. */
             name: string;
-            /** @description The protocol of its API. */
+            /** @description The vendor of its API. */
             kind: components["schemas"]["ProviderKind"];
             /** @description Its address. Default: the vendor's own. */
             base_url: string;
-            /** @description Of kind openai: `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. */
+            /** @description `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic. */
             wire: components["schemas"]["ProviderWire"];
             /** @description Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`. */
             echo_reasoning: components["schemas"]["EchoReasoning"];
@@ -2522,10 +2522,11 @@ export interface components {
         };
         /**
          * ProviderKind
-         * @description The wire protocol of a provider. The values are part of the public contract.
+         * @description The vendor of a provider's API. All but `anthropic` are asked as OpenAI is. The values are part of the public
+         *     contract.
          * @enum {string}
          */
-        ProviderKind: "openai" | "anthropic";
+        ProviderKind: "openai" | "anthropic" | "azure" | "cerebras" | "cohere" | "deepseek" | "fireworks" | "groq" | "huggingface" | "mistral" | "moonshotai" | "ollama" | "openrouter" | "together" | "xai" | "zai";
         /**
          * ProviderTestView
          * @description The outcome of a test.
@@ -2542,7 +2543,7 @@ export interface components {
         };
         /**
          * ProviderWire
-         * @description The API of a provider of kind `openai`. `auto` is `responses` at OpenAI itself and `chat` at other addresses.
+         * @description The API of a provider that is asked as OpenAI is. `auto` is `responses` at OpenAI itself and `chat` at other addresses.
          *     The values are part of the public contract.
          * @enum {string}
          */
@@ -4298,11 +4299,11 @@ export interface components {
          *     }
          */
         UpdateModelProviderBody: {
-            /** @description The protocol of its API. */
+            /** @description The vendor of its API. */
             kind?: components["schemas"]["ProviderKind"] | null;
             /** @description Its address. Default: the vendor's own. */
             base_url?: string | null;
-            /** @description Of kind openai: `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. */
+            /** @description `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic. */
             wire?: components["schemas"]["ProviderWire"] | null;
             /** @description Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`. */
             echo_reasoning?: components["schemas"]["EchoReasoning"] | null;

@@ -55,7 +55,7 @@ class CreateModelProvider:
             organization_id=principal.organization_id,
             name=command.name,
             kind=command.kind,
-            base_url=OFFICIAL_BASE_URLS[command.kind] if command.base_url is None else command.base_url,
+            base_url=OFFICIAL_BASE_URLS.get(command.kind, "") if command.base_url is None else command.base_url,
             wire=command.wire,
             echo_reasoning=command.echo_reasoning,
             api_key=command.api_key,

@@ -4,7 +4,7 @@ import asyncio
 import math
 from dataclasses import dataclass, field
 
-from application.model_providers.ports import ProviderPlaces
+from application.model_providers.ports import ProviderPlace, ProviderPlaces
 from application.models.ports import ModelError
 from application.system.lru import LruCache
 from application.system.ports import Clock
@@ -23,8 +23,9 @@ _AT_ONCE = 8
 
 @dataclass(slots=True)
 class _List:
-    """What a provider said, `error` instead of names, until it is asked again. One caller asks, others wait for it."""
+    """What a place said, `error` instead of names, until it is asked again. One caller asks, others wait for it."""
 
+    identity: object
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     names: tuple[str, ...] = ()
     error: ModelError | None = None
@@ -34,8 +35,8 @@ class _List:
 class ListModels:
     """Rules:
     - Any role may read.
-    - The provider is asked once in VALID_S, and after a failure once in FAILURE_VALID_S. The list is kept in memory, so
-      a changed provider has its old list for so long.
+    - The provider is asked once in VALID_S, and after a failure once in FAILURE_VALID_S, unless its address or key
+      changes. Lists are kept in memory.
     - The list is that of the first deployment.
 
     Raises: NOT_FOUND, UNAVAILABLE `model_list_unavailable`.
@@ -49,14 +50,14 @@ class ListModels:
     async def execute(self, principal: Principal, name: str) -> tuple[str, ...]:
         """Names of the provider's models, as `PROVIDER:NAME`."""
         principal.require(Role.VIEWER)
-        listed = await self._list(principal.organization_id, name)
-        if listed.error is not None:
+        try:
+            return await self._names(principal.organization_id, name)
+        except ModelError as error:
             raise ServiceError(
                 "model_list_unavailable",
                 ErrorKind.UNAVAILABLE,
-                f"The models of {name!r} cannot be listed. {listed.error.detail}",
-            ) from listed.error
-        return listed.names
+                f"The models of {name!r} cannot be listed. {error.detail}",
+            ) from error
 
     async def of_all(self, principal: Principal) -> tuple[str, ...]:
         """Models of all providers, without those of providers that give no list."""
@@ -67,29 +68,35 @@ class ListModels:
 
         async def one(name: str) -> tuple[str, ...]:
             async with at_once:
-                return (await self._list(organization_id, name)).names
+                try:
+                    return await self._names(organization_id, name)
+                except ModelError:
+                    return ()
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(name)) for name in names]
         return tuple(model for task in tasks for model in task.result())
 
-    async def _list(self, organization_id: OrganizationId, name: str) -> _List:
-        place = (organization_id, name)
-        known = self._lists.get(place)
-        if known is None:
-            known = _List()
-            self._lists.put(place, known)
-        async with known.asking:
-            if self._clock.monotonic() < known.until:
-                return known
-            try:
-                places = await self._places.places(organization_id, name)
-                if not places:
-                    self._lists.pop(place)
-                    raise not_found("model provider", name)
-                known.names = tuple(f"{name}:{model}" for model in await places[0].model_list.names())
-                known.error, valid_s = None, VALID_S
-            except ModelError as error:
-                known.names, known.error, valid_s = (), error, FAILURE_VALID_S
-            known.until = self._clock.monotonic() + valid_s
-        return known
+    async def _names(self, organization_id: OrganizationId, name: str) -> tuple[str, ...]:
+        """Raises NOT_FOUND, ModelError."""
+        places = await self._places.places(organization_id, name)
+        if not places:
+            raise not_found("model provider", name)
+        listed = self._lists.get((organization_id, name))
+        if listed is None or listed.identity != places[0].identity:
+            listed = _List(identity=places[0].identity)
+            self._lists.put((organization_id, name), listed)
+        async with listed.asking:
+            if self._clock.monotonic() >= listed.until:
+                await self._ask(listed, name, places[0])
+        if listed.error is not None:
+            raise listed.error
+        return listed.names
+
+    async def _ask(self, listed: _List, name: str, place: ProviderPlace) -> None:
+        try:
+            listed.names = tuple(f"{name}:{model}" for model in await place.model_list.names())
+            listed.error, valid_s = None, VALID_S
+        except ModelError as error:
+            listed.names, listed.error, valid_s = (), error, FAILURE_VALID_S
+        listed.until = self._clock.monotonic() + valid_s

@@ -1,6 +1,6 @@
 """Ports of the model providers slice."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from application.models.ports import LanguageModel, ModelList
@@ -12,9 +12,11 @@ from domain.model_providers.provider import ModelProvider
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderPlace:
-    """One address and key of a provider: a deployment, or None for the provider itself."""
+    """One address and key of a provider: a deployment, or None for the provider itself. Another `identity` is another
+    address or key."""
 
     deployment: str | None
+    identity: object = field(repr=False)
     models: LanguageModel
     model_list: ModelList
 

@@ -29,14 +29,34 @@ _KEY = re.compile(r"[\x21-\x7e]+")
 
 
 class ProviderKind(StrEnum):
-    """The wire protocol of a provider. The values are part of the public contract."""
+    """The vendor of a provider's API. All but `anthropic` are asked as OpenAI is. The values are part of the public
+    contract."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
+    AZURE = "azure"
+    CEREBRAS = "cerebras"
+    COHERE = "cohere"
+    DEEPSEEK = "deepseek"
+    FIREWORKS = "fireworks"
+    GROQ = "groq"
+    HUGGINGFACE = "huggingface"
+    MISTRAL = "mistral"
+    MOONSHOTAI = "moonshotai"
+    OLLAMA = "ollama"
+    OPENROUTER = "openrouter"
+    TOGETHER = "together"
+    XAI = "xai"
+    ZAI = "zai"
+
+    @property
+    def is_openai_compatible(self) -> bool:
+        """Whether its APIs are chat completions and, at some vendors, the Responses API."""
+        return self is not ProviderKind.ANTHROPIC
 
 
 class ProviderWire(StrEnum):
-    """The API of a provider of kind `openai`. `auto` is `responses` at OpenAI itself and `chat` at other addresses.
+    """The API of a provider that is asked as OpenAI is. `auto` is `responses` at OpenAI itself and `chat` at other addresses.
     The values are part of the public contract."""
 
     AUTO = "auto"
@@ -57,7 +77,22 @@ class EchoReasoning(StrEnum):
 OFFICIAL_BASE_URLS = {
     ProviderKind.OPENAI: "https://api.openai.com/v1",
     ProviderKind.ANTHROPIC: "https://api.anthropic.com",
+    ProviderKind.CEREBRAS: "https://api.cerebras.ai/v1",
+    ProviderKind.COHERE: "https://api.cohere.ai/compatibility/v1",
+    ProviderKind.DEEPSEEK: "https://api.deepseek.com",
+    ProviderKind.FIREWORKS: "https://api.fireworks.ai/inference/v1",
+    ProviderKind.GROQ: "https://api.groq.com/openai/v1",
+    ProviderKind.HUGGINGFACE: "https://router.huggingface.co/v1",
+    ProviderKind.MISTRAL: "https://api.mistral.ai/v1",
+    ProviderKind.MOONSHOTAI: "https://api.moonshot.ai/v1",
+    ProviderKind.OLLAMA: "http://localhost:11434/v1",
+    ProviderKind.OPENROUTER: "https://openrouter.ai/api/v1",
+    ProviderKind.TOGETHER: "https://api.together.xyz/v1",
+    ProviderKind.XAI: "https://api.x.ai/v1",
+    ProviderKind.ZAI: "https://api.z.ai/api/paas/v4",
 }
+"""Of all kinds but `azure`, where each customer has an address."""
+_EXAMPLE_BASE_URLS = {ProviderKind.AZURE: "https://RESOURCE.openai.azure.com/openai/v1"}
 
 
 def is_legal_provider_name(name: str) -> bool:
@@ -74,14 +109,15 @@ def base_url_fault(url: str, kind: ProviderKind) -> str | None:
     """Why the URL cannot be a base URL, judged by its text alone; None if it can."""
     if len(url) > MAX_BASE_URL or not url.isascii() or not url.isprintable() or " " in url:
         return f"must be up to {MAX_BASE_URL} printable ASCII characters without spaces"
+    like = f"must look like {OFFICIAL_BASE_URLS.get(kind) or _EXAMPLE_BASE_URLS[kind]}"
     parts = _URL.fullmatch(url)
     if parts is None:
-        return f"must look like {OFFICIAL_BASE_URLS[kind]}"
+        return like
     if "@" in parts["authority"]:
         return "must not hold credentials"
     authority = _AUTHORITY.fullmatch(parts["authority"])
     if authority is None or (authority["port"] is not None and not 0 < int(authority["port"]) < 65_536):
-        return f"must look like {OFFICIAL_BASE_URLS[kind]}"
+        return like
     if parts["rest"] is not None:
         return "must not hold a query or fragment"
     return None
@@ -115,9 +151,9 @@ class ModelProvider:
         if fault is not None:
             wrong.append(Violation(path="base_url", message=fault))
         wrong += key_violations("api_key", self.api_key)
-        if self.wire is not ProviderWire.AUTO and self.kind is not ProviderKind.OPENAI:
+        if self.wire is not ProviderWire.AUTO and not self.kind.is_openai_compatible:
             wrong.append(Violation(path="wire", message=f"must be {ProviderWire.AUTO} for kind {self.kind}"))
-        if self.echo_reasoning is not EchoReasoning.TOOL_LOOP and self.kind is not ProviderKind.OPENAI:
+        if self.echo_reasoning is not EchoReasoning.TOOL_LOOP and not self.kind.is_openai_compatible:
             message = f"must be {EchoReasoning.TOOL_LOOP} for kind {self.kind}"
             wrong.append(Violation(path="echo_reasoning", message=message))
         wrong += _deployment_violations(self.deployments, self.kind)

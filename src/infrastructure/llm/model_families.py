@@ -3,9 +3,7 @@ wire's."""
 
 import re
 from enum import Enum
-from typing import assert_never
 
-from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.items_origin import model_family
 from infrastructure.llm.providers import ProviderConfig
 
@@ -52,15 +50,9 @@ def taken_by_messages(model_name: str) -> frozenset[str]:
 
 def settings_taken(provider: ProviderConfig, model_name: str) -> frozenset[str]:
     """What a model takes over the wire of its provider."""
-    match provider.kind:
-        case ProviderKind.OPENAI if provider.speaks_responses:
-            return taken_by_responses(model_name)
-        case ProviderKind.OPENAI:
-            return taken_by_chat(model_name)
-        case ProviderKind.ANTHROPIC:
-            return taken_by_messages(model_name)
-        case _:
-            assert_never(provider.kind)
+    if not provider.kind.is_openai_compatible:
+        return taken_by_messages(model_name)
+    return taken_by_responses(model_name) if provider.speaks_responses else taken_by_chat(model_name)
 
 
 def thinking_of(model_name: str) -> Thinking:

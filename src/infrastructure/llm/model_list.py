@@ -1,11 +1,8 @@
 """The list of a provider's models, over HTTP."""
 
-from typing import assert_never
-
 import aiohttp
 import msgspec
 
-from domain.model_providers.provider import ProviderKind
 from infrastructure.http.egress import EgressBlockedError
 from infrastructure.http.sessions import is_decoded
 from infrastructure.llm.exchange import ProviderHttp, read_body
@@ -66,13 +63,9 @@ class HttpModelList:
 
 def _address_of(provider: ProviderConfig) -> str:
     base_url = provider.base_url.rstrip("/")
-    match provider.kind:
-        case ProviderKind.OPENAI:
-            return f"{base_url}/models"
-        case ProviderKind.ANTHROPIC:
-            return f"{base_url.removesuffix('/v1')}/v1/models?limit=1000"
-        case _:
-            assert_never(provider.kind)
+    if provider.kind.is_openai_compatible:
+        return f"{base_url}/models"
+    return f"{base_url.removesuffix('/v1')}/v1/models?limit=1000"
 
 
 def _names_in(body: bytes) -> tuple[str, ...]:

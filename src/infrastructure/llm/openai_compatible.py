@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Callable
 
 from application.models.ports import ModelError, ModelEvent, ModelRequest
 from application.system.lru import LruCache
-from domain.model_providers.provider import EchoReasoning
+from domain.model_providers.provider import EchoReasoning, ProviderKind
 from infrastructure.llm.chat_echo import MAX_CHANGES, ChatEcho, chat_echo
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.items_origin import items_origin
 from infrastructure.llm.model_families import taken_by_chat
 from infrastructure.llm.openai_reply import OpenAIReply
-from infrastructure.llm.openai_wire import OpenAIWire
+from infrastructure.llm.openai_wire import ChatDialect, OpenAIWire
 from infrastructure.llm.provider_headers import call_headers
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.wire_parameters import with_taken_settings
@@ -43,7 +43,7 @@ class OpenAICompatibleModels:
         self._wire = OpenAIWire(
             streaming=streaming,
             image_input=provider.image_input,
-            token_limit_field="max_completion_tokens" if provider.is_official else "max_tokens",
+            dialect=_dialect(provider),
         )
         self._exchange = ModelExchange(
             provider=http.to(f"{provider.base_url.rstrip('/')}/chat/completions", call_headers(provider)),
@@ -68,11 +68,21 @@ class OpenAICompatibleModels:
     def _new_model(self, name: str) -> "_Model":
         provider = self._provider
         # OpenAI itself has no fields that it needs back, and refuses unknown ones.
-        wanted = EchoReasoning.NEVER if provider.is_official else provider.echo_reasoning
+        wanted = EchoReasoning.NEVER if provider.is_openai else provider.echo_reasoning
         origin = "" if wanted is EchoReasoning.NEVER else items_origin(provider, WIRE, name)
         model = _Model(origin, chat_echo(wanted, name))
         self._models.put(name, model)
         return model
+
+
+def _dialect(provider: ProviderConfig) -> ChatDialect:
+    """OpenAI's reasoning models refuse `max_tokens`, other vendors do not know its successor. Mistral refuses unknown
+    fields, and ids of calls that it could not have given."""
+    if provider.is_openai or provider.kind is ProviderKind.AZURE:
+        return ChatDialect(token_limit_field="max_completion_tokens")
+    if provider.kind is ProviderKind.MISTRAL:
+        return ChatDialect(stream_options=False, short_ids=True)
+    return ChatDialect()
 
 
 class _Model:

@@ -1,6 +1,9 @@
 """Encodes requests for the OpenAI chat completions API. Format:
 https://platform.openai.com/docs/api-reference/chat/create."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import zip_longest
 from typing import assert_never
 
@@ -36,21 +39,38 @@ _NO_SIGNATURE: JsonObject = {"google": {"thought_signature": "skip_thought_signa
 NEUTRALLY = ChatEcho(reasoning=EchoReasoning.NEVER)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatDialect:
+    """What vendors of chat completions differ in.
+
+    - `token_limit_field` bounds the tokens of a reply.
+    - `stream_options` asks for the usage of a stream; vendors that report it always may refuse to be asked.
+    - `short_ids`: ids of calls have nine letters or digits.
+    """
+
+    token_limit_field: str = "max_tokens"
+    stream_options: bool = True
+    short_ids: bool = False
+
+
 class OpenAIWire:
-    """Encodes request bodies; each message is encoded once. `token_limit_field`: OpenAI requires
-    `max_completion_tokens`, most compatible servers `max_tokens`."""
+    """Encodes request bodies; each message is encoded once."""
 
     def __init__(
         self,
         *,
         streaming: bool,
         image_input: bool,
-        token_limit_field: str,
+        dialect: ChatDialect,
         cache_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
         self._streaming = streaming
         self._image_input = image_input
-        self._token_limit_field = token_limit_field
+        self._token_limit_field = dialect.token_limit_field.encode()
+        self._stream = b',"stream":true' + (
+            b',"stream_options":{"include_usage":true}' if dialect.stream_options else b""
+        )
+        self._own_id: Callable[[str], str] = _short_id if dialect.short_ids else str
         self._messages = MessageCache(self._encode_message, max_bytes=cache_bytes)
         self._tools = ToolListCache(_encode_tools)
 
@@ -72,9 +92,9 @@ class OpenAIWire:
                 parts.append(b',"tool_choice":"none"')
         parts += [b',"messages":[', b",".join(messages), b"]"]
         if request.max_output_tokens is not None:
-            parts.append(b',"%b":%d' % (self._token_limit_field.encode(), request.max_output_tokens))
+            parts.append(b',"%b":%d' % (self._token_limit_field, request.max_output_tokens))
         if self._streaming:
-            parts.append(b',"stream":true,"stream_options":{"include_usage":true}')
+            parts.append(self._stream)
         if request.settings is not None:
             parts.append(appended(chat_parameters(request.settings, has_tools=bool(request.tools))))
         parts.append(b"}")
@@ -91,7 +111,7 @@ class OpenAIWire:
                 if items is not None:
                     write = without_reasoning if form is Form.WITHOUT_REASONING else as_it_came
                     return write(items, message.tool_uses)
-                entries = _assistant_entries(message, form)
+                entries = _assistant_entries(message, form, self._own_id)
             case Role.TOOL:
                 entries = self._tool_entries(message.tool_results, [] if items is None else call_ids(items))
             case _:
@@ -127,13 +147,13 @@ class OpenAIWire:
                 pictures += [self._image(image) for image in result.images]
             else:
                 text = "\n".join([part for part in (text, *map(described_image, result.images)) if part])
-            entries.append({"role": "tool", "tool_call_id": call_id or result.tool_id, "content": text})
+            entries.append({"role": "tool", "tool_call_id": call_id or self._own_id(result.tool_id), "content": text})
         if pictures:
             entries.append({"role": "user", "content": pictures})
         return entries
 
 
-def _assistant_entries(message: Message, form: Form) -> list[JsonObject]:
+def _assistant_entries(message: Message, form: Form, own_id: Callable[[str], str]) -> list[JsonObject]:
     text = message.text
     uses = message.tool_uses
     if not text and not uses:
@@ -142,16 +162,20 @@ def _assistant_entries(message: Message, form: Form) -> list[JsonObject]:
     if form is Form.WITH_PLACEHOLDER:
         entry[REASONING] = _PLACEHOLDER
     if uses:
-        calls = [_tool_call(use) for use in uses]
+        calls = [_tool_call(use, own_id(use.id)) for use in uses]
         if form is Form.WITH_SIGNATURE:
             calls[0]["extra_content"] = _NO_SIGNATURE
         entry["tool_calls"] = [*calls]
     return [entry]
 
 
-def _tool_call(use: ToolUse) -> JsonObject:
+def _tool_call(use: ToolUse, call_id: str) -> JsonObject:
     arguments = _encode(wire_params(use)).decode()
-    return {"id": use.id, "type": "function", "function": {"name": use.name, "arguments": arguments}}
+    return {"id": call_id, "type": "function", "function": {"name": use.name, "arguments": arguments}}
+
+
+def _short_id(call_id: str) -> str:
+    return blake2b(call_id.encode(), digest_size=5).hexdigest()[:9]
 
 
 def _encode_tools(tools: tuple[Tool, ...]) -> bytes:

@@ -13,6 +13,19 @@ from domain.runs.usage import ModelUsage
 from infrastructure.llm.providers import ProviderConfig
 
 _MAX_REMEMBERED = 1024
+_KINDS = {kind.value: kind for kind in ProviderKind}
+_VENDORS = (
+    ProviderKind.OPENAI,
+    ProviderKind.ANTHROPIC,
+    ProviderKind.MISTRAL,
+    ProviderKind.XAI,
+    ProviderKind.DEEPSEEK,
+    ProviderKind.MOONSHOTAI,
+    ProviderKind.COHERE,
+)
+"""Kinds that sell models of their own making."""
+_SELLERS = {ProviderKind.XAI: "x-ai"}
+"""Names that the table has for kinds of other names."""
 
 
 class GenaiPriceTable:
@@ -20,7 +33,8 @@ class GenaiPriceTable:
 
     - The vendor is found by the provider's address, so that gateways with own prices are
       recognized, else by the wire format.
-    - A provider of an organization is priced as the vendor of the model named.
+    - A provider of an organization that has the name of a kind is priced as that vendor, any other one as the vendor of
+      the model named.
     - Other models have no price.
     """
 
@@ -59,14 +73,20 @@ class GenaiPriceTable:
     def _find(self, model: str) -> tuple[Provider, ModelInfo] | None:
         provider_name, _, name = model.partition(":")
         provider = self._providers.get(provider_name)
-        if provider is None:
-            # A provider of an organization: the vendor of the named model decides.
-            places: tuple[tuple[str | None, str | None], ...] = tuple((kind.value, None) for kind in ProviderKind)
+        places: tuple[tuple[str | None, str | None], ...]
+        if provider is not None:
+            places = ((None, provider.base_url), (_seller(provider.kind), None))
+        elif provider_name in _KINDS:
+            places = ((_seller(_KINDS[provider_name]), None),)
         else:
-            places = ((None, provider.base_url), (provider.kind.value, None))
+            places = tuple((_seller(kind), None) for kind in _VENDORS)
         for provider_id, address in places:
             try:
                 return self._snapshot.find_provider_model(name, None, provider_id, address)
             except LookupError:
                 continue
         return None
+
+
+def _seller(kind: ProviderKind) -> str:
+    return _SELLERS.get(kind, kind.value)

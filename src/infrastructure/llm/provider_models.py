@@ -1,10 +1,7 @@
 """Opens the adapter for a provider's configuration."""
 
-from typing import assert_never
-
 from application.models.ports import LanguageModel, ModelList
 from application.system.ports import OutboundPolicy
-from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.anthropic import AnthropicModels
 from infrastructure.llm.deployments import DeploymentModels, OpenDeployment
 from infrastructure.llm.exchange import ProviderHttp, ReplyLimits
@@ -45,21 +42,10 @@ class ProviderModels:
                 ]
             )
         http = self._http_of(provider)
-        match provider.kind:
-            case ProviderKind.OPENAI if provider.speaks_responses:
-                return ResponsesModels(
-                    provider=provider, http=http, streaming=self._streaming, reply_limits=self._reply_limits
-                )
-            case ProviderKind.OPENAI:
-                return OpenAICompatibleModels(
-                    provider=provider, http=http, streaming=self._streaming, reply_limits=self._reply_limits
-                )
-            case ProviderKind.ANTHROPIC:
-                return AnthropicModels(
-                    provider=provider, http=http, streaming=self._streaming, reply_limits=self._reply_limits
-                )
-            case _:
-                assert_never(provider.kind)
+        adapter: type[AnthropicModels | ResponsesModels | OpenAICompatibleModels] = AnthropicModels
+        if provider.kind.is_openai_compatible:
+            adapter = ResponsesModels if provider.speaks_responses else OpenAICompatibleModels
+        return adapter(provider=provider, http=http, streaming=self._streaming, reply_limits=self._reply_limits)
 
     def model_list(self, provider: ProviderConfig) -> ModelList:
         """The list of a provider without deployments. Raises ModelError like `open`."""

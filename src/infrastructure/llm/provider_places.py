@@ -27,7 +27,9 @@ class OpenProviderPlaces:
             raise ModelError("model_auth", problem, retryable=False)
         opened = self._open_providers()
         return tuple(
-            ProviderPlace(deployment=deployment, models=opened.open(place), model_list=opened.model_list(place))
+            ProviderPlace(
+                deployment=deployment, identity=place, models=opened.open(place), model_list=opened.model_list(place)
+            )
             for deployment, place in provider.places
         )
 

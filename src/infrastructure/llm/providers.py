@@ -33,7 +33,7 @@ class ProviderConfig:
     - `base_url`: as in the provider's own clients (`https://api.openai.com/v1`,
       `https://api.anthropic.com`).
     - `api_key`: None sends no key.
-    - `wire`, `echo_reasoning`: of kind `openai` only.
+    - `wire`, `echo_reasoning`: not of kind `anthropic`.
     - `image_input`: if False, images are described in text.
     - `guarded`: False exempts the operator's providers from the egress guard.
     - `deployments`: called instead of `base_url`, if there are any.
@@ -65,22 +65,26 @@ class ProviderConfig:
         return Redactor(() if self.api_key is None else (self.api_key,))
 
     @property
-    def is_official(self) -> bool:
-        """Whether this is the vendor itself, not a compatible server."""
-        return urlsplit(self.base_url).hostname == urlsplit(OFFICIAL_BASE_URLS[self.kind]).hostname
+    def is_openai(self) -> bool:
+        """Whether this is OpenAI itself, not a compatible server."""
+        return self.kind is ProviderKind.OPENAI and self._is_vendor
+
+    @property
+    def _is_vendor(self) -> bool:
+        official = OFFICIAL_BASE_URLS.get(self.kind)
+        return official is not None and urlsplit(self.base_url).hostname == urlsplit(official).hostname
 
     @property
     def speaks_responses(self) -> bool:
-        """Whether a provider of kind `openai` is called over the Responses API. Compatible servers
-        rarely have it."""
-        return self.wire is ProviderWire.RESPONSES or (self.wire is ProviderWire.AUTO and self.is_official)
+        """Whether an OpenAI-compatible provider is called over the Responses API. Compatible servers rarely have it."""
+        return self.wire is ProviderWire.RESPONSES or (self.wire is ProviderWire.AUTO and self.is_openai)
 
     @property
     def lacks_key(self) -> bool:
         """Whether calls would be rejected because of a missing key."""
         if self.deployments:
             return any(self.at(deployment).lacks_key for deployment in self.deployments)
-        return self.api_key is None and self.is_official
+        return self.api_key is None and self._is_vendor and self.kind is not ProviderKind.OLLAMA
 
     @property
     def key_problem(self) -> str | None:

@@ -142,6 +142,7 @@ async def test_an_address_inside_is_refused_when_it_is_saved(service: Service, b
         ({"api_key": ""}, "api_key"),
         ({"api_key": {"secret": "not a name"}}, "api_key.secret"),
         ({"kind": "anthropic", "wire": "chat"}, "wire"),
+        ({"kind": "azure", "base_url": None}, "base_url"),
         ({"deployments": [{"name": "a"}, {"name": "a"}]}, "deployments.1.name"),
         ({"deployments": [{"name": "A"}]}, "deployments.0.name"),
         ({"deployments": [{"name": "a", "base_url": "models"}]}, "deployments.0.base_url"),
@@ -158,6 +159,6 @@ async def test_what_cannot_work_is_refused_by_its_place_and_the_key_not_repeated
     assert "sk-nobody-sees" not in refused.text
 
 
-@pytest.mark.parametrize("body", [{**BODY, "kind": "mistral"}, {**BODY, "models": []}, {"name": "acme"}])
+@pytest.mark.parametrize("body", [{**BODY, "kind": "other"}, {**BODY, "models": []}, {"name": "acme"}])
 async def test_a_body_of_another_shape_is_refused(service: Service, body: dict[str, object]) -> None:
     problem_of(await service.call("POST", "/v1/model-providers", json=body), 422, "body_invalid")

@@ -39,6 +39,7 @@ from tests.unit.llm.model_requests import (
     reply_of,
 )
 
+WIRES = (ProviderKind.OPENAI, ProviderKind.ANTHROPIC)
 KEY = "sk-planted-key-1234567890"
 LONG = "one two three four five six seven eight nine ten"
 TOOL = a_tool("mcp__clock__now", description="What time is it?")
@@ -69,7 +70,7 @@ class Wire:
         return raised.value
 
 
-@pytest.fixture(params=list(ProviderKind))
+@pytest.fixture(params=WIRES)
 def wire(request: pytest.FixtureRequest, llmock: LLMock, http: AiohttpProviders) -> Wire:
     return Wire(request.param, llmock, http)
 

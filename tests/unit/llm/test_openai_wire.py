@@ -11,7 +11,7 @@ from domain.model_providers.provider import EchoReasoning
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolUse
 from domain.threads.provider_items import ProviderItems
 from infrastructure.llm.chat_echo import ChatEcho
-from infrastructure.llm.openai_wire import NEUTRALLY, OpenAIWire
+from infrastructure.llm.openai_wire import NEUTRALLY, ChatDialect, OpenAIWire
 from infrastructure.llm.wire_cache import Form
 from tests.builders import RUN, a_message, a_tool
 from tests.unit.llm.model_requests import (
@@ -29,7 +29,7 @@ LOOP, ALWAYS, NEVER = (ChatEcho(reasoning=reasoning) for reasoning in EchoReason
 
 
 def a_wire(*, streaming: bool = True, image_input: bool = True) -> OpenAIWire:
-    return OpenAIWire(streaming=streaming, image_input=image_input, token_limit_field="max_tokens")
+    return OpenAIWire(streaming=streaming, image_input=image_input, dialect=ChatDialect())
 
 
 def sent(request: ModelRequest, wire: OpenAIWire | None = None, *, echo: ChatEcho = NEUTRALLY) -> dict[str, Any]:

@@ -12,7 +12,10 @@ from infrastructure.llm.pricing import GenaiPriceTable
 from infrastructure.llm.providers import ProviderConfig
 
 PROVIDERS = [
-    *(ProviderConfig(name=kind.value, kind=kind, base_url=OFFICIAL_BASE_URLS[kind]) for kind in ProviderKind),
+    *(
+        ProviderConfig(name=kind.value, kind=kind, base_url=OFFICIAL_BASE_URLS[kind])
+        for kind in (ProviderKind.OPENAI, ProviderKind.ANTHROPIC)
+    ),
     ProviderConfig(name="proxy", kind=ProviderKind.OPENAI, base_url="http://127.0.0.1:4000/v1"),
     ProviderConfig(name="router", kind=ProviderKind.OPENAI, base_url="https://openrouter.ai/api/v1"),
 ]
@@ -87,3 +90,11 @@ async def test_the_table_is_loaded_once_and_not_for_scripted_models() -> None:
     assert [prices.cost_usd("openai:x", USAGE) for _ in range(3)] == [Decimal(1)] * 3
     await prices.warm()
     assert len(loads) == 1
+
+
+@pytest.mark.requirement("A10", "H4")
+def test_a_provider_of_an_organization_is_priced_as_the_vendor_whose_name_it_has(prices: PriceTable) -> None:
+    assert prices.cost_usd("mistral:mistral-large-latest", USAGE) is not None
+    assert prices.cost_usd("groq:llama-3.3-70b-versatile", USAGE) is not None
+    assert prices.cost_usd("xai:grok-4", USAGE) == prices.cost_usd("ours:grok-4", USAGE) is not None
+    assert prices.cost_usd("ollama:gpt-4o-mini", USAGE) is None

@@ -17,7 +17,7 @@ from infrastructure.llm.model_families import (
     taken_by_responses,
     thinking_of,
 )
-from infrastructure.llm.openai_wire import OpenAIWire
+from infrastructure.llm.openai_wire import ChatDialect, OpenAIWire
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.responses_wire import ResponsesWire
 from infrastructure.llm.wire_parameters import with_taken_settings
@@ -40,7 +40,7 @@ def requested(settings: ModelSettings | None, *, tools: bool = True, **more: Any
 
 
 def chat(settings: ModelSettings | None, **more: Any) -> dict[str, Any]:
-    wire = OpenAIWire(streaming=False, image_input=True, token_limit_field="max_completion_tokens")
+    wire = OpenAIWire(streaming=False, image_input=True, dialect=ChatDialect(token_limit_field="max_completion_tokens"))
     return valid_chat_body(wire.body("gpt-5.5", requested(settings, **more)))
 
 

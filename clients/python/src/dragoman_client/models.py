@@ -1078,13 +1078,16 @@ class ProviderErrorView(TypedDict):
     """Message, without secrets, at most 2 KiB."""
 
 
-ProviderKind: TypeAlias = Literal['openai', 'anthropic']
-"""The wire protocol of a provider. The values are part of the public contract."""
+ProviderKind: TypeAlias = Literal['openai', 'anthropic', 'azure', 'cerebras', 'cohere', 'deepseek', 'fireworks', 'groq', 'huggingface', 'mistral', 'moonshotai', 'ollama', 'openrouter', 'together', 'xai', 'zai']
+"""
+The vendor of a provider's API. All but `anthropic` are asked as OpenAI is. The values are part of the public
+contract.
+"""
 
 
 ProviderWire: TypeAlias = Literal['auto', 'responses', 'chat']
 """
-The API of a provider of kind `openai`. `auto` is `responses` at OpenAI itself and `chat` at other addresses.
+The API of a provider that is asked as OpenAI is. `auto` is `responses` at OpenAI itself and `chat` at other addresses.
 The values are part of the public contract.
 """
 
@@ -2613,11 +2616,11 @@ class ModelProviderBody(TypedDict):
     name: str
     """`[a-z0-9][a-z0-9_-]{0,63}`; models are then `NAME:model`."""
     kind: ProviderKind
-    """The protocol of its API."""
+    """The vendor of its API."""
     base_url: NotRequired[str | None]
     """Its address. Default: the vendor's own."""
     wire: NotRequired[ProviderWire]
-    """Of kind openai: `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere."""
+    """`responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic."""
     echo_reasoning: NotRequired[EchoReasoning]
     """Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`."""
     api_key: NotRequired[str | SecretReference | None]
@@ -2632,11 +2635,11 @@ class ModelProviderView(TypedDict):
     name: str
     """`[a-z0-9][a-z0-9_-]{0,63}`; models are then `NAME:model`."""
     kind: ProviderKind
-    """The protocol of its API."""
+    """The vendor of its API."""
     base_url: str
     """Its address. Default: the vendor's own."""
     wire: ProviderWire
-    """Of kind openai: `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere."""
+    """`responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic."""
     echo_reasoning: EchoReasoning
     """Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`."""
     api_key: str | SecretReferenceView | None
@@ -3444,11 +3447,11 @@ class UpdateModelProviderBody(TypedDict):
     """
 
     kind: NotRequired[ProviderKind | None]
-    """The protocol of its API."""
+    """The vendor of its API."""
     base_url: NotRequired[str | None]
     """Its address. Default: the vendor's own."""
     wire: NotRequired[ProviderWire | None]
-    """Of kind openai: `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere."""
+    """`responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic."""
     echo_reasoning: NotRequired[EchoReasoning | None]
     """Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`."""
     api_key: NotRequired[str | SecretReference | None]

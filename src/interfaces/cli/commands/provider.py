@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject
+from domain.model_providers.provider import ProviderKind
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.failures import FAILED, BadUsage
@@ -32,13 +33,15 @@ def add_provider(
     *,
     context: typer.Context,
     name: Name,
-    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="Its API protocol: openai or anthropic.")],
+    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help=f"Its vendor: {', '.join(ProviderKind)}.")],
     base_url: Annotated[
         str | None, typer.Option("--base-url", metavar="URL", help="Its URL. Default: the vendor.")
     ] = None,
     wire: Annotated[
         str | None,
-        typer.Option("--wire", metavar="WIRE", help="Of kind openai: auto, responses or chat. Default: auto."),
+        typer.Option(
+            "--wire", metavar="WIRE", help="Of all kinds but anthropic: auto, responses or chat. Default: auto."
+        ),
     ] = None,
     echo_reasoning: Annotated[
         str | None,

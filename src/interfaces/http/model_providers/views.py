@@ -25,10 +25,11 @@ class ModelProviderView(TypedDict):
     """A provider; `api_key` is `[hidden]`, the name of a secret, or null."""
 
     name: Annotated[str, "`[a-z0-9][a-z0-9_-]{0,63}`; models are then `NAME:model`."]
-    kind: Annotated[ProviderKind, "The protocol of its API."]
+    kind: Annotated[ProviderKind, "The vendor of its API."]
     base_url: Annotated[str, "Its address. Default: the vendor's own."]
     wire: Annotated[
-        ProviderWire, "Of kind openai: `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere."
+        ProviderWire,
+        "`responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic.",
     ]
     echo_reasoning: Annotated[
         EchoReasoning,

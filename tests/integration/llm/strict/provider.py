@@ -90,10 +90,13 @@ class Family(Protocol):
 
 
 class StrictProvider:
-    """Answers requests with what the test has it `say`, in turn, unless the family refuses."""
+    """Answers requests with what the test has it `say`, in turn, unless the family refuses. `prefix` is the path of its base
+    URL, `key_header` the only header of keys."""
 
-    def __init__(self, family: Family) -> None:
+    def __init__(self, family: Family, *, prefix: str = "/v1", key_header: str | None = None) -> None:
         self.family = family
+        self._prefix = prefix
+        self._key_header = key_header
         self.url = ""
         self.bodies: list[Json] = []
         """Of all requests, those refused too."""
@@ -116,16 +119,17 @@ class StrictProvider:
     @asynccontextmanager
     async def serving(self) -> AsyncIterator["StrictProvider"]:
         """The provider on a port of this machine; `url` is its base URL, with `/v1`."""
+        prefix = self._prefix
         app = web.Application(client_max_size=64 * 1024 * 1024)
         for path in self.family.paths:
-            app.router.add_post(f"/v1{path}", self._answered(path))
-        app.router.add_get("/v1/models", self._models)
+            app.router.add_post(f"{prefix}{path}", self._answered(path))
+        app.router.add_get(f"{prefix}/models", self._models)
         runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=1)
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", 0).start()
             host, port = runner.addresses[0][:2]
-            self.url = f"http://{host}:{port}/v1"
+            self.url = f"http://{host}:{port}{prefix}"
             yield self
         finally:
             await runner.cleanup()
@@ -136,9 +140,7 @@ class StrictProvider:
     def _answered(self, path: str) -> Callable[[web.Request], Any]:
         async def handle(request: web.Request) -> web.StreamResponse:
             body: Json = json.loads(await request.read())
-            key = request.headers.get("authorization", "").removeprefix("Bearer ") or request.headers.get(
-                "x-api-key", ""
-            )
+            key = self._key_of(request)
             self.bodies.append(body)
             self.keys.append(key)
             refusal = self._next_refusals.popleft() if self._next_refusals else None
@@ -154,6 +156,12 @@ class StrictProvider:
             return await self._streamed(request, answer, said)
 
         return handle
+
+    def _key_of(self, request: web.Request) -> str:
+        """With a `key_header`, that of another header is none."""
+        if self._key_header is not None:
+            return request.headers.get(self._key_header, "")
+        return request.headers.get("authorization", "").removeprefix("Bearer ") or request.headers.get("x-api-key", "")
 
     async def _streamed(self, request: web.Request, answer: Answer, said: Said) -> web.StreamResponse:
         response = web.StreamResponse(headers={"content-type": "text/event-stream"})

@@ -213,6 +213,6 @@ async def test_only_admins_test_a_provider(role: Role, mocker: MockerFixture) ->
         clock=StepClock(),
         ids=SequentialIds(),
     )
-    with refused("forbidden"):
+    with refused("role_insufficient"):
         await check.execute(CheckModelProviderCommand(principal=a_principal(role), name="acme", model="small"))
     assert place.listings == 0

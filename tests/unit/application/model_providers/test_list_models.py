@@ -40,6 +40,15 @@ async def test_the_provider_is_asked_again_only_when_its_list_is_old() -> None:
 
 
 @pytest.mark.requirement("H4")
+async def test_another_address_or_key_is_asked_at_once() -> None:
+    providers: dict[str, dict[str | None, TalkingPlace] | ModelError] = {"acme": {None: TalkingPlace()}}
+    models = ListModels(places=InMemoryProviderPlaces(providers), clock=StepClock())
+    await models.execute(a_principal(), "acme")
+    providers["acme"] = {None: TalkingPlace(models=("new",))}
+    assert await models.execute(a_principal(), "acme") == ("acme:new",)
+
+
+@pytest.mark.requirement("H4")
 async def test_a_failure_is_told_and_the_provider_left_alone_for_a_while() -> None:
     clock, place = StepClock(), TalkingPlace(models=BROKEN)
     models = listing(clock, acme=place)

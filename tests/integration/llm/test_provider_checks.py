@@ -56,7 +56,7 @@ def a_provider(there: StrictProvider, *, guarded: bool = False) -> ProviderConfi
     )
 
 
-async def tested(places: OpenProviderPlaces, mocker: MockerFixture) -> ProviderCheckResult:
+async def outcome_of(places: OpenProviderPlaces, mocker: MockerFixture) -> ProviderCheckResult:
     check = CheckModelProvider(
         places=places,
         agents=mocker.create_autospec(AgentStore, instance=True),
@@ -72,7 +72,7 @@ async def test_a_strict_provider_passes_its_test_and_its_reasoning_goes_back(
     there: StrictProvider, http: AiohttpProviders, mocker: MockerFixture
 ) -> None:
     there.say(*WORKS)
-    result = await tested(places(http, a_provider(there)), mocker)
+    result = await outcome_of(places(http, a_provider(there)), mocker)
     assert [(check.check.value, check.outcome.value) for check in result.checks] == [
         ("credentials", "ok"),
         ("model", "ok"),
@@ -88,7 +88,7 @@ async def test_a_provider_that_does_not_stream_is_found_out(
     there: StrictProvider, http: AiohttpProviders, mocker: MockerFixture
 ) -> None:
     there.say(*WORKS)
-    result = await tested(places(http, a_provider(there), streaming=False), mocker)
+    result = await outcome_of(places(http, a_provider(there), streaming=False), mocker)
     assert [check.outcome.value for check in result.checks] == ["ok", "ok", "ok", "failed"]
 
 
@@ -108,7 +108,7 @@ async def test_a_refusal_of_the_tool_loop_is_in_the_providers_words_without_the_
         return family_refusal(path, body, key)
 
     mocker.patch.object(there.family, "refusal", refuses_tools)
-    result = await tested(check, mocker)
+    result = await outcome_of(check, mocker)
     tool_call = result.checks[2]
     assert (tool_call.outcome.value, result.ok) == ("failed", False)
     assert tool_call.provider_error is not None
@@ -134,7 +134,7 @@ async def test_lists_and_tests_are_held_to_the_egress_guard(there: StrictProvide
         guarded=True,
     )
     try:
-        [line] = (await tested(by_number, mocker)).checks
+        [line] = (await outcome_of(by_number, mocker)).checks
         assert "not public" in line.detail
         with pytest.raises(ModelError) as raised:
             await opening.model_list(by_name).names()
