@@ -19,6 +19,7 @@ NOT_RUN = {
     "docs/guides/gateway.md": 2,
     "docs/guides/mcp-servers.md": 1,
     "docs/guides/native-tools.md": 1,
+    "docs/guides/organizations.md": 1,
     "docs/guides/postgresql.md": 4,
     "docs/guides/secrets-and-auth.md": 3,
     "docs/guides/upgrade.md": 2,
