@@ -9,6 +9,7 @@ from typing import cast
 from application.mcp.container_entries import PROGRAMS, container_start
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.network import ServerNetwork
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.mcp.server import McpServerConfig, McpServerKind, default_isolation
 
@@ -41,6 +42,7 @@ class _Start:
     command: str | None = None
     args: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
+    network: ServerNetwork = ServerNetwork.FULL
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,6 +101,7 @@ def read_entry(slug: str, entry: JsonValue) -> ReadEntry:
         command=start.command,
         args=start.args,
         env=env,
+        network=start.network,
         isolation=default_isolation(start.kind),
         enabled=enabled,
     )
@@ -132,7 +135,13 @@ def start_of(command: str, args: tuple[str, ...]) -> _Start:
     elif program == "pipx" and rest[:1] == ("run",):
         found = _of_pipx(rest[1:])
     elif program in PROGRAMS and (started := container_start(rest)) is not None:
-        found = _Start(kind=McpServerKind.OCI, package=started.image, args=started.args, env=started.env)
+        found = _Start(
+            kind=McpServerKind.OCI,
+            package=started.image,
+            args=started.args,
+            env=started.env,
+            network=started.network,
+        )
     return found or _Start(kind=McpServerKind.CUSTOM, command=command, args=args)
 
 

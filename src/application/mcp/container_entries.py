@@ -3,12 +3,14 @@
 from dataclasses import dataclass, field
 
 from domain.mcp.images import oci_image
+from domain.mcp.network import ServerNetwork
 from domain.mcp.packages import WrongPackageError
 
 PROGRAMS = frozenset({"docker", "podman"})
 _SWITCHES = frozenset({"-i", "--interactive", "--rm", "--init"})
 _IGNORED = frozenset({"--name", "--pull"})
 _ENVIRONMENT = frozenset({"-e", "--env"})
+_NETWORK = frozenset({"--network", "--net"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,27 +20,39 @@ class ContainerStart:
     image: str
     args: tuple[str, ...]
     env: dict[str, str] = field(repr=False)
+    network: ServerNetwork
 
 
 def container_start(args: tuple[str, ...]) -> ContainerStart | None:
-    """What follows `docker`; None for what a server of kind oci does not have: mounts, networks, users, ports."""
-    if args[:1] != ("run",):
+    """What follows `docker`; None for what a server of kind oci does not have: mounts, named networks, users, ports."""
+    options, rest = _split(args[1:]) if args[:1] == ("run",) else ([], [])
+    if options is None or not rest:
         return None
-    rest, env = list(args[1:]), {}
-    while rest and rest[0].startswith("-"):
-        option, is_joined, value = rest.pop(0).partition("=")
-        if option in _SWITCHES and not is_joined:
-            continue
-        if option not in _ENVIRONMENT | _IGNORED or not (is_joined or rest):
-            return None
-        value = value if is_joined else rest.pop(0)
-        name, is_stated, stated = value.partition("=")
-        if option in _ENVIRONMENT and is_stated:  # else it passes on a variable of the entry
-            env[name] = stated
-    if not rest:
+    networks = {value for option, value in options if option in _NETWORK}
+    if networks - {ServerNetwork.NONE.value}:
         return None
     try:
         oci_image(rest[0], None)
     except WrongPackageError:
         return None
-    return ContainerStart(image=rest[0], args=tuple(rest[1:]), env=env)
+    stated = (value.partition("=") for option, value in options if option in _ENVIRONMENT)
+    return ContainerStart(
+        image=rest[0],
+        args=tuple(rest[1:]),
+        env={name: value for name, is_stated, value in stated if is_stated},  # others are variables of the entry
+        network=ServerNetwork.NONE if networks else ServerNetwork.FULL,
+    )
+
+
+def _split(args: tuple[str, ...]) -> tuple[list[tuple[str, str]] | None, list[str]]:
+    """Options with their values, and what follows; None for an option that is not known."""
+    options: list[tuple[str, str]] = []
+    rest = list(args)
+    while rest and rest[0].startswith("-"):
+        option, is_joined, value = rest.pop(0).partition("=")
+        if option in _SWITCHES and not is_joined:
+            continue
+        if option not in _ENVIRONMENT | _IGNORED | _NETWORK or not (is_joined or rest):
+            return None, rest
+        options.append((option, value if is_joined else rest.pop(0)))
+    return options, rest

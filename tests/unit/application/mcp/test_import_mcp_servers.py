@@ -17,6 +17,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.json_value import JsonValue
+from domain.mcp.network import ServerNetwork
 from domain.mcp.server import Isolation, McpServerConfig, McpServerKind
 from infrastructure.http.egress import EgressPolicy
 from tests.builders import a_server, numbered
@@ -80,6 +81,7 @@ def started(kind: McpServerKind, **settings: Any) -> McpServerConfig:
         ("pipx", ["run", "--spec", "p==1", "cmd"], started(PYTHON, package="p==1", command="cmd")),
         ("node", ["/srv/server.js"], started(CUSTOM, command="node", args=("/srv/server.js",))),
         ("docker", ["run", "-i", "--rm", "mcp/time:1", "--utc"], started(OCI, package="mcp/time:1", args=("--utc",))),
+        ("docker", ["run", "--network", "none", "x"], started(OCI, package="x", network=ServerNetwork.NONE)),
         ("podman", ["run", "--rm", "-i", "--name=x", "--pull", "always", "x"], started(OCI, package="x")),
         (
             "docker",
@@ -111,6 +113,7 @@ async def test_a_command_becomes_the_kind_that_it_stands_for(
         ("docker", ["run", "-i", "-v", "/srv:/srv", "mcp/filesystem", "/srv"]),
         ("docker", ["run", "--network=host", "x"]),
         ("docker", ["run", "-e"]),
+        ("docker", ["run", "--network=none", "--net", "host", "x"]),
         ("docker", ["run", "-i"]),
         ("docker", ["run", "-i", "--rm=false", "x"]),
         ("docker", ["run", "-i", "Not An Image"]),
