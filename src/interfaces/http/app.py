@@ -30,6 +30,7 @@ from interfaces.http.runs.frames import EventFrames
 from interfaces.http.schedules import routes as schedules
 from interfaces.http.secrets import routes as secrets
 from interfaces.http.sources import routes as sources
+from interfaces.http.stream_places import StreamPlaces
 from interfaces.http.threads import routes as threads
 from interfaces.http.tools import routes as tools
 from interfaces.http.usage import routes as usage
@@ -66,6 +67,8 @@ def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float)
     """The API below `/v1`, health, metrics and the OpenAPI document. `frames` are shared with
     other followers of runs. After `heartbeat_s` of silence a stream sends a comment."""
     start_run, watch_run = container.start_run(), container.watch_run()
+    connections = container.settings().max_connections
+    places = StreamPlaces(per_key=max(connections // 4, 1), per_organization=max(connections // 2, 1))
     own = {
         "run_waits": RunWaits(start_run=start_run, watch_run=watch_run),
         "run_streams": RunStreams(
@@ -73,10 +76,14 @@ def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float)
             watch_run=watch_run,
             get_run=container.get_run(),
             frames=frames,
+            places=places,
             heartbeat_s=heartbeat_s,
         ),
         "workflow_run_streams": WorkflowRunStreams(
-            watch=container.watch_workflow_run(), get_run=container.get_workflow_run(), heartbeat_s=heartbeat_s
+            watch=container.watch_workflow_run(),
+            get_run=container.get_workflow_run(),
+            places=places,
+            heartbeat_s=heartbeat_s,
         ),
     }
     v1 = OwnRouter(

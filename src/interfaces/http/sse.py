@@ -1,6 +1,7 @@
 """Server-sent events (WHATWG HTML, 9.2): a run's events as frames, sent with a heartbeat until the client leaves."""
 
 import asyncio
+import weakref
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from domain.errors import Violation, invalid
 from domain.runs.run import RunStatus
 from domain.workflows.run import WorkflowRunStatus
 from interfaces.disconnects import client_left
+from interfaces.http.stream_places import StreamPlace
 
 HEARTBEAT = b": keep-alive\n\n"
 _EXAMPLE = (
@@ -78,10 +80,15 @@ def described_stream(items: Any) -> dict[int, ResponseSpec]:
 
 class EventStream(ASGIStreamingResponse):
     """Sends frames as they arrive, and a comment after each `heartbeat_s` of silence. Stops when
-    the client disconnects."""
+    the client disconnects. Leaves its `place`, also when it is never sent."""
 
     def __init__(
-        self, frames: AsyncGenerator[bytes, None], *, heartbeat_s: float, headers: dict[str, str] | None = None
+        self,
+        frames: AsyncGenerator[bytes, None],
+        *,
+        heartbeat_s: float,
+        headers: dict[str, str] | None = None,
+        place: StreamPlace | None = None,
     ) -> None:
         super().__init__(
             iterator=frames,
@@ -92,6 +99,7 @@ class EventStream(ASGIStreamingResponse):
         self._frames = frames
         self._heartbeat_s = heartbeat_s
         self._sent_at = 0.0
+        self._leave = None if place is None else weakref.finalize(self, place.leave)
 
     async def send_body(self, send: Send, receive: Receive) -> None:
         """Frames and heartbeats are whole messages, so they cannot be interleaved."""
@@ -112,6 +120,8 @@ class EventStream(ASGIStreamingResponse):
             sending.cancel()
             leaving.cancel()
             await asyncio.wait({sending, leaving})
+            if self._leave is not None:
+                self._leave()
         if not sending.cancelled():
             sending.result()
 

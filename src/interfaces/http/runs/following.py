@@ -22,6 +22,7 @@ from interfaces.disconnects import client_left
 from interfaces.http.runs.frames import EventFrames
 from interfaces.http.runs.views import RunWithMessagesView, run_view
 from interfaces.http.sse import EventStream, end_frame
+from interfaces.http.stream_places import StreamPlaces
 from interfaces.http.threads.views import message_view
 
 logger = logging.getLogger(__name__)
@@ -98,23 +99,37 @@ class RunStreams:
     """Streams the events of a run after a point, and `end` once it has ended or requires action."""
 
     def __init__(
-        self, *, start_run: StartRun, watch_run: WatchRun, get_run: GetRun, frames: EventFrames, heartbeat_s: float
+        self,
+        *,
+        start_run: StartRun,
+        watch_run: WatchRun,
+        get_run: GetRun,
+        frames: EventFrames,
+        places: StreamPlaces,
+        heartbeat_s: float,
     ) -> None:
         self._start_run = start_run
         self._watch_run = watch_run
         self._get_run = get_run
         self._event_frames = frames
+        self._places = places
         self._heartbeat_s = heartbeat_s
 
     async def of_new(self, command: StartRunCommand, *, after_seq: int) -> EventStream:
-        started = await self._start_run.execute(command)
+        place = self._places.take(command.principal)
+        try:
+            started = await self._start_run.execute(command)
+        except BaseException:
+            place.leave()
+            raise
         frames = self._frames(command.principal, started.run.id, after_seq)
-        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=run_headers(started))
+        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=run_headers(started), place=place)
 
     async def of_existing(self, principal: Principal, run_id: RunId, *, after_seq: int) -> EventStream:
         """Stream a run. Raises NOT_FOUND, before anything is sent."""
         run = await self._get_run.execute(principal, run_id)
-        return EventStream(self._frames(principal, run.id, after_seq), heartbeat_s=self._heartbeat_s)
+        place = self._places.take(principal)
+        return EventStream(self._frames(principal, run.id, after_seq), heartbeat_s=self._heartbeat_s, place=place)
 
     async def _frames(self, principal: Principal, run_id: RunId, after_seq: int) -> AsyncGenerator[bytes, None]:
         """An internal failure cuts the stream without `end`; the client reconnects without

@@ -2,6 +2,7 @@
 
 from litestar import Response, delete, get, post
 from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
@@ -24,7 +25,16 @@ _CREATED = 201
 _REPLACED = 200
 
 
-@post("/secrets", summary="Set a secret", responses=documented(403, 413))
+@post(
+    "/secrets",
+    summary="Set a secret",
+    responses={
+        200: ResponseSpec(
+            data_container=SecretView, description="The secret has a new value.", generate_examples=False
+        ),
+        **documented(403, 413),
+    },
+)
 async def set_secret(
     request: ApiRequest, data: JSONBody[SetSecretBody], set_secret: NamedDependency[SetSecret]
 ) -> Response[SecretView]:

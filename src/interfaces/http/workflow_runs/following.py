@@ -9,6 +9,7 @@ from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.ids import WorkflowRunId
 from interfaces.http.sse import EventStream, end_frame
+from interfaces.http.stream_places import StreamPlaces
 from interfaces.http.workflow_runs.views import workflow_event_frame
 
 logger = logging.getLogger(__name__)
@@ -18,15 +19,19 @@ class WorkflowRunStreams:
     """Streams the events of a workflow run after a point, and `end` once it has ended or waits
     for a person."""
 
-    def __init__(self, *, watch: WatchWorkflowRun, get_run: GetWorkflowRun, heartbeat_s: float) -> None:
+    def __init__(
+        self, *, watch: WatchWorkflowRun, get_run: GetWorkflowRun, places: StreamPlaces, heartbeat_s: float
+    ) -> None:
         self._watch = watch
+        self._places = places
         self._get_run = get_run
         self._heartbeat_s = heartbeat_s
 
     async def of(self, principal: Principal, run_id: WorkflowRunId, *, after_seq: int) -> EventStream:
         """Stream a run. Raises NOT_FOUND, before anything is sent."""
         run = await self._get_run.execute(principal, run_id)
-        return EventStream(self._frames(principal, run.id, after_seq), heartbeat_s=self._heartbeat_s)
+        place = self._places.take(principal)
+        return EventStream(self._frames(principal, run.id, after_seq), heartbeat_s=self._heartbeat_s, place=place)
 
     async def _frames(self, principal: Principal, run_id: WorkflowRunId, after_seq: int) -> AsyncGenerator[bytes, None]:
         """An internal failure or an invalid key cuts the stream without `end`."""
