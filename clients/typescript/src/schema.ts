@@ -2526,7 +2526,7 @@ export interface components {
          *     contract.
          * @enum {string}
          */
-        ProviderKind: "openai" | "anthropic" | "azure" | "cerebras" | "cohere" | "deepseek" | "fireworks" | "groq" | "huggingface" | "mistral" | "moonshotai" | "ollama" | "openrouter" | "together" | "xai" | "zai";
+        ProviderKind: "openai" | "anthropic" | "azure" | "bedrock" | "cerebras" | "cohere" | "deepseek" | "fireworks" | "google" | "groq" | "huggingface" | "mistral" | "moonshotai" | "ollama" | "openrouter" | "together" | "xai" | "zai";
         /**
          * ProviderTestView
          * @description The outcome of a test.

@@ -35,10 +35,12 @@ class ProviderKind(StrEnum):
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
     AZURE = "azure"
+    BEDROCK = "bedrock"
     CEREBRAS = "cerebras"
     COHERE = "cohere"
     DEEPSEEK = "deepseek"
     FIREWORKS = "fireworks"
+    GOOGLE = "google"
     GROQ = "groq"
     HUGGINGFACE = "huggingface"
     MISTRAL = "mistral"
@@ -81,6 +83,7 @@ OFFICIAL_BASE_URLS = {
     ProviderKind.COHERE: "https://api.cohere.ai/compatibility/v1",
     ProviderKind.DEEPSEEK: "https://api.deepseek.com",
     ProviderKind.FIREWORKS: "https://api.fireworks.ai/inference/v1",
+    ProviderKind.GOOGLE: "https://generativelanguage.googleapis.com/v1beta/openai",
     ProviderKind.GROQ: "https://api.groq.com/openai/v1",
     ProviderKind.HUGGINGFACE: "https://router.huggingface.co/v1",
     ProviderKind.MISTRAL: "https://api.mistral.ai/v1",
@@ -91,8 +94,11 @@ OFFICIAL_BASE_URLS = {
     ProviderKind.XAI: "https://api.x.ai/v1",
     ProviderKind.ZAI: "https://api.z.ai/api/paas/v4",
 }
-"""Of all kinds but `azure`, where each customer has an address."""
-_EXAMPLE_BASE_URLS = {ProviderKind.AZURE: "https://RESOURCE.openai.azure.com/openai/v1"}
+"""Of all kinds but those whose address depends on the customer or the region."""
+_EXAMPLE_BASE_URLS = {
+    ProviderKind.AZURE: "https://RESOURCE.openai.azure.com/openai/v1",
+    ProviderKind.BEDROCK: "https://bedrock-runtime.REGION.amazonaws.com/openai/v1",
+}
 
 
 def is_legal_provider_name(name: str) -> bool:

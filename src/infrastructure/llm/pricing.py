@@ -17,6 +17,7 @@ _KINDS = {kind.value: kind for kind in ProviderKind}
 _VENDORS = (
     ProviderKind.OPENAI,
     ProviderKind.ANTHROPIC,
+    ProviderKind.GOOGLE,
     ProviderKind.MISTRAL,
     ProviderKind.XAI,
     ProviderKind.DEEPSEEK,
@@ -24,7 +25,7 @@ _VENDORS = (
     ProviderKind.COHERE,
 )
 """Kinds that sell models of their own making."""
-_SELLERS = {ProviderKind.XAI: "x-ai"}
+_SELLERS = {ProviderKind.BEDROCK: "aws", ProviderKind.XAI: "x-ai"}
 """Names that the table has for kinds of other names."""
 
 

@@ -143,6 +143,7 @@ async def test_an_address_inside_is_refused_when_it_is_saved(service: Service, b
         ({"api_key": {"secret": "not a name"}}, "api_key.secret"),
         ({"kind": "anthropic", "wire": "chat"}, "wire"),
         ({"kind": "azure", "base_url": None}, "base_url"),
+        ({"kind": "bedrock", "base_url": None}, "base_url"),
         ({"deployments": [{"name": "a"}, {"name": "a"}]}, "deployments.1.name"),
         ({"deployments": [{"name": "A"}]}, "deployments.0.name"),
         ({"deployments": [{"name": "a", "base_url": "models"}]}, "deployments.0.base_url"),

@@ -97,4 +97,5 @@ def test_a_provider_of_an_organization_is_priced_as_the_vendor_whose_name_it_has
     assert prices.cost_usd("mistral:mistral-large-latest", USAGE) is not None
     assert prices.cost_usd("groq:llama-3.3-70b-versatile", USAGE) is not None
     assert prices.cost_usd("xai:grok-4", USAGE) == prices.cost_usd("ours:grok-4", USAGE) is not None
+    assert prices.cost_usd("ours:gemini-2.5-pro", USAGE) == prices.cost_usd("google:gemini-2.5-pro", USAGE) is not None
     assert prices.cost_usd("ollama:gpt-4o-mini", USAGE) is None

@@ -1078,7 +1078,7 @@ class ProviderErrorView(TypedDict):
     """Message, without secrets, at most 2 KiB."""
 
 
-ProviderKind: TypeAlias = Literal['openai', 'anthropic', 'azure', 'cerebras', 'cohere', 'deepseek', 'fireworks', 'groq', 'huggingface', 'mistral', 'moonshotai', 'ollama', 'openrouter', 'together', 'xai', 'zai']
+ProviderKind: TypeAlias = Literal['openai', 'anthropic', 'azure', 'bedrock', 'cerebras', 'cohere', 'deepseek', 'fireworks', 'google', 'groq', 'huggingface', 'mistral', 'moonshotai', 'ollama', 'openrouter', 'together', 'xai', 'zai']
 """
 The vendor of a provider's API. All but `anthropic` are asked as OpenAI is. The values are part of the public
 contract.

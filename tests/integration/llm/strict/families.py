@@ -61,15 +61,30 @@ FAMILIES = (
         kind=ProviderKind.ANTHROPIC,
         settings=ModelSettings(thinking_budget=1_024),
     ),
-    ModelFamily(name="google", title="Gemini, OpenAI-compatible", model_name="gemini-3-pro", make=StrictGemini),
-    ModelFamily(name="deepseek", title="DeepSeek, thinking", model_name="deepseek-v4-pro", make=StrictDeepSeek),
-    ModelFamily(name="kimi", title="Kimi, thinking", model_name="kimi-k2.6", make=StrictKimi),
-    ModelFamily(name="glm", title="GLM, thinking", model_name="glm-5", make=StrictToolLoop),
+    ModelFamily(
+        name="google",
+        title="Gemini, OpenAI-compatible",
+        model_name="gemini-3-pro",
+        make=StrictGemini,
+        kind=ProviderKind.GOOGLE,
+    ),
+    ModelFamily(
+        name="deepseek",
+        title="DeepSeek, thinking",
+        model_name="deepseek-v4-pro",
+        make=StrictDeepSeek,
+        kind=ProviderKind.DEEPSEEK,
+    ),
+    ModelFamily(
+        name="kimi", title="Kimi, thinking", model_name="kimi-k2.6", make=StrictKimi, kind=ProviderKind.MOONSHOTAI
+    ),
+    ModelFamily(name="glm", title="GLM, thinking", model_name="glm-5", make=StrictToolLoop, kind=ProviderKind.ZAI),
     ModelFamily(name="qwen", title="Qwen, thinking", model_name="qwen3-max", make=StrictToolLoop),
     ModelFamily(
         name="openrouter",
         title="OpenRouter, reasoning details",
         model_name="anthropic/claude-opus-4.8",
         make=StrictOpenRouter,
+        kind=ProviderKind.OPENROUTER,
     ),
 )
