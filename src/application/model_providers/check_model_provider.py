@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from application.agents.ports import AgentStore
 from application.audit.entries import audit_entry
 from application.audit.ports import AuditLog
-from application.model_providers.place_check import (
-    PlaceCheck,
-    ProviderCheck,
-    ProviderCheckName,
-    ProviderCheckOutcome,
-)
+from application.model_providers.place_check import PlaceCheck
 from application.model_providers.ports import ProviderPlace, ProviderPlaces
 from application.models.ports import ModelError
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
@@ -22,6 +17,12 @@ from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import OrganizationId
+from domain.model_providers.provider_check import (
+    ProviderCheck,
+    ProviderCheckName,
+    ProviderCheckOutcome,
+    ProviderCheckResult,
+)
 
 DEFAULT_ANSWER_S = 20.0
 """The longest wait for each of the four answers of a test."""
@@ -36,19 +37,6 @@ class CheckModelProviderCommand:
     principal: Principal
     name: str
     model: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderCheckResult:
-    """`model` is `PROVIDER:NAME`, or None if none was tested. Checks are in the order of the provider's deployments."""
-
-    provider: str
-    model: str | None
-    checks: tuple[ProviderCheck, ...]
-
-    @property
-    def ok(self) -> bool:
-        return all(check.outcome is ProviderCheckOutcome.OK for check in self.checks)
 
 
 class CheckModelProvider:

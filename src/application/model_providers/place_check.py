@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TypeVar
 
 from application.model_providers.ports import ProviderPlace
 from application.models.ports import ModelError, ModelReply, ModelRequest
 from application.system.ports import Clock, IdSource
 from domain.ids import MessageId, OrganizationId, RunId, ThreadId, tool_call_id
+from domain.model_providers.provider_check import ProviderCheck, ProviderCheckName, ProviderCheckOutcome
 from domain.runs.provider_error import ProviderError
 from domain.threads.message import Message, Role, TextContent, ToolResultContent, ToolUse
 from domain.tools.capabilities import ToolType
@@ -29,35 +29,6 @@ _TOOL = Tool(
     },
 )
 _Answer = TypeVar("_Answer")
-
-
-class ProviderCheckName(StrEnum):
-    """What is checked. The values are part of the public contract."""
-
-    CREDENTIALS = "credentials"
-    MODEL = "model"
-    TOOL_CALL = "tool_call"
-    STREAMING = "streaming"
-
-
-class ProviderCheckOutcome(StrEnum):
-    """The values are part of the public contract."""
-
-    OK = "ok"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderCheck:
-    """One line of a test. `detail` is a sentence; `provider_error` is what the provider said."""
-
-    deployment: str | None
-    check: ProviderCheckName
-    outcome: ProviderCheckOutcome
-    detail: str
-    latency_ms: int = 0
-    provider_error: ProviderError | None = None
 
 
 _MODEL_CHECKS = (ProviderCheckName.MODEL, ProviderCheckName.TOOL_CALL, ProviderCheckName.STREAMING)

@@ -389,10 +389,8 @@ async def test_other_ways_to_authorize_are_refused(service: Service, header: str
 
 
 async def test_the_scheme_is_read_without_regard_to_case(service: Service) -> None:
-    response = await service.call(
-        "GET", "/v1/agents", token=None, headers={"Authorization": f"bearer {token_of(Role.VIEWER)}"}
-    )
-    assert response.status_code == 200
+    headers = {"Authorization": f"bearer {token_of(Role.VIEWER)}"}
+    assert (await service.call("GET", "/v1/agents", token=None, headers=headers)).status_code == 200
 
 
 async def _everything(service: Service) -> list[str]:

@@ -7,14 +7,11 @@ from pytest_mock import MockerFixture
 
 from application.agents.ports import AgentStore
 from application.audit.ports import AuditLog
-from application.model_providers.check_model_provider import (
-    CheckModelProvider,
-    CheckModelProviderCommand,
-    ProviderCheckResult,
-)
+from application.model_providers.check_model_provider import CheckModelProvider, CheckModelProviderCommand
 from application.models.ports import ModelError
 from domain.ids import OrganizationId
 from domain.model_providers.provider import ProviderKind, ProviderWire
+from domain.model_providers.provider_check import ProviderCheckResult
 from infrastructure.http.client import HttpClients
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.llm.organization_providers import ProviderUnusableError

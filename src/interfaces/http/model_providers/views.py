@@ -2,10 +2,14 @@
 
 from typing import Annotated, TypedDict, cast
 
-from application.model_providers.check_model_provider import ProviderCheckResult
-from application.model_providers.place_check import ProviderCheck, ProviderCheckName, ProviderCheckOutcome
 from domain.model_providers.deployment import Deployment
 from domain.model_providers.provider import EchoReasoning, ModelProvider, ProviderKind, ProviderWire
+from domain.model_providers.provider_check import (
+    ProviderCheck,
+    ProviderCheckName,
+    ProviderCheckOutcome,
+    ProviderCheckResult,
+)
 from domain.threads.message_json import timestamp
 from interfaces.http.runs.views import ProviderErrorView
 from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_view

@@ -7,15 +7,12 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.audit.ports import AuditLog
-from application.model_providers.check_model_provider import (
-    CheckModelProvider,
-    CheckModelProviderCommand,
-    ProviderCheckResult,
-)
+from application.model_providers.check_model_provider import CheckModelProvider, CheckModelProviderCommand
 from application.model_providers.ports import ProviderPlaces
 from application.models.ports import ModelError, ModelEvent, ModelReply, ModelRequest, RequestedCall
 from domain.audit.event import AuditAction
 from domain.identity.role import Role
+from domain.model_providers.provider_check import ProviderCheckResult
 from domain.runs.provider_error import ProviderError
 from domain.threads.message import Role as Author
 from domain.threads.provider_items import ProviderItems
