@@ -1289,7 +1289,7 @@ export interface components {
          * @description Limits of runs. Absent and null leave the default; in a PATCH null removes a limit.
          */
         LimitsBody: {
-            /** @description Model calls of one run. */
+            /** @description Turns of one run: model calls whose tool calls are executed. */
             max_turns?: number | null;
             /** @description Tool calls of one run. */
             max_tool_calls?: number | null;
@@ -1317,7 +1317,7 @@ export interface components {
          * @description Limits as configured; null where unset.
          */
         LimitsView: {
-            /** @description Model calls of one run. */
+            /** @description Turns of one run: model calls whose tool calls are executed. */
             max_turns: number | null;
             /** @description Tool calls of one run. */
             max_tool_calls: number | null;

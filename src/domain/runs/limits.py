@@ -106,7 +106,8 @@ _stated = attrgetter(*_NAMES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The effective limits of a run. Times are seconds; `timeout_s` counts active time only.
+    """The effective limits of a run. `max_turns` is the number of model calls whose tool calls are
+    executed; the closing turn is one more. Times are seconds; `timeout_s` counts active time only.
     `model_attempts` and `model_retry_s` bound the tries of one model call and the waits between them."""
 
     max_turns: int = 10
@@ -147,13 +148,12 @@ class Limits:
         return min(30.0, self.timeout_s * 0.1)
 
     def reached_by(self, usage: Usage, *, active_s: float, reserve: "Reserve") -> IncompleteReason | None:
-        """The limit that forbids another ordinary turn, if any. (`max_tool_calls` forbids calls, not turns.)
+        """The limit that forbids tool calls and another ordinary turn, if any. (`max_turns` forbids
+        turns only, `max_tool_calls` calls only.)
 
         `reserve` is the expected use of the closing turn. Tokens and cost must leave room for it
         and for the next ordinary turn.
         """
-        if usage.turns >= self.max_turns:
-            return IncompleteReason.MAX_TURNS
         if self.max_tokens is not None and usage.tokens + reserve.tokens * 2 > self.max_tokens:
             return IncompleteReason.MAX_TOKENS
         if self.max_cost_usd is not None and usage.cost_usd + reserve.cost_usd * 2 > self.max_cost_usd:
@@ -161,6 +161,10 @@ class Limits:
         if active_s >= self.timeout_s - self.closing_time_s:
             return IncompleteReason.TIMEOUT
         return None
+
+    def has_turns_left(self, usage: Usage) -> bool:
+        """Whether another ordinary turn may begin."""
+        return usage.turns < self.max_turns
 
     def tool_calls_left(self, usage: Usage) -> int | None:
         """How many more calls may be executed; None without a limit."""

@@ -84,12 +84,17 @@ def test_limits_that_are_not_positive_are_refused_all_at_once_with_their_paths()
 
 
 @pytest.mark.requirement("A7")
+@pytest.mark.parametrize(("turns", "has_more"), [(0, True), (2, True), (3, False), (4, False)])
+def test_turns_are_left_until_as_many_as_allowed_are_over(turns: int, has_more: bool) -> None:
+    assert Limits(max_turns=3).has_turns_left(Usage(turns=turns)) is has_more
+
+
+@pytest.mark.requirement("A7")
 @pytest.mark.parametrize(
     ("usage", "active_s", "reserve", "reason"),
     [
         (Usage(), 0.0, NOTHING, None),
-        (Usage(turns=2), 0.0, NOTHING, None),
-        (Usage(turns=3), 0.0, NOTHING, IncompleteReason.MAX_TURNS),
+        (Usage(turns=3), 0.0, NOTHING, None),
         (Usage(tool_calls=6), 0.0, NOTHING, None),
         (Usage(input_tokens=600, output_tokens=400), 0.0, NOTHING, None),
         (Usage(input_tokens=601, output_tokens=400), 0.0, NOTHING, IncompleteReason.MAX_TOKENS),
@@ -101,10 +106,10 @@ def test_limits_that_are_not_positive_are_refused_all_at_once_with_their_paths()
         (Usage(cost_usd=Decimal("0.31")), 0.0, Reserve(tokens=0, cost_usd=Decimal("0.1")), IncompleteReason.MAX_COST),
         (Usage(), 89.9, NOTHING, None),
         (Usage(), 90.0, NOTHING, IncompleteReason.TIMEOUT),
-        (Usage(turns=3, tool_calls=9), 500.0, NOTHING, IncompleteReason.MAX_TURNS),
+        (Usage(turns=3, tool_calls=9), 500.0, NOTHING, IncompleteReason.TIMEOUT),
     ],
 )
-def test_a_limit_is_reached_where_another_turn_and_the_closing_one_would_not_fit(
+def test_a_limit_is_reached_where_calls_another_turn_and_the_closing_one_would_not_fit(
     usage: Usage, active_s: float, reserve: Reserve, reason: IncompleteReason | None
 ) -> None:
     limits = Limits(max_turns=3, max_tool_calls=5, max_tokens=1000, max_cost_usd=Decimal("0.5"), timeout_s=100.0)

@@ -458,11 +458,11 @@ When a node with several incoming edges starts.
 
 
 MaxTurns: TypeAlias = int
-"""Model calls of one run."""
+"""Turns of one run: model calls whose tool calls are executed."""
 
 
 MaxTurns1: TypeAlias = None
-"""Model calls of one run."""
+"""Turns of one run: model calls whose tool calls are executed."""
 
 
 MaxToolCalls: TypeAlias = int
@@ -541,7 +541,7 @@ class LimitsBody(TypedDict):
     """Limits of runs. Absent and null leave the default; in a PATCH null removes a limit."""
 
     max_turns: NotRequired[MaxTurns | MaxTurns1]
-    """Model calls of one run."""
+    """Turns of one run: model calls whose tool calls are executed."""
     max_tool_calls: NotRequired[MaxToolCalls | MaxToolCalls1]
     """Tool calls of one run."""
     max_calls_per_turn: NotRequired[MaxCallsPerTurn | MaxCallsPerTurn1]
@@ -568,7 +568,7 @@ class LimitsView(TypedDict):
     """Limits as configured; null where unset."""
 
     max_turns: int | None
-    """Model calls of one run."""
+    """Turns of one run: model calls whose tool calls are executed."""
     max_tool_calls: int | None
     """Tool calls of one run."""
     max_calls_per_turn: int | None

@@ -33,9 +33,10 @@ _UNFINISHED = "The run reached its limit {limit} before this call was finished."
 class AgentLoop:
     """Rules:
     - Results of open calls come before the next model call.
-    - When a limit forbids another ordinary turn, open calls get a failure as result. One closing
-      turn follows with the same tools and tool choice none, if it fits into its reserve. The run
-      ends `incomplete`.
+    - When a limit of tokens, cost or time is reached, open calls get a failure as result. The calls
+      of the last of `max_turns` turns are executed.
+    - When a limit forbids another ordinary turn, one closing turn follows with the same tools and
+      tool choice none, if it fits into its reserve. The run ends `incomplete`.
     - The run of a disabled agent ends `failed` before its next tool or model call.
     - A canary token in replies or results ends the run `halted`.
     """
@@ -78,7 +79,7 @@ class AgentLoop:
                 messages = session.window.fit(
                     session.transcript, fixed_bytes=prompt.fixed_bytes, budget_tokens=session.limits.context_tokens
                 )
-                limit = limit or self._limit(session, prompt)
+                limit = limit or self._limit_of_turn(session, prompt)
                 if limit is None and not await self._budgets.admit_turn(session, input_tokens=_tokens(session, prompt)):
                     limit = IncompleteReason.DAILY_BUDGET
                 if limit is not None:
@@ -153,6 +154,12 @@ class AgentLoop:
             return closing_step(ended, tuple(session.open_calls.values()), result=result, at=now)
 
         await session.advance(build)
+
+    def _limit_of_turn(self, session: RunSession, prompt: Prompt) -> IncompleteReason | None:
+        """The limit that forbids another ordinary turn."""
+        if not session.limits.has_turns_left(session.usage):
+            return IncompleteReason.MAX_TURNS
+        return self._limit(session, prompt)
 
     def _limit(
         self, session: RunSession, prompt: Prompt, *, spent: ModelUsage | None = None

@@ -14,7 +14,7 @@ from interfaces.http.view_fields import CreatedAt, Items, NextCursor, UpdatedAt,
 class LimitsView(TypedDict):
     """Limits as configured; null where unset."""
 
-    max_turns: Annotated[int | None, "Model calls of one run."]
+    max_turns: Annotated[int | None, "Turns of one run: model calls whose tool calls are executed."]
     max_tool_calls: Annotated[int | None, "Tool calls of one run."]
     max_calls_per_turn: Annotated[int | None, "Executed tool calls of one reply; the others get a text."]
     max_tokens: Annotated[int | None, "Input and output tokens together."]

@@ -42,8 +42,9 @@ async def test_at_the_limit_of_turns_the_model_is_asked_to_close_without_tools()
     assert closing.messages[-1].role is Role.TOOL
     assert closing.max_output_tokens is None, "nothing was reserved, so nothing needs to be held to it"
     codes = [entry.result.error_code for entry in harness.ledger(run_id) if entry.result]
-    assert codes == [None, "limit_reached", "limit_reached"]
-    assert harness.server_calls() == ["read"]
+    assert codes == [None, None, None], "the calls of the last turn are executed"
+    assert harness.server_calls() == ["read", "read", "read"]
+    assert harness.run(run_id).usage.turns == 3
     assert harness.types(run_id)[-1] == "run.incomplete"
     assert harness.events(run_id)[-1].data == {"reason": "max_turns"}
     assert harness.actions(run_id)[-1] == "run.completed"
@@ -58,11 +59,32 @@ async def test_an_answer_within_the_last_turn_completes_the_run() -> None:
 
 
 @pytest.mark.requirement("A7")
-async def test_the_default_is_ten_turns() -> None:
+async def test_the_default_is_ten_turns_with_tools() -> None:
     harness = RunHarness([*[asks("mcp__s__read")] * 10, says("Enough.")], servers=READ)
     run_id = await harness.play()
     assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TURNS, "Enough.")
-    assert len(harness.server_calls()) == 9
+    assert (len(harness.server_calls()), harness.run(run_id).usage.turns) == (10, 11)
+
+
+@pytest.mark.requirement("A7")
+async def test_a_run_of_one_turn_uses_a_tool_and_answers() -> None:
+    harness = RunHarness([asks("mcp__s__read"), says("It says text.")], servers=READ, limits=LimitSettings(max_turns=1))
+    run_id = await harness.play()
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TURNS, "It says text.")
+    assert harness.results() == ["text"]
+
+
+@pytest.mark.requirement("A7", "D5")
+async def test_a_run_that_waits_in_its_last_turn_closes_after_the_result() -> None:
+    email = ModelTurn(calls=(call("send_email", EMAIL),))
+    harness = RunHarness([email, says("Sent.")], limits=LimitSettings(max_turns=1))
+    run_id = await harness.play()
+    [pending] = harness.run(run_id).pending
+    await harness.resume(run_id, {pending.id: "done"})
+    await harness.new_worker().execute(run_id)
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TURNS, "Sent.")
+    assert harness.model.requests[-1].tool_choice is ToolChoice.NONE
+    assert_consistent(harness, run_id)
 
 
 @pytest.mark.requirement("A7")
@@ -82,10 +104,10 @@ async def test_calls_beyond_the_limit_are_refused_and_those_before_it_executed()
 
 @pytest.mark.requirement("A7", "D5")
 async def test_a_displayable_call_beyond_the_limit_is_refused_like_any_other() -> None:
-    email = ModelTurn(calls=(call("send_email", EMAIL),))
-    harness = RunHarness([email, says("Not sent.")], limits=LimitSettings(max_turns=1))
+    email = ModelTurn(calls=(call("send_email", EMAIL),), usage=LOTS)
+    harness = RunHarness([email, says("Not sent.")], limits=LimitSettings(max_tokens=8_000))
     run_id = await harness.play()
-    assert harness.run(run_id).status is RunStatus.INCOMPLETE
+    assert ending(harness.run(run_id)) == (RunStatus.INCOMPLETE, IncompleteReason.MAX_TOKENS, "Not sent.")
     assert_consistent(harness, run_id)
 
 
