@@ -120,9 +120,12 @@ class CheckToolCall:
 
 
 def gone_tool(toolset: Toolset, name: str) -> ToolResult:
-    """The answer to a call of a tool outside the toolset: denied by policy, or unknown."""
+    """The answer to a call of a tool outside the toolset: denied by policy, missing because MCP is
+    switched off, or unknown."""
     decision = _denial(toolset, name)
-    return failure_text.unknown_tool(name) if decision is None else failure_text.blocked_by_policy(decision)
+    if decision is not None:
+        return failure_text.blocked_by_policy(decision)
+    return failure_text.mcp_disabled() if toolset.lacks_for_switch(name) else failure_text.unknown_tool(name)
 
 
 def _denial(toolset: Toolset, name: str) -> Decision | None:

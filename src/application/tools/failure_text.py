@@ -38,7 +38,8 @@ _CHANGED = (
 
 
 MALFORMED = "tool_arguments_malformed"
-NEVER_MADE = frozenset({"tool_not_found", "tool_arguments_invalid", MALFORMED, "tool_arguments_cut"})
+_DISABLED = f"mcp_{McpFailureKind.DISABLED.value}"
+NEVER_MADE = frozenset({"tool_not_found", "tool_arguments_invalid", MALFORMED, "tool_arguments_cut", _DISABLED})
 """Codes of failures found before anything was called."""
 
 
@@ -64,6 +65,11 @@ def malformed_arguments(raw: str) -> ToolResult:
 def cut_arguments() -> ToolResult:
     """The output limit of the model cut the arguments; nothing was called."""
     return ToolResult.failed("tool_arguments_cut", _CUT_ARGUMENTS)
+
+
+def mcp_disabled() -> ToolResult:
+    """MCP was switched off during the run; nothing was called."""
+    return ToolResult.failed(_DISABLED, f"MCP tool execution failed: {_OURS[McpFailureKind.DISABLED]}")
 
 
 def unregistered_tool(name: str) -> ToolResult:

@@ -7,8 +7,12 @@ from functools import cached_property
 from application.tools.tool_search import META_TOOLS
 from domain.policy.layers import PolicyLayers, ToolPolicy
 from domain.tools.capabilities import ToolType
+from domain.tools.names import is_tool_of
 from domain.tools.tool import Tool
 from domain.tools.tool_index import ToolIndex
+
+MCP_DISABLED = "MCP disabled"
+_META_NAMES = frozenset(tool.name for tool in META_TOOLS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +77,17 @@ class Toolset:
         """Whether only stored changes affect the toolset: all servers are available, and none hides
         lost tools."""
         return all(server.settled for server in self.servers)
+
+    @cached_property
+    def is_mcp_disabled(self) -> bool:
+        """Whether MCP is switched off, which makes all servers unavailable."""
+        return any(server.unavailable == MCP_DISABLED for server in self.servers)
+
+    def lacks_for_switch(self, name: str) -> bool:
+        """Whether a tool of this name would use MCP, which is switched off."""
+        if not self.is_mcp_disabled:
+            return False
+        return name in _META_NAMES or any(is_tool_of(server.slug, name) for server in self.servers)
 
     @cached_property
     def shown(self) -> tuple[Tool, ...]:

@@ -20,7 +20,7 @@ from application.mcp.ports import (
 from application.system.lru import LruCache
 from application.tools.ports import NativeTool
 from application.tools.server_tools import hides_lost_tools, overview_of
-from application.tools.toolset import ServerOverview, Toolset
+from application.tools.toolset import MCP_DISABLED, ServerOverview, Toolset
 from application.tools.wired_tools import Wired, WiredTools
 from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId, OrganizationId
@@ -201,7 +201,7 @@ class ToolsetBuilder:
     async def _inline(self, organization_id: OrganizationId, brought: Wired) -> tuple[ServerOverview, ...]:
         if not brought.inline or await self._switch.is_on(organization_id):
             return brought.inline
-        return tuple(ServerOverview(slug=one.slug, tools=(), unavailable="MCP disabled") for one in brought.inline)
+        return tuple(ServerOverview(slug=one.slug, tools=(), unavailable=MCP_DISABLED) for one in brought.inline)
 
     def _assembled(
         self,
@@ -265,7 +265,7 @@ class ToolsetBuilder:
         catalog_of: Callable[[McpServer], Awaitable[McpCatalog]],
     ) -> ServerOverview:
         if not await self._switch.is_on(organization_id):
-            return ServerOverview(slug=slug, tools=(), unavailable="MCP disabled")
+            return ServerOverview(slug=slug, tools=(), unavailable=MCP_DISABLED)
         server = await self._servers.get(organization_id, slug)
         if server is None:
             return ServerOverview(slug=slug, tools=(), unavailable="there is no such MCP server")

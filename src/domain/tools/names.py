@@ -24,6 +24,11 @@ def model_facing_name(server_slug: str, tool_name: str) -> str:
     return _fitting(f"mcp__{server_slug}__{tool_name}")
 
 
+def is_tool_of(server_slug: str, name: str) -> bool:
+    """Whether a model-facing name is one of the server's tools."""
+    return name.startswith(f"mcp__{server_slug}__")
+
+
 def agent_tool_name(agent_name: str) -> str:
     """The model-facing name of an agent, fitted like those of MCP tools."""
     return _fitting(f"{AGENT_PREFIX}{agent_name}")

@@ -32,6 +32,7 @@ class AgentDisabled(Exception):
 class PreparePrompt:
     """Rules:
     - The overview of servers is created once, at the run's start, and used for all its attempts.
+      While MCP is switched off, the overview says so instead.
     - A change of the agent, its caller or its organization affects the run at its next turn.
     - A disabled agent has no prompt.
     """
@@ -58,8 +59,10 @@ class PreparePrompt:
         session.toolset = toolset
         for problem in toolset.problems:
             logger.warning("tool left out", extra={"run_id": run.id, "problem": problem})
-        overview = servers_overview(toolset) if run.overview is None else run.overview
-        if run.overview is None:
+        overview = run.overview
+        if overview is None or toolset.is_mcp_disabled:
+            overview = servers_overview(toolset)
+        if run.overview is None and not toolset.is_mcp_disabled:
             session.run = run.advanced(usage=run.usage, overview=overview)
         system = session.guard.filled(system_prompt(session.agent.config, overview))
         return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + toolset.definition_bytes)

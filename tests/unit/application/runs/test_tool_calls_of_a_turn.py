@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from dataclasses import replace
 
 import pytest
 from pytest_mock import MockerFixture
 
 from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind, McpProgress, McpReply
+from application.models.ports import ModelRequest
 from application.runs.execution.call_tools import CallToolsSettings
 from application.tools.call_context import IDEMPOTENCY_META
 from application.tools.ports import NativeToolContext, NativeToolError, NativeToolOutput
@@ -16,10 +16,9 @@ from domain.runs.events import RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
 from domain.threads.message import ImageContent
-from tests.builders import ORG
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
-from tests.doubles.scripted_model import Gate
-from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, says
+from tests.doubles.scripted_model import Gate, ModelTurn
+from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, call, says
 from tests.unit.application.runs.harness import RunHarness
 from tests.unit.application.runs.invariants import assert_consistent
 
@@ -50,19 +49,45 @@ class Relay:
 
 
 @pytest.mark.requirement("B14")
-async def test_an_organization_that_switches_mcp_off_stops_the_next_call_of_a_run_under_way() -> None:
+@pytest.mark.parametrize("is_searched", [False, True], ids=["listed tools", "searched tools"])
+async def test_an_organization_that_switches_mcp_off_stops_the_next_call_of_a_run_under_way(is_searched: bool) -> None:
     async def switch_off(invocation: Invocation) -> McpReply:
-        organization = harness.state.organizations[ORG]
-        harness.state.organizations[ORG] = replace(organization, mcp_enabled=False)
+        harness.change_organization(mcp_enabled=False)
         return text_reply("off")
 
+    direct = ModelTurn(calls=(call("mcp__s__off"), call("mcp__elsewhere__off")))
+    through = ModelTurn(calls=(call("call_tool", {"name": "mcp__s__off"}), call("call_any", {})))
     harness = RunHarness(
-        [asks("mcp__s__off"), asks("mcp__s__off"), says()], servers=server_of(off=InMemoryTool(answer=switch_off))
+        [through if is_searched else asks("mcp__s__off"), through if is_searched else direct, says()],
+        servers=server_of(off=InMemoryTool(answer=switch_off)),
+        search_threshold=0 if is_searched else 60,
     )
     run_id = await harness.play()
     assert harness.results()[0] == "off"
-    assert "MCP disabled" in harness.results()[1]
+    assert harness.results()[-2] == "MCP tool execution failed: MCP disabled."
+    assert "was not found" in harness.results()[-1], "a name of no server of the agent stays an unknown one"
+    failed = [data["error"] for data in harness.of_type(run_id, RunEventType.TOOL_FAILED)]
+    assert {"code": "mcp_disabled", "detail": "MCP tool execution failed: MCP disabled."} in failed
+    assert "## s\nUnavailable in this run: MCP disabled" in harness.model.requests[1].system
     assert (harness.server_calls(), harness.run(run_id).status) == (["off"], RunStatus.COMPLETED)
+    assert_consistent(harness, run_id)
+
+
+@pytest.mark.requirement("B14", "A13")
+async def test_a_run_has_its_first_overview_of_servers_again_once_mcp_is_on_again() -> None:
+    switched = iter([False, True])
+
+    def script(request: ModelRequest) -> ModelTurn:
+        enabled = next(switched, None)
+        if enabled is None:
+            return says()
+        harness.change_organization(mcp_enabled=enabled)
+        return asks("nowhere")
+
+    harness = RunHarness(script, servers=server_of(x=text_reply("x")))
+    await harness.play()
+    first, off, on = (request.system for request in harness.model.requests)
+    assert (first == on, "MCP disabled" in off, "mcp__s__x" in off) == (True, True, False)
 
 
 @pytest.mark.requirement("A4")
