@@ -49,6 +49,7 @@ class ExecuteMcpTool:
       reference.
     - Structured content is validated against the output schema, in the validation mode of the
       server.
+    - A call without an outcome after `slow_ms` is logged while it waits.
     - A server receives requested input only if its policy allows it, at most ten times per call.
     """
 
@@ -78,6 +79,9 @@ class ExecuteMcpTool:
             logger.error("MCP tool without a server", extra=_ids(tool, context))
             return failure_text.missing_binding()
         about: dict[str, object] = {}
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("MCP tool call started", extra=_ids(tool, context))
+        unanswered = asyncio.get_running_loop().call_later(self._slow_s, _log_unanswered, tool, context)
         began = time.perf_counter()
         timeout_s = min(context.timeout_s, binding.timeout_s or context.timeout_s)
         try:
@@ -100,6 +104,8 @@ class ExecuteMcpTool:
                 raise
             logger.exception("MCP call failed unexpectedly", extra=_ids(tool, context))
             result = failure_text.mcp_unexpected(context.tool_call_id)
+        finally:
+            unanswered.cancel()
         seconds = time.perf_counter() - began
         level = self._level(context, result, seconds)
         if logger.isEnabledFor(level):
@@ -276,6 +282,10 @@ async def _relayed(relay: CallerRelay, asked: McpInputRequired, before: InputRou
         refused = (request.kind.value for request in asked.requests if request.key not in given)
         return failure_text.input_unsupported(tuple(refused))
     return InputRound(number=number, questions=(), answers=given, request_state=asked.request_state)
+
+
+def _log_unanswered(tool: Tool, context: ToolCallContext) -> None:
+    logger.info("MCP tool call unanswered", extra={**_ids(tool, context), "timeout_s": context.timeout_s})
 
 
 def _ids(tool: Tool, context: ToolCallContext) -> dict[str, object]:

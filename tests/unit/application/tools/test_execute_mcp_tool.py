@@ -1,5 +1,6 @@
 """One call of an MCP tool: from the tool's binding to a result, whatever goes wrong on the way."""
 
+import asyncio
 import logging
 from dataclasses import replace
 
@@ -291,7 +292,7 @@ async def test_what_servers_say_stands_in_no_log(setting: Setting, caplog: pytes
             McpFailureKind.SERVER_ERROR, "told-in-confidence", rpc_code=-32000
         )
         assert (await setting.call()).error_code == "mcp_server_error"
-    assert len(caplog.records) == 3
+    assert len([record for record in caplog.records if record.msg != "MCP tool call started"]) == 3
     assert "told-in-confidence" not in str([vars(record) for record in caplog.records])
 
 
@@ -334,9 +335,50 @@ async def test_one_log_line_names_tool_server_and_outcome(
     setting.connections.call_tool.side_effect = failure
     with caplog.at_level(logging.DEBUG):
         await setting.call(scope=replace(SCOPE, gateway_session_id=session))
-    [record] = [record for record in caplog.records if record.name == "application.tools.execute_mcp_tool"]
+    began, record = [record for record in caplog.records if record.name == "application.tools.execute_mcp_tool"]
+    assert (began.msg, began.levelno) == ("MCP tool call started", logging.DEBUG)
     fields = record.__dict__
+    assert {name: began.__dict__[name] for name in ("tool", "server_id")} == {
+        name: fields[name] for name in ("tool", "server_id")
+    }
     assert (fields["status"], record.levelno) == outcome
     assert (fields["tool"], fields["server_id"], fields["tool_call_id"]) == ("mcp__files__echo", SERVER, "call_1")
     assert (fields["organization_id"], fields["thread_id"], fields["run_id"]) == (ORG, THREAD, RUN)
     assert fields["duration_ms"] >= 0
+
+
+@pytest.mark.requirement("G2")
+async def test_a_call_that_hangs_is_in_the_log_before_it_ends(
+    mocker: MockerFixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    setting, reported = Setting(mocker, slow_ms=0), asyncio.Event()
+
+    def report(record: logging.LogRecord) -> bool:
+        reported.set()
+        return True
+
+    async def answer(*_: object) -> McpReply:
+        await reported.wait()
+        return text_reply("at last")
+
+    setting.connections.call_tool.side_effect = answer
+    caplog.handler.addFilter(report)
+    with caplog.at_level(logging.INFO):
+        async with asyncio.timeout(60):
+            assert (await setting.call()).text == "at last"
+    caplog.handler.removeFilter(report)
+    unanswered, called = caplog.records
+    assert (unanswered.levelno, unanswered.__dict__["tool"]) == (logging.INFO, "mcp__files__echo")
+    assert (unanswered.__dict__["run_id"], unanswered.__dict__["timeout_s"]) == (RUN, 30.0)
+    assert called.msg == "MCP tool called"
+
+
+@pytest.mark.requirement("G2")
+async def test_a_call_that_is_answered_in_time_is_not_reported_afterwards(
+    mocker: MockerFixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        await Setting(mocker, slow_ms=0).call(scope=replace(SCOPE, gateway_session_id=GatewaySessionId("gws_1")))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    assert caplog.records == []
