@@ -1419,7 +1419,7 @@ export interface components {
             trusted?: boolean;
             /** @description Scope of a connection. Default: `shared` for remote servers, `run` for others. */
             isolation?: components["schemas"]["Isolation"] | null;
-            /** @description While the shared connection is lost: keep its tools, or omit them from new runs. */
+            /** @description While the shared connection is lost: keep its tools, or omit them. Omitting needs a shared connection. */
             on_connection_loss?: components["schemas"]["ConnectionLoss"];
             /** @description Handling of structured results that do not match the tool's output schema. */
             output_validation?: components["schemas"]["OutputValidation"];
@@ -1532,7 +1532,7 @@ export interface components {
             trusted: boolean;
             /** @description Scope of a connection. Default: `shared` for remote servers, `run` for others. */
             isolation: components["schemas"]["Isolation"];
-            /** @description While the shared connection is lost: keep its tools, or omit them from new runs. */
+            /** @description While the shared connection is lost: keep its tools, or omit them. Omitting needs a shared connection. */
             on_connection_loss: components["schemas"]["ConnectionLoss"];
             /** @description Handling of structured results that do not match the tool's output schema. */
             output_validation: components["schemas"]["OutputValidation"];
@@ -3653,7 +3653,7 @@ export interface components {
             trusted?: boolean;
             /** @description Scope of a connection. Default: `shared` for remote servers, `run` for others. */
             isolation?: components["schemas"]["Isolation"] | null;
-            /** @description While the shared connection is lost: keep its tools, or omit them from new runs. */
+            /** @description While the shared connection is lost: keep its tools, or omit them. Omitting needs a shared connection. */
             on_connection_loss?: components["schemas"]["ConnectionLoss"];
             /** @description Handling of structured results that do not match the tool's output schema. */
             output_validation?: components["schemas"]["OutputValidation"];
@@ -4265,7 +4265,7 @@ export interface components {
             trusted?: boolean | null;
             /** @description Scope of a connection. Default: `shared` for remote servers, `run` for others. */
             isolation?: components["schemas"]["Isolation"] | null;
-            /** @description While the shared connection is lost: keep its tools, or omit them from new runs. */
+            /** @description While the shared connection is lost: keep its tools, or omit them. Omitting needs a shared connection. */
             on_connection_loss?: components["schemas"]["ConnectionLoss"] | null;
             /** @description Handling of structured results that do not match the tool's output schema. */
             output_validation?: components["schemas"]["OutputValidation"] | null;

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
 from application.mcp.literal_secrets import require_no_literal_secrets
+from application.mcp.loss_strategy import require_loss_strategy
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpServerStore
 from application.mcp.server_address import require_reachable
@@ -26,7 +27,8 @@ class RegisterMcpServer:
     - Admins register servers. The slug is unique in the organization.
     - Nothing is started or connected.
     - The organization may have this kind of server (`mcp_kinds`).
-    - Unreachable addresses, and arguments or URLs with a literal secret, are rejected.
+    - Unreachable addresses, arguments or URLs with a literal secret, and `unregister` without a
+      shared connection are rejected.
     - Audited `mcp_server.created`, without values of env and headers.
 
     Raises: FORBIDDEN (`mcp_kind_not_permitted`), INVALID `mcp_server_invalid`, CONFLICT `mcp_server_slug_taken`.
@@ -47,6 +49,7 @@ class RegisterMcpServer:
         await self._switch.require_kind(principal.organization_id, command.config)
         require_reachable(self._outbound, command.config)
         require_no_literal_secrets(command.config)
+        require_loss_strategy(command.config)
         now = self._clock.now()
         server = McpServer(
             id=McpServerId(self._ids.new("mcp")),

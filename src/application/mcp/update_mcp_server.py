@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from application.audit.entries import audit_entry
 from application.mcp.literal_secrets import require_no_literal_secrets
+from application.mcp.loss_strategy import require_loss_strategy
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpConnections, McpServerStore
 from application.mcp.server_address import require_reachable
@@ -38,7 +39,8 @@ class UpdateMcpServer:
     - Admins change servers. The result must be valid.
     - A server of a kind that the organization may not have (`mcp_kinds`) can only be disabled.
     - Connections of the previous version close once their calls end.
-    - New arguments and a new URL must not contain a literal secret.
+    - New arguments and a new URL must not contain a literal secret; `unregister` needs a shared
+      connection.
     - The source of an installed server cannot be changed.
     - A change without effect creates no version and no audit entry; others are audited
       `mcp_server.updated` with the names of the changed fields.
@@ -82,6 +84,7 @@ class UpdateMcpServer:
         if config.url != server.config.url:
             require_reachable(self._outbound, config)
         require_no_literal_secrets(config, server.config)
+        require_loss_strategy(config, server.config)
         if server.installation is not None and config.source != server.config.source:
             raise conflict(
                 "mcp_server_installed",

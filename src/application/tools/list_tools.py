@@ -8,7 +8,7 @@ from application.agents.ports import AgentStore
 from application.mcp.ports import McpCatalogStore, McpConnections, McpServerStore, ServerState
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
-from application.tools.server_tools import bound_tool
+from application.tools.server_tools import bound_tool, is_unregistered
 from application.tools.tool_health import ToolHealth
 from application.tools.toolset_builder import ToolsetBuilder
 from domain.identity.api_key import Principal
@@ -40,6 +40,7 @@ class ToolListing:
 class ListTools:
     """Rules:
     - Requires `viewer`.
+    - Tools of a lost server with the strategy `unregister` are left out.
     - Tools come from the stored catalogs. No server is contacted, listed before or not: that
       requires `operator`.
     """
@@ -99,7 +100,7 @@ class ListTools:
 
     async def _tools_of(self, server: McpServer) -> list[ToolListing]:
         catalog = await self._catalogs.load(server.organization_id, server.id)
-        if catalog is None:
+        if catalog is None or is_unregistered(server, self._connections):
             return []
         if not server.config.enabled:
             state = ServerState.DISABLED

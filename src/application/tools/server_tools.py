@@ -3,6 +3,7 @@ of trusted servers."""
 
 from collections.abc import Iterable
 
+from application.mcp.ports import McpConnections, ServerState
 from application.tools.toolset import ServerOverview
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.server import ConnectionLoss, Isolation, McpServer
@@ -24,12 +25,19 @@ def overview_of(server: McpServer, catalog: McpCatalog) -> ServerOverview:
         instructions=None if instructions is None else _capped(instructions),
         awaiting_approval=len(catalog.quarantined),
         settled=catalog.server_version == server.version and not hides_lost_tools(server),
+        hides_lost=hides_lost_tools(server),
     )
 
 
 def hides_lost_tools(server: McpServer) -> bool:
     """Whether the tools are left out while the connection is lost."""
     return (server.config.on_connection_loss, server.config.isolation) == (ConnectionLoss.UNREGISTER, Isolation.SHARED)
+
+
+def is_unregistered(server: McpServer, connections: McpConnections) -> bool:
+    """Whether the tools are left out now. The last error remains while a lost server reconnects."""
+    status = connections.status(server) if hides_lost_tools(server) else None
+    return status is not None and status.state is not ServerState.CONNECTED and status.last_error is not None
 
 
 def inline_overview(

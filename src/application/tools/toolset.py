@@ -22,6 +22,7 @@ class ServerOverview:
     - `unavailable`: why its tools are missing; None if they are available.
     - `awaiting_approval`: number of tools in quarantine.
     - `settled`: only stored changes affect it; otherwise it is computed each time.
+    - `hides_lost`: its tools are left out while its connection is lost.
     """
 
     slug: str
@@ -30,6 +31,7 @@ class ServerOverview:
     unavailable: str | None = None
     awaiting_approval: int = 0
     settled: bool = False
+    hides_lost: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,11 @@ class Toolset:
     def is_mcp_disabled(self) -> bool:
         """Whether MCP is switched off, which makes all servers unavailable."""
         return any(server.unavailable == MCP_DISABLED for server in self.servers)
+
+    @cached_property
+    def is_reduced(self) -> bool:
+        """Whether tools are missing for a time: MCP is switched off, or a lost connection hides them."""
+        return self.is_mcp_disabled or any(server.hides_lost and server.unavailable for server in self.servers)
 
     def lacks_for_switch(self, name: str) -> bool:
         """Whether a tool of this name would use MCP, which is switched off."""

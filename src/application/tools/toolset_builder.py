@@ -15,11 +15,10 @@ from application.mcp.ports import (
     McpFailure,
     McpFailureKind,
     McpServerStore,
-    ServerState,
 )
 from application.system.lru import LruCache
 from application.tools.ports import NativeTool
-from application.tools.server_tools import hides_lost_tools, overview_of
+from application.tools.server_tools import is_unregistered, overview_of
 from application.tools.toolset import MCP_DISABLED, ServerOverview, Toolset
 from application.tools.wired_tools import Wired, WiredTools
 from domain.agents.agent import AgentConfig
@@ -35,6 +34,8 @@ from domain.tools.tool import Tool
 from domain.tools.wired import WiredNodes
 
 logger = logging.getLogger(__name__)
+
+_LOST = "the connection to the MCP server is lost"
 
 DEFAULT_SEARCH_THRESHOLD = 60
 """Limit of MCP tools shown to the model of a run; beyond it the run searches for tools."""
@@ -138,6 +139,16 @@ class ToolsetBuilder:
         return await self._toolset(
             only, organization_id, run_allowlist, catalog_of, agents=(), given=given, caller=caller
         )
+
+    async def is_outdated(self, toolset: Toolset, organization_id: OrganizationId) -> bool:
+        """Whether the connection of one of its servers was lost, or is back, since the toolset was built."""
+        for overview in toolset.servers:
+            if overview.hides_lost:
+                server = await self._servers.get(organization_id, overview.slug)
+                is_lost = server is not None and is_unregistered(server, self._connections)
+                if is_lost is (overview.unavailable is None):
+                    return True
+        return False
 
     async def listed_toolset(
         self,
@@ -247,6 +258,7 @@ class ToolsetBuilder:
                     unavailable=overview.unavailable,
                     awaiting_approval=overview.awaiting_approval,
                     settled=overview.settled,
+                    hides_lost=overview.hides_lost,
                 )
             )
         return Toolset(
@@ -279,8 +291,8 @@ class ToolsetBuilder:
             catalog = await catalog_of(server)
         except McpFailure as failure:
             return ServerOverview(slug=slug, tools=(), unavailable=_for_prompt(failure))
-        if self._is_unregistered(server):
-            return ServerOverview(slug=slug, tools=(), unavailable="the connection to the MCP server is lost")
+        if is_unregistered(server, self._connections):
+            return ServerOverview(slug=slug, tools=(), unavailable=_LOST, hides_lost=True)
         return self._overview(server, catalog)
 
     def _note_failure(self, server: McpServer, scope: ConnectionScope, failure: McpFailure) -> None:
@@ -289,11 +301,6 @@ class ToolsetBuilder:
         if self._failing.get(server.id) != state:
             self._failing.put(server.id, state)
             _warn(server, scope, failure)
-
-    def _is_unregistered(self, server: McpServer) -> bool:
-        # The last error remains while a lost server reconnects.
-        status = self._connections.status(server) if hides_lost_tools(server) else None
-        return status is not None and status.state is not ServerState.CONNECTED and status.last_error is not None
 
     def _overview(self, server: McpServer, catalog: McpCatalog) -> ServerOverview:
         key = (server.organization_id, server.id)

@@ -64,7 +64,7 @@ class ConnectionLoss(StrEnum):
     """What happens to a server's tools while the organization's shared connection is lost."""
 
     UNREGISTER = "unregister"
-    """Runs that start during the loss do not have the tools."""
+    """Runs do not have the tools during the loss, from their next turn on. Needs isolation `shared`."""
     MARK_UNHEALTHY = "mark_unhealthy"
     """The tools stay registered; calls report that the server is not connected."""
 

@@ -218,6 +218,8 @@ async def test_a_server_s_strategy_and_rate_are_kept_and_changed(service: Servic
     assert unlimited["rate_limit"] is None
     again = (await service.call("PATCH", "/v1/mcp-servers/files", json={"timeout_s": 9})).json()
     assert (again["rate_limit"], again["on_connection_loss"]) == (None, "unregister")
+    private = await service.call("PATCH", "/v1/mcp-servers/files", json={"isolation": "run"})
+    assert paths_of(problem_of(private, 422, "mcp_server_invalid")) == ["on_connection_loss"]
 
 
 @pytest.mark.parametrize(

@@ -2482,7 +2482,7 @@ class McpServerBody(TypedDict):
     isolation: NotRequired[Isolation | None]
     """Scope of a connection. Default: `shared` for remote servers, `run` for others."""
     on_connection_loss: NotRequired[ConnectionLoss]
-    """While the shared connection is lost: keep its tools, or omit them from new runs."""
+    """While the shared connection is lost: keep its tools, or omit them. Omitting needs a shared connection."""
     output_validation: NotRequired[OutputValidation]
     """Handling of structured results that do not match the tool's output schema."""
     elicitation: NotRequired[ElicitationPolicy]
@@ -2562,7 +2562,7 @@ class McpServerView(TypedDict):
     isolation: Isolation
     """Scope of a connection. Default: `shared` for remote servers, `run` for others."""
     on_connection_loss: ConnectionLoss
-    """While the shared connection is lost: keep its tools, or omit them from new runs."""
+    """While the shared connection is lost: keep its tools, or omit them. Omitting needs a shared connection."""
     output_validation: OutputValidation
     """Handling of structured results that do not match the tool's output schema."""
     elicitation: ElicitationPolicy
@@ -3167,7 +3167,7 @@ class TestMcpServerBody(TypedDict):
     isolation: NotRequired[Isolation | None]
     """Scope of a connection. Default: `shared` for remote servers, `run` for others."""
     on_connection_loss: NotRequired[ConnectionLoss]
-    """While the shared connection is lost: keep its tools, or omit them from new runs."""
+    """While the shared connection is lost: keep its tools, or omit them. Omitting needs a shared connection."""
     output_validation: NotRequired[OutputValidation]
     """Handling of structured results that do not match the tool's output schema."""
     elicitation: NotRequired[ElicitationPolicy]
@@ -3417,7 +3417,7 @@ class UpdateMcpServerBody(TypedDict):
     isolation: NotRequired[Isolation | None]
     """Scope of a connection. Default: `shared` for remote servers, `run` for others."""
     on_connection_loss: NotRequired[ConnectionLoss | None]
-    """While the shared connection is lost: keep its tools, or omit them from new runs."""
+    """While the shared connection is lost: keep its tools, or omit them. Omitting needs a shared connection."""
     output_validation: NotRequired[OutputValidation | None]
     """Handling of structured results that do not match the tool's output schema."""
     elicitation: NotRequired[ElicitationPolicy | None]

@@ -32,7 +32,9 @@ class AgentDisabled(Exception):
 class PreparePrompt:
     """Rules:
     - The overview of servers is created once, at the run's start, and used for all its attempts.
-      While MCP is switched off, the overview says so instead.
+      While MCP is switched off, or a lost connection hides tools, the overview says so instead.
+    - The tools of a server with a lost shared connection leave the run at its next turn, if its
+      strategy is `unregister`; they are back with the connection.
     - A change of the agent, its caller or its organization affects the run at its next turn.
     - A disabled agent has no prompt.
     """
@@ -46,7 +48,8 @@ class PreparePrompt:
         """The prompt of the next turn: `previous`, unless agent or organization have changed.
         Raises AgentDisabled, Interrupted, and TimeUp if discovery exceeds the run's time.
         """
-        if not await self._renewed(session, first=previous is None) and previous is not None:
+        renewed = await self._renewed(session, first=previous is None)
+        if previous is not None and not renewed and not await self._is_outdated(session, previous):
             return previous
         if not session.agent.config.enabled:
             raise AgentDisabled
@@ -60,12 +63,15 @@ class PreparePrompt:
         for problem in toolset.problems:
             logger.warning("tool left out", extra={"run_id": run.id, "problem": problem})
         overview = run.overview
-        if overview is None or toolset.is_mcp_disabled:
+        if overview is None or toolset.is_reduced:
             overview = servers_overview(toolset)
-        if run.overview is None and not toolset.is_mcp_disabled:
+        if run.overview is None and not toolset.is_reduced:
             session.run = run.advanced(usage=run.usage, overview=overview)
         system = session.guard.filled(system_prompt(session.agent.config, overview))
         return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + toolset.definition_bytes)
+
+    async def _is_outdated(self, session: RunSession, previous: Prompt) -> bool:
+        return await self._catalog.is_outdated(previous.toolset, session.run.organization_id)
 
     async def _renewed(self, session: RunSession, *, first: bool) -> bool:
         """Read organization, agent and caller again. Returns whether anything changed."""

@@ -144,8 +144,8 @@ def add_server(
         typer.Option(
             "--on-connection-loss",
             metavar="STRATEGY",
-            help="While the shared connection is lost: mark_unhealthy keeps its tools, unregister leaves them out of new "
-            "runs.",
+            help="While the shared connection is lost: mark_unhealthy keeps its tools, unregister leaves them out. Needs "
+            "isolation shared.",
         ),
     ] = None,
     rate_limit: Annotated[

@@ -65,7 +65,8 @@ class McpServerView(TypedDict):
     trusted: Annotated[bool, "Whether its hints and instructions are trusted."]
     isolation: Annotated[Isolation, "Scope of a connection. Default: `shared` for remote servers, `run` for others."]
     on_connection_loss: Annotated[
-        ConnectionLoss, "While the shared connection is lost: keep its tools, or omit them from new runs."
+        ConnectionLoss,
+        "While the shared connection is lost: keep its tools, or omit them. Omitting needs a shared connection.",
     ]
     output_validation: Annotated[
         OutputValidation, "Handling of structured results that do not match the tool's output schema."

@@ -14,7 +14,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.mcp.kinds import NEW_ORGANIZATION_KINDS
-from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from domain.mcp.server import ConnectionLoss, Isolation, McpServer, McpServerConfig, McpServerKind
 from tests.builders import ORG, OTHER_ORG, START, a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -86,6 +86,17 @@ async def test_a_kind_that_the_organization_may_not_have_is_not_registered(ports
             await ports.register(config)
     ports.assert_nothing_is_stored()
     await ports.register(REMOTE)
+
+
+@pytest.mark.requirement("B7")
+@pytest.mark.parametrize("isolation", [Isolation.RUN, Isolation.THREAD])
+async def test_unregister_is_refused_without_a_shared_connection_to_lose(ports: Ports, isolation: Isolation) -> None:
+    config = replace(CONFIG, isolation=isolation, on_connection_loss=ConnectionLoss.UNREGISTER)
+    with pytest.raises(ServiceError) as refusal:
+        await ports.register(config)
+    assert [violation.path for violation in refusal.value.violations] == ["on_connection_loss"]
+    ports.assert_nothing_is_stored()
+    await ports.register(replace(config, isolation=Isolation.SHARED))
 
 
 async def test_a_slug_is_taken_once_in_an_organization(ports: Ports) -> None:

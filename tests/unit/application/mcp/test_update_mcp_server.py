@@ -14,7 +14,7 @@ from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.role import Role
 from domain.ids import McpServerId
-from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from domain.mcp.server import ConnectionLoss, Isolation, McpServer, McpServerConfig, McpServerKind
 from tests.builders import ORG, SERVER, START, a_server, after, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -273,3 +273,21 @@ async def test_a_server_of_a_kind_that_the_organization_may_not_have_any_more_ca
     assert (await ports.update({"enabled": False})).config.enabled is False
     with refused("mcp_kind_not_permitted"):
         await ports.update({"enabled": True})
+
+
+@pytest.mark.requirement("B7")
+async def test_a_change_to_unregister_needs_a_shared_connection(ports: Ports) -> None:
+    with refused("mcp_server_invalid"):
+        await ports.update({"on_connection_loss": ConnectionLoss.UNREGISTER})
+    ports.assert_it_stays()
+    shared: Changes = {"on_connection_loss": ConnectionLoss.UNREGISTER, "isolation": Isolation.SHARED}
+    await ports.update(shared)
+    with refused("mcp_server_invalid"):
+        await ports.update({"isolation": Isolation.RUN})
+
+
+@pytest.mark.requirement("B7")
+async def test_a_server_that_was_stored_with_a_strategy_without_effect_can_be_changed_otherwise(ports: Ports) -> None:
+    stored = replace(STORED, config=replace(CONFIG, on_connection_loss=ConnectionLoss.UNREGISTER))
+    ports.state.servers[SERVER] = stored
+    assert (await ports.update(FASTER)).config == replace(stored.config, timeout_s=5.0)

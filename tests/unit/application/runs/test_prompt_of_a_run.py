@@ -4,13 +4,14 @@ import asyncio
 
 import pytest
 
-from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, McpReply
+from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, McpReply, ServerState, ServerStatus
+from application.models.ports import ModelRequest
 from domain.mcp.catalog import McpCatalog
-from domain.mcp.server import McpServer
+from domain.mcp.server import ConnectionLoss, Isolation, McpServer
 from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
 from domain.tools.capabilities import ToolType
-from tests.builders import an_agent
+from tests.builders import START, an_agent
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.unit.application.runs.doubles import InMemoryNativeTool, asks, says
@@ -153,6 +154,25 @@ async def test_with_mcp_switched_off_servers_are_reported_so() -> None:
     await harness.play()
     assert "## zoo\nUnavailable in this run: MCP disabled" in harness.model.requests[0].system
     assert all(tool.mcp is None for tool in harness.model.requests[0].tools)
+
+
+@pytest.mark.requirement("B7")
+async def test_a_run_under_way_loses_the_tools_of_a_lost_server_and_has_them_again_with_the_connection() -> None:
+    states = iter([ServerState.UNHEALTHY, ServerState.CONNECTED])
+
+    def script(_: ModelRequest) -> ModelTurn:
+        state = next(states, None)
+        if state is None:
+            return says()
+        error = None if state is ServerState.CONNECTED else "The connection was lost."
+        harness.connections.set_status(server, ServerStatus(state=state, since=START, last_error=error))
+        return asks("nowhere")
+
+    harness = RunHarness(script, servers={"s": InMemoryMcpServer(tools={"read": text_reply("text")})})
+    server = harness.change_server("s", isolation=Isolation.SHARED, on_connection_loss=ConnectionLoss.UNREGISTER)
+    await harness.play()
+    shown = [[tool.name for tool in request.tools if tool.mcp is not None] for request in harness.model.requests]
+    assert shown == [["mcp__s__read"], [], ["mcp__s__read"]]
 
 
 def changing(harness_of: "list[RunHarness]", **changes: object) -> InMemoryMcpServer:

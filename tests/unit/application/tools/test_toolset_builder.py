@@ -366,8 +366,12 @@ async def test_while_a_shared_connection_is_lost_the_server_s_strategy_decides(
     config = replace(server.config, on_connection_loss=strategy, isolation=isolation)
     harness.state.servers[server.id] = replace(server, config=config)
     assert names(await harness.tools("s")) == ["mcp__s__one"]
+    connected = await harness.tools("s")
+    assert not await harness.catalog.is_outdated(connected, ORG)
     harness.connections.set_status(server, replace(LOST, state=state))
+    assert await harness.catalog.is_outdated(connected, ORG) is not bool(offered)
     toolset = await harness.tools("s")
+    assert not await harness.catalog.is_outdated(toolset, ORG)
     assert names(toolset) == offered
     unavailable = None if offered else "the connection to the MCP server is lost"
     assert toolset.servers[0].unavailable == unavailable

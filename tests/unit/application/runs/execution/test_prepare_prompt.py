@@ -34,6 +34,7 @@ class Ports:
     def __init__(self, mocker: MockerFixture) -> None:
         self.catalog: MockType = mocker.create_autospec(ToolsetBuilder, instance=True)
         self.catalog.toolset.return_value = TOOLSET
+        self.catalog.is_outdated.return_value = False
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)
         self.organizations.get.return_value = an_organization()
@@ -91,6 +92,21 @@ async def test_a_prompt_is_kept_while_agent_and_organization_stay_as_they_are(po
     assert await ports.prepare(first) is first
 
     ports.catalog.toolset.assert_awaited_once()
+
+
+@pytest.mark.requirement("B7", "A13")
+async def test_tools_that_a_lost_connection_hides_leave_the_prompt_until_it_is_back(ports: Ports) -> None:
+    first = await ports.prepare()
+    ports.catalog.is_outdated.return_value = True
+    lost = Toolset(tools=(), servers=(replace(FILES, tools=(), unavailable="it is lost", hides_lost=True),))
+    ports.catalog.toolset.return_value = lost
+
+    reduced = await ports.prepare(first)
+
+    assert reduced.toolset is lost
+    assert "## files\nUnavailable in this run: it is lost" in reduced.system
+    ports.catalog.toolset.return_value = TOOLSET
+    assert (await ports.prepare(reduced)).system == first.system
 
 
 @pytest.mark.requirement("C1")
