@@ -79,13 +79,12 @@ class Settings(ProcessSettings):
         description="networks and addresses that many clients share, such as a proxy's, separated by commas",
         examples=["127.0.0.0/8,::1,10.0.3.7"],
     )
-    request_timeout_s: float = Field(
-        default=30.0, ge=1, le=3_600, description="a number of seconds from 1 to 3600", examples=["10"]
-    )
+    request_timeout_s: float = Field(default=30.0, ge=1, le=3_600, description="1 to 3600 seconds", examples=["10"])
     worker_concurrency: int = Field(default=64, ge=1, le=1000, description="a number from 1 to 1000", examples=["64"])
     mcp_enabled: bool = Field(default=True, description="true or false", examples=["true"])
-    tool_search_threshold: int = Field(
-        default=60, ge=0, le=10_000, description="a number from 0 to 10000", examples=["60"]
+    tool_search_threshold: int = Field(default=60, ge=0, le=10_000, description="0 to 10000", examples=["60"])
+    workflow_tool_ttl_s: int = Field(
+        default=604_800, ge=60, le=31_536_000, description="60 to 31536000 seconds", examples=["604800"]
     )
     egress_allow: Annotated[str, AfterValidator(values.egress_allow)] = Field(
         default="",

@@ -111,7 +111,8 @@ def sql_stores(database: Database) -> Stores:
         workflows=SqlWorkflowStore(database=database),
         workflow_runs=(workflow_runs := SqlWorkflowRunStore(database=database, wakeups=wakeups)),
         workflow_journal=workflow_runs,
-        workflow_tools=SqlWorkflowToolStore(database=database),
+        workflow_tools=(workflow_tools := SqlWorkflowToolStore(database=database)),
+        expiring_tools=workflow_tools,
         backlog=SqlBacklogReader(database=database),
         wakeups=wakeups,
     )

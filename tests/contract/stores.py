@@ -23,7 +23,7 @@ from application.identity.ports import IdentityStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.metrics.ports import BacklogReader
 from application.model_providers.ports import ModelProviderStore
-from application.retention.ports import RetentionStore
+from application.retention.ports import ExpiringTools, RetentionStore
 from application.runs.ports import RunJournal, RunLeases, RunReader, RunStore
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.schedules.ports import DueSchedules, ScheduleStore
@@ -115,6 +115,7 @@ class Stores:
     workflow_runs: WorkflowRunStore
     workflow_journal: WorkflowJournal
     workflow_tools: WorkflowToolStore
+    expiring_tools: ExpiringTools
     backlog: BacklogReader
     wakeups: Wakeups
 
@@ -168,7 +169,8 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         workflows=InMemoryWorkflowStore(state),
         workflow_runs=(workflow_runs := InMemoryWorkflowRunStore(state, wakeups)),
         workflow_journal=workflow_runs,
-        workflow_tools=InMemoryWorkflowToolStore(state),
+        workflow_tools=(workflow_tools := InMemoryWorkflowToolStore(state)),
+        expiring_tools=workflow_tools,
         backlog=InMemoryBacklogReader(state),
         wakeups=wakeups,
     )

@@ -88,6 +88,26 @@ async def test_no_nodes_are_no_tools(stores: Stores) -> None:
     assert await stores.workflow_tools.of(ORG, nodes()) == ()
 
 
+@pytest.mark.requirement("F6")
+async def test_what_is_bound_to_expired_tools_is_removed_and_the_tools_stay_known(stores: Stores) -> None:
+    soon, later = (replace(a_tool(name), bound=b"bound", expires_at=after(at)) for name, at in (("a", 60), ("b", 61)))
+    server = replace(a_tool("c"), kind="mcp_server")
+    await registered(stores, await started(stores), soon, later, server)
+    assert await stores.expiring_tools.expire(ORG, after(59), limit=10) == 0
+    assert await stores.expiring_tools.expire(OTHER_ORG, after(100), limit=10) == 0
+    assert await stores.expiring_tools.expire(ORG, after(60), limit=10) == 1
+    assert await stores.workflow_tools.of(ORG, nodes("a", "b", "c")) == (replace(soon, bound=None), later, server)
+    assert await stores.expiring_tools.expire(ORG, after(100), limit=10) == 1
+    assert await stores.expiring_tools.expire(ORG, after(100), limit=10) == 0
+
+
+@pytest.mark.requirement("F6")
+async def test_tools_expire_in_batches(stores: Stores) -> None:
+    tools = [replace(a_tool(name), bound=b"bound", expires_at=after(60)) for name in ("a", "b", "c")]
+    await registered(stores, await started(stores), *tools)
+    assert [await stores.expiring_tools.expire(ORG, after(60), limit=2) for _ in range(3)] == [2, 1, 0]
+
+
 @pytest.mark.requirement("C6")
 async def test_tools_are_their_organizations_alone(stores: Stores) -> None:
     await registered(stores, await started(stores), a_tool("a"))

@@ -82,3 +82,10 @@ class SweepLock(Protocol):
     def taken(self) -> AbstractAsyncContextManager[bool]:
         """Try to take the lock, which is held until the context ends. Never waits. Raises
         UNAVAILABLE `storage_unavailable`."""
+
+
+class ExpiringTools(Protocol):
+    """Tools of workflow runs that are still registered."""
+
+    async def expire(self, organization_id: OrganizationId, at: datetime, *, limit: int) -> int:
+        """Remove the bound values of up to `limit` tools that have expired at `at`; returns how many."""

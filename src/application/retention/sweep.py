@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 
 from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand
-from application.retention.ports import RetentionStore, SweepLock
+from application.retention.ports import ExpiringTools, RetentionStore, SweepLock
 from application.runs.ports import KEY_LIFETIME
 from application.system.pages import PageRequest
 from application.system.ports import Clock
@@ -28,7 +28,8 @@ class RetentionSweep:
     - One process sweeps at a time; another one skips its sweep.
     - A failure for one organization does not stop the others; the next sweep retries.
     - Organizations without `retention_days` keep their threads.
-    - Idempotency keys older than a day and expired authorizations are removed everywhere.
+    - Idempotency keys older than a day, expired authorizations and bound values of expired tools of
+      workflow runs are removed everywhere.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class RetentionSweep:
         *,
         organizations: OrganizationStore,
         retention: RetentionStore,
+        tools: ExpiringTools,
         apply_retention: ApplyRetention,
         lock: SweepLock,
         clock: Clock,
@@ -43,6 +45,7 @@ class RetentionSweep:
     ) -> None:
         self._organizations = organizations
         self._retention = retention
+        self._tools = tools
         self._apply_retention = apply_retention
         self._lock = lock
         self._clock = clock
@@ -61,6 +64,7 @@ class RetentionSweep:
             page = await self._organizations.page(PageRequest(limit=ORGANIZATIONS, cursor=cursor))
             for organization in page.items:
                 await self._attempt(self._forget_keys(organization), organization)
+                await self._attempt(self._expire_tools(organization), organization)
                 await self._attempt(self._retain(organization), organization)
             cursor = page.next_cursor
             if cursor is None:
@@ -71,6 +75,10 @@ class RetentionSweep:
     async def _forget_keys(self, organization: Organization) -> None:
         before = self._clock.now() - KEY_LIFETIME
         while await self._retention.forget_idempotency_keys(organization.id, before, limit=self._batch) == self._batch:
+            pass
+
+    async def _expire_tools(self, organization: Organization) -> None:
+        while await self._tools.expire(organization.id, self._clock.now(), limit=self._batch) == self._batch:
             pass
 
     async def _retain(self, organization: Organization) -> None:

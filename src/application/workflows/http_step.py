@@ -1,5 +1,7 @@
 """An HTTP request as a step."""
 
+from collections.abc import Iterable
+
 from application.secrets.ports import SecretStore
 from application.workflows.http_request import HttpRequestFailed, HttpRequests, credential_names, default_values
 from application.workflows.node_execution import NodeContext, NodeFailed, Succeeded
@@ -39,6 +41,11 @@ class BoundInputs:
     async def credentials(self, config: HttpRequestConfig, organization_id: OrganizationId) -> dict[str, str]:
         """Values of secrets by name. Raises NodeFailed `secret_missing`."""
         return {name: await self._secret(organization_id, name) for name in credential_names(config)}
+
+    async def require(self, names: Iterable[str], organization_id: OrganizationId) -> None:
+        """Raises NodeFailed `secret_missing` if one of the secrets does not exist."""
+        for name in names:
+            await self._secret(organization_id, name)
 
     async def _secret(self, organization_id: OrganizationId, name: str) -> str:
         value = await self._secrets.value(organization_id, name)

@@ -15,9 +15,10 @@ from domain.workflows.inline_server import inline_server_json, inline_server_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedComponent:
-    """An HTTP request as a tool. Everything in `hidden` is redacted from results.
+    """An HTTP request as a tool. It names secrets and holds none.
     - `values` are outputs of upstream nodes; `inputs` those that the model does not set.
-    - `credentials` are the values of secrets in headers.
+    - `secrets` are the names of secrets by input.
+    - `hidden` are values to redact from results, of a run that an earlier release started.
     """
 
     name: str
@@ -26,14 +27,14 @@ class SealedComponent:
     config: HttpRequestConfig = field(repr=False)
     values: JsonObject = field(repr=False)
     inputs: JsonObject = field(repr=False)
-    credentials: dict[str, str] = field(repr=False)
-    hidden: tuple[str, ...] = field(repr=False)
+    secrets: dict[str, str] = field(default_factory=dict)
+    hidden: tuple[str, ...] = field(default=(), repr=False)
     timeout_s: float | None
 
     def sealed(self, box: Box) -> bytes:
+        """The configuration, encrypted."""
         config = self.config
-        hidden: list[JsonValue] = [*self.hidden]
-        credentials: JsonObject = {**self.credentials}
+        secrets: JsonObject = {**self.secrets}
         return _sealed(
             box,
             {
@@ -46,18 +47,20 @@ class SealedComponent:
                 "query": [[name, value] for name, value in config.query],
                 "body": config.body,
                 "idempotent": config.idempotent,
-                "values": self.values,
-                "inputs": self.inputs,
-                "credentials": credentials,
-                "hidden": hidden,
+                "secrets": secrets,
                 "timeout_s": self.timeout_s,
             },
         )
 
+    def sealed_values(self, box: Box) -> bytes:
+        """The bound values, encrypted."""
+        return _sealed(box, {"values": self.values, "inputs": self.inputs})
+
     @classmethod
-    def opened(cls, sealed: bytes, box: Box) -> "SealedComponent":
-        """The inverse of `sealed`. Raises ServiceError `secret_undecryptable`."""
+    def opened(cls, sealed: bytes, bound: bytes | None, box: Box) -> "SealedComponent":
+        """The inverse of `sealed` and `sealed_values`. Raises ServiceError `secret_undecryptable`."""
         kept = _opened(sealed, box)
+        values = kept if bound is None else _opened(bound, box)  # an earlier release stored them together
         config = HttpRequestConfig(
             method=str(kept["method"]),
             url=str(kept["url"]),
@@ -71,10 +74,10 @@ class SealedComponent:
             description=str(kept["description"]),
             parameters=cast(JsonObject, kept["parameters"]),
             config=config,
-            values=cast(JsonObject, kept["values"]),
-            inputs=cast(JsonObject, kept["inputs"]),
-            credentials=cast("dict[str, str]", kept["credentials"]),
-            hidden=tuple(cast("list[str]", kept["hidden"])),
+            values=cast(JsonObject, values.get("values", {})),
+            inputs=cast(JsonObject, values.get("inputs", {})),
+            secrets=cast("dict[str, str]", kept.get("secrets", {})),
+            hidden=tuple(cast("list[str]", kept.get("hidden", []))),
             timeout_s=cast("float | None", kept["timeout_s"]),
         )
 

@@ -1,11 +1,13 @@
 """Tools of workflow runs for agents' runs and gateway sessions, and calls of components."""
 
+from application.secrets.ports import SecretStore
 from application.system.lru import LruCache
+from application.system.ports import Clock
 from application.tools.ports import Box, NativeToolContext, NativeToolError, NativeToolOutput
 from application.tools.server_tools import inline_overview
 from application.tools.toolset import ServerOverview
 from application.tools.wired_tools import Wired, WiredServer
-from application.workflows.http_request import HttpRequestFailed, HttpRequests
+from application.workflows.http_request import HttpRequestFailed, HttpRequests, credential_names
 from application.workflows.ports import WorkflowToolStore
 from application.workflows.sealed_tools import SealedComponent, SealedServer
 from application.workflows.tool_step import inline_server
@@ -19,13 +21,17 @@ from domain.workflows.graph import NodeKind
 from domain.workflows.templates import INPUTS
 
 _CAPACITY = 1_000
+_EXPIRED = (
+    "The tool was not called: what its workflow run bound to it has expired. Continue without it; to use it, the workflow "
+    "has to be started again."
+)
 _SAID_CHARACTERS = 1_000
 """Most characters of an error body that the model gets."""
 
 
 class StoredWiredTools:
     """The `WiredTools` port. Registered tools never change during a run, so they are cached by
-    nodes. The cache holds credentials in encrypted form only."""
+    nodes. The cache holds bound values in encrypted form only, and no secrets."""
 
     def __init__(self, *, tools: WorkflowToolStore, box: Box) -> None:
         self._tools = tools
@@ -65,39 +71,56 @@ class StoredWiredTools:
         )
 
     def _component(self, tool: RegisteredTool) -> Tool:
-        component = SealedComponent.opened(tool.sealed, self._box)
+        component = SealedComponent.opened(tool.sealed, tool.bound, self._box)
         return Tool(
             name=component.name,
             type=ToolType.MCP_TOOL,
             description=component.description,
             parameters=component.parameters,
-            component=ComponentBinding(workflow_run_id=tool.workflow_run_id, node_id=tool.node_id, sealed=tool.sealed),
+            component=ComponentBinding(
+                workflow_run_id=tool.workflow_run_id,
+                node_id=tool.node_id,
+                sealed=tool.sealed,
+                bound=tool.bound,
+                expires_at=tool.expires_at,
+            ),
             repeatable=component.config.idempotent,
         )
 
 
 class CallComponent:
     """The `ComponentTools` port: an HTTP request with the model's arguments as exposed inputs.
-    Rules: those of `HttpRequests`; arguments never replace bound inputs."""
+    Rules: those of `HttpRequests`, and:
+    - Arguments never replace bound inputs.
+    - Secrets are read by each call, so that a new value of a secret counts at once.
+    - A tool that has expired is not called.
+    """
 
-    def __init__(self, *, requests: HttpRequests, box: Box) -> None:
+    def __init__(self, *, requests: HttpRequests, secrets: SecretStore, box: Box, clock: Clock) -> None:
         self._requests = requests
+        self._secrets = secrets
         self._box = box
+        self._clock = clock
 
     async def call(
         self, binding: ComponentBinding, arguments: JsonObject, context: NativeToolContext
     ) -> NativeToolOutput:
         """Raises NativeToolError."""
-        component = SealedComponent.opened(binding.sealed, self._box)
+        if binding.expires_at is not None and self._clock.now() >= binding.expires_at:
+            raise NativeToolError("wired_tool_expired", _EXPIRED)
+        component = SealedComponent.opened(binding.sealed, binding.bound, self._box)
+        names = {*component.secrets.values(), *credential_names(component.config)}
+        secrets = {name: await self._secret(context.organization_id, name) for name in sorted(names)}
         given = component.parameters.get("properties")
         exposed = given if isinstance(given, dict) else {}
         inputs = component.inputs | {name: value for name, value in arguments.items() if name in exposed}
+        inputs |= {name: secrets[secret] for name, secret in component.secrets.items()}
         timeout_s = min(context.timeout_s, component.timeout_s or context.timeout_s)
         try:
             output = await self._requests.send(
                 component.config,
                 {**component.values, INPUTS: inputs},
-                credentials=component.credentials,
+                credentials=secrets,
                 hidden=component.hidden,
                 timeout_s=timeout_s,
             )
@@ -105,6 +128,12 @@ class CallComponent:
             said = failure.said.strip()[:_SAID_CHARACTERS]
             raise NativeToolError(failure.code, f"{failure.detail} {said}" if said else failure.detail) from failure
         return NativeToolOutput(value=output)
+
+    async def _secret(self, organization_id: OrganizationId, name: str) -> str:
+        value = await self._secrets.value(organization_id, name)
+        if value is None:
+            raise NativeToolError("secret_missing", f"There is no secret {name!r}.")
+        return value
 
 
 def _inline(tool: RegisteredTool, settings: McpServerConfig, kept: SealedServer) -> ServerOverview:

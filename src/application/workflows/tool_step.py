@@ -1,14 +1,14 @@
 """Nodes in tool mode: executing one registers a tool of its workflow run."""
 
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from application.mcp.catalog_reader import DEFAULT_DEADLINE_S, CatalogReader
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpServerStore
 from application.system.ports import Clock
 from application.tools.ports import Box
-from application.workflows.http_request import default_values
+from application.workflows.http_request import credential_names, default_values
 from application.workflows.http_step import BoundInputs
 from application.workflows.node_execution import NodeContext, NodeFailed, Registered
 from application.workflows.sealed_tools import SealedComponent, SealedServer
@@ -16,6 +16,7 @@ from domain.ids import McpServerId, OrganizationId, WorkflowRunId, derived_id
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer, McpServerConfig
+from domain.secrets.secret import SecretRef
 from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig, ToolSettings
@@ -28,8 +29,9 @@ logger = logging.getLogger(__name__)
 
 class ToolStep:
     """Rules:
-    - Bound inputs and credentials are read at execution, stored encrypted, and never shown to a
-      model.
+    - Bound inputs are read at execution, stored encrypted until `tool_ttl_s` have passed, and never
+      shown to a model.
+    - Secrets must exist. They are stored by name, and read by each call.
     - A server must exist and list the wired tools.
     - An inline server's tools are stored with it; its connections close when the run ends.
     """
@@ -44,7 +46,9 @@ class ToolStep:
         switch: McpSwitch,
         box: Box,
         clock: Clock,
+        tool_ttl_s: float,
     ) -> None:
+        self._tool_ttl = timedelta(seconds=tool_ttl_s)
         self._inputs = inputs
         self._servers = servers
         self._catalogs = catalogs
@@ -55,10 +59,12 @@ class ToolStep:
 
     async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Registered:
         """Register the tool. Raises NodeFailed."""
-        now = self._clock.now()
+        now, bound, expires_at = self._clock.now(), None, None
         match node.config:
             case HttpRequestConfig(tool=ToolSettings() as settings) as request:
-                sealed = (await self._component(node, request, settings, context)).sealed(self._box)
+                component = await self._component(node, request, settings, context)
+                sealed, bound = component.sealed(self._box), component.sealed_values(self._box)
+                expires_at = now + self._tool_ttl
             case McpServerNodeConfig() as config:
                 sealed = (await self._server(node, config, context, now)).sealed(self._box)
             case _:
@@ -71,6 +77,8 @@ class ToolStep:
                 kind=node.kind.value,
                 sealed=sealed,
                 registered_at=now,
+                bound=bound,
+                expires_at=expires_at,
             )
         )
 
@@ -83,7 +91,10 @@ class ToolStep:
     async def _component(
         self, node: PlannedNode, config: HttpRequestConfig, settings: ToolSettings, context: NodeContext
     ) -> SealedComponent:
-        bound, hidden = await self._inputs.values(node, settings.bound, context)
+        secrets = {name: value.name for name, value in settings.bound if isinstance(value, SecretRef)}
+        await self._inputs.require((*secrets.values(), *credential_names(config)), context.organization_id)
+        others = tuple((name, value) for name, value in settings.bound if name not in secrets)
+        bound, _ = await self._inputs.values(node, others, context)
         schemas = dict(config.inputs)
         inputs = {name: value for name, value in (default_values(config) | bound).items() if name in schemas}
         outputs = context.outputs(node)
@@ -101,8 +112,7 @@ class ToolStep:
             config=config,
             values={name: outputs[name] for name in _referred_to(config) if name in outputs},
             inputs=inputs,
-            credentials=await self._inputs.credentials(config, context.organization_id),
-            hidden=hidden,
+            secrets=secrets,
             timeout_s=node.settings.timeout_s,
         )
 

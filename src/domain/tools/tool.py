@@ -1,6 +1,7 @@
 """A tool of a run: its description for the model, and the target of its calls."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from domain.ids import AgentId, McpServerId, WorkflowRunId
 from domain.json_value import JsonObject
@@ -34,12 +35,14 @@ class McpBinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentBinding:
-    """The tool node of a workflow run that executes the calls. `sealed` is its encrypted
-    configuration, with bound inputs and credentials."""
+    """The tool node of a workflow run that executes the calls until `expires_at`. `sealed` is its
+    encrypted configuration, `bound` are its encrypted bound values."""
 
     workflow_run_id: WorkflowRunId
     node_id: str
     sealed: bytes = field(repr=False)
+    bound: bytes | None = field(default=None, repr=False)
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,8 +30,12 @@ class WiredNodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool:
-    """A ready tool node of a workflow run. `sealed` is the encrypted configuration of its tools,
-    with credentials. It exists until the run ends."""
+    """A ready tool node of a workflow run, until the run ends.
+
+    - `sealed` is the encrypted configuration of its tools. It names secrets and holds none.
+    - `bound` are the encrypted values that the run bound to it; the tool cannot be called after
+      `expires_at`, and they are removed then. None for MCP servers.
+    """
 
     organization_id: OrganizationId
     workflow_run_id: WorkflowRunId
@@ -39,3 +43,5 @@ class RegisteredTool:
     kind: str
     sealed: bytes = field(repr=False)
     registered_at: datetime
+    bound: bytes | None = field(default=None, repr=False)
+    expires_at: datetime | None = None

@@ -4,7 +4,7 @@ from dependency_injector import containers, providers
 
 from application.metrics.ports import BacklogReader
 from application.retention.apply_retention import ApplyRetention
-from application.retention.ports import RetentionStore, SweepLock
+from application.retention.ports import ExpiringTools, RetentionStore, SweepLock
 from application.retention.sweep import RetentionSweep
 from application.revocation.revoke_api_key import RevokeApiKey
 from application.revocation.stop_work_of_key import StopWorkOfKey
@@ -27,6 +27,7 @@ from infrastructure.metrics.page import PrometheusPage
 from infrastructure.persistence.retention.store import SqlRetentionStore
 from infrastructure.persistence.runs.backlog import SqlBacklogReader
 from infrastructure.persistence.secrets.vault import SqlSecretVault
+from infrastructure.persistence.workflows.tool_store import SqlWorkflowToolStore
 
 singleton = Singletons(Platform, Storage)
 
@@ -57,9 +58,11 @@ class Maintenance(containers.DeclarativeContainer):
     metrics_page = singleton(PrometheusPage, backlog=backlog, active_runs=Runs.active_runs)
     retention: providers.Provider[RetentionStore] = singleton(SqlRetentionStore)
     sweep_lock: providers.Provider[SweepLock] = singleton(storage_assembly.sweep_lock, Platform.settings)
+    expiring_tools: providers.Provider[ExpiringTools] = singleton(SqlWorkflowToolStore)
     retention_sweep = singleton(
         RetentionSweep,
         retention=retention,
+        tools=expiring_tools,
         apply_retention=singleton(ApplyRetention, retention=retention, prune_audit=Identity.prune_audit),
         lock=sweep_lock,
     )

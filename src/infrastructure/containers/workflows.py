@@ -53,6 +53,7 @@ class Workflows(containers.DeclarativeContainer):
         connections=McpServers.announced_connections,
         switch=McpServers.mcp_switch,
         box=Platform.secret_box,
+        tool_ttl_s=Platform.settings.provided.workflow_tool_ttl_s,
     )
     agent_step = singleton(AgentStep, start_run=Runs.start_run, stop_run=Runs.stop_run, expressions=Tools.expressions)
     active_workflow_runs: providers.Provider[ActiveRuns[WorkflowLease]] = singleton(

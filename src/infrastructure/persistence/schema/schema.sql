@@ -1,4 +1,4 @@
--- revision 0044
+-- revision 0048
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -562,7 +562,7 @@ CREATE TABLE workflow_tool (
 	organization_id TEXT NOT NULL,
 	kind TEXT NOT NULL,
 	sealed BLOB NOT NULL,
-	registered_at BIGINT NOT NULL,
+	registered_at BIGINT NOT NULL, bound BLOB, expires_at BIGINT,
 	CONSTRAINT pk_workflow_tool PRIMARY KEY (workflow_run_id, node_id),
 	CONSTRAINT fk_workflow_tool_workflow_run_id_workflow_run FOREIGN KEY(workflow_run_id) REFERENCES workflow_run (id) ON DELETE CASCADE
 )

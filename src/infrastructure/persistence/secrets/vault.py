@@ -38,6 +38,7 @@ ENCRYPTED: tuple["Column[bytes]", ...] = (
     audit_key.c.secret,
     webhook_key.c.secret,
     workflow_tool.c.sealed,
+    workflow_tool.c.bound,
     gateway_note.c.sealed,
     gateway_note.c.answer,
     run_request.c.webhook_url,

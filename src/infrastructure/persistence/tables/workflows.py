@@ -111,6 +111,8 @@ workflow_tool = Table(
     Column("kind", PlainText, nullable=False),
     Column("sealed", LargeBinary, nullable=False),
     Column("registered_at", Moment, nullable=False),
+    Column("bound", LargeBinary),
+    Column("expires_at", Moment),
     sqlite_with_rowid=False,
 )
 

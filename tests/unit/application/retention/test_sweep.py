@@ -10,7 +10,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand, RetentionApplied
-from application.retention.ports import RetentionStore, SweepLock
+from application.retention.ports import ExpiringTools, RetentionStore, SweepLock
 from application.retention.sweep import RetentionSweep
 from application.runs.ports import IdempotencyKey
 from domain.errors import ErrorKind, ServiceError
@@ -43,6 +43,8 @@ class Ports:
         self.nothing_old.forget_idempotency_keys.return_value = 0
         self.nothing_old.forget_authorizations.return_value = 0
         self.retention: RetentionStore = self.nothing_old
+        self.tools: MockType = mocker.create_autospec(ExpiringTools, instance=True)
+        self.tools.expire.return_value = 0
         self.apply_retention: MockType = mocker.create_autospec(ApplyRetention, instance=True)
         self.apply_retention.execute.return_value = APPLIED
         self.is_free = True
@@ -58,6 +60,7 @@ class Ports:
         return RetentionSweep(
             organizations=self.organizations,
             retention=self.retention,
+            tools=self.tools,
             apply_retention=self.apply_retention,
             lock=self.lock,
             clock=FixedClock(NOW),
@@ -211,3 +214,14 @@ async def test_organizations_that_cannot_be_read_lose_nothing(ports: Ports, mock
         await ports.sweeping.execute()
 
     assert not ports.swept()
+
+
+@pytest.mark.requirement("F6")
+async def test_expired_tools_of_workflow_runs_lose_their_values_batch_by_batch(ports: Ports) -> None:
+    left = {ORG: [BATCH, BATCH, 1], OTHER_ORG: [0]}
+    ports.tools.expire.side_effect = lambda organization_id, at, limit: left[organization_id].pop(0)
+
+    assert await ports.sweeping.execute()
+
+    assert left == {ORG: [], OTHER_ORG: []}
+    assert {(call.args[1], call.kwargs["limit"]) for call in ports.tools.expire.await_args_list} == {(NOW, BATCH)}

@@ -1,5 +1,8 @@
 """What is kept of a workflow run's tools: unreadable where it is stored, and the same when it is opened."""
 
+import json
+from dataclasses import replace
+
 from application.workflows.sealed_tools import SealedComponent, SealedServer
 from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.server import McpServerConfig, McpServerKind
@@ -25,15 +28,38 @@ def test_a_component_is_opened_as_it_was_sealed() -> None:
             idempotent=True,
         ),
         values={"start": {"team": "north"}},
-        inputs={"token": TOKEN},
-        credentials={"KEY": TOKEN},
-        hidden=(TOKEN,),
+        inputs={"city": TOKEN},
+        secrets={"token": "KEY"},
         timeout_s=4.5,
     )
-    sealed = component.sealed(BOX)
-    assert TOKEN.encode() not in sealed
-    assert SealedComponent.opened(sealed, BOX) == component
+    sealed, bound = component.sealed(BOX), component.sealed_values(BOX)
+    assert TOKEN.encode() not in sealed + bound
+    assert SealedComponent.opened(sealed, bound, BOX) == component
     assert TOKEN not in repr(component)
+    without = replace(component, values={}, inputs={})
+    assert SealedComponent.opened(sealed, None, BOX) == without, "values are in the part that expires"
+
+
+def test_a_component_of_an_earlier_release_has_its_values_and_secrets_in_one_part() -> None:
+    stored = {
+        "name": "weather",
+        "description": "The weather.",
+        "parameters": {"type": "object"},
+        "method": "GET",
+        "url": "https://a.example/",
+        "headers": [["X-Key", {"secret": "KEY"}]],
+        "query": [],
+        "body": None,
+        "idempotent": False,
+        "values": {"start": {"team": "north"}},
+        "inputs": {"token": TOKEN},
+        "credentials": {"KEY": TOKEN},
+        "hidden": [TOKEN],
+        "timeout_s": None,
+    }
+    opened = SealedComponent.opened(BOX.encrypt(json.dumps(stored).encode()), None, BOX)
+    assert (opened.values, opened.inputs) == (stored["values"], {"token": TOKEN})
+    assert (opened.secrets, opened.hidden) == ({}, (TOKEN,))
 
 
 def test_a_server_is_opened_as_it_was_sealed() -> None:

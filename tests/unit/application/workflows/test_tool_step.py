@@ -1,7 +1,7 @@
 """Nodes in tool mode: what they become, what of them agents see, and what calls of them send."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -31,7 +31,7 @@ from domain.workflows.graph import NodeDefinition
 from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from infrastructure.secrets.secret_box import SecretBox
-from tests.builders import KEY, ORG, START, a_server, an_audit_event, an_organization, numbered
+from tests.builders import KEY, ORG, START, a_server, after, an_audit_event, an_organization, numbered
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from tests.doubles.organizations import InMemoryOrganizationStore
@@ -94,7 +94,9 @@ class Harness:
         self.connections = InMemoryMcpConnections()
         self.web = Answering()
         self.stored = Stored()
-        box, expressions, clock = SecretBox(["a key"]), JmesPathExpressions(), FixedClock()
+        self.box = box = SecretBox(["a key"])
+        expressions = JmesPathExpressions()
+        self.clock = clock = FixedClock()
         catalogs = InMemoryMcpCatalogStore(self.state)
         catalog_updater = CatalogUpdater(
             catalogs=catalogs,
@@ -113,6 +115,7 @@ class Harness:
             switch=switch,
             box=box,
             clock=clock,
+            tool_ttl_s=3_600,
         )
         self.catalog = ToolsetBuilder(
             native_tools={},
@@ -132,7 +135,8 @@ class Harness:
             schemas=JsonSchemaValidator(),
             switch=switch,
         )
-        self.calls = CallComponent(requests=HttpRequests(caller=self.web, expressions=expressions), box=box)
+        requests = HttpRequests(caller=self.web, expressions=expressions)
+        self.calls = CallComponent(requests=requests, secrets=self.secrets, box=box, clock=clock)
 
     async def with_token(self) -> "Harness":
         secret = Secret(organization_id=ORG, name="WEATHER_TOKEN", created_at=START, updated_at=START)
@@ -222,13 +226,71 @@ async def test_what_a_server_says_of_a_refusal_reaches_the_model_without_the_sec
     assert failed.value.message == "The server answered HTTP 404. no such city for [hidden]"
 
 
-@pytest.mark.requirement("F2")
-async def test_a_component_keeps_a_secret_whose_value_changes_while_its_run_lasts(harness: Harness) -> None:
-    await harness.register(tool("weather"))
+@pytest.mark.requirement("C7", "F2")
+@pytest.mark.parametrize(
+    "definition",
+    [
+        tool("weather"),
+        tool(
+            "weather",
+            headers={"Authorization": {"secret": "WEATHER_TOKEN"}},
+            inputs={"city": {"type": "string"}},
+            tool={"name": "weather", "description": "The weather in a city.", "exposed": ["city"]},
+        ),
+    ],
+    ids=["bound to an input", "in a header"],
+)
+async def test_the_next_call_of_a_component_sends_the_new_value_of_a_secret(
+    harness: Harness, definition: NodeDefinition
+) -> None:
+    made = await harness.register(definition)
+    found = (await harness.seen("weather")).find("weather")
+    await harness.call(found, {"city": "Ulm"})
     secret = Secret(organization_id=ORG, name="WEATHER_TOKEN", created_at=START, updated_at=START)
     await harness.secrets.put(secret, "another", an_audit_event(2))
-    await harness.call((await harness.seen("weather")).find("weather"), {"city": "Ulm"})
-    assert dict(harness.web.asked[0].headers)["Authorization"] == f"Bearer {TOKEN}"
+    harness.web.text = '{"you_sent": "another"}'
+    answer = await harness.call(found, {"city": "Ulm"})
+    first, second = (dict(sent.headers)["Authorization"] for sent in harness.web.asked)
+    assert (first.removeprefix("Bearer "), second.removeprefix("Bearer ")) == (TOKEN, "another")
+    assert "another" not in str(answer)
+    assert made.bound is not None
+    kept = b"".join(harness.box.decrypt(sealed) for sealed in (made.sealed, made.bound))
+    assert TOKEN.encode() not in kept, "no secret is stored with the run, even encrypted"
+
+
+@pytest.mark.requirement("F2", "A5")
+async def test_a_call_whose_secret_was_deleted_fails_and_sends_nothing(harness: Harness) -> None:
+    await harness.register(tool("weather"))
+    await harness.secrets.delete(ORG, "WEATHER_TOKEN", an_audit_event(2))
+    with pytest.raises(NativeToolError) as failed:
+        await harness.call((await harness.seen("weather")).find("weather"), {"city": "Ulm"})
+    assert (failed.value.code, harness.web.asked) == ("secret_missing", [])
+
+
+@pytest.mark.requirement("F6", "A5")
+@pytest.mark.parametrize("is_swept", [False, True])
+async def test_a_component_is_not_called_once_what_is_bound_to_it_has_expired(harness: Harness, is_swept: bool) -> None:
+    made = await harness.register(tool("weather"))
+    assert made.expires_at == after(3_600)
+    if is_swept:
+        harness.stored.tools[RUN, "weather"] = replace(made, bound=None)
+    found = (await harness.seen("weather")).find("weather")
+    harness.clock.advance(3_599)
+    if not is_swept:
+        await harness.call(found, {"city": "Ulm"})
+    harness.clock.advance(1)
+    with pytest.raises(NativeToolError) as failed:
+        await harness.call(found, {"city": "Ulm"})
+    assert failed.value.code == "wired_tool_expired"
+    assert "has expired" in failed.value.message
+    assert len(harness.web.asked) == (0 if is_swept else 1)
+
+
+@pytest.mark.requirement("F6")
+async def test_a_server_has_nothing_bound_to_it_that_could_expire(harness: Harness) -> None:
+    await harness.server("files", "read")
+    made = await harness.register(node("files", "mcp_server", "tool", server="files"))
+    assert (made.bound, made.expires_at) == (None, None)
 
 
 @pytest.mark.requirement("F2")
