@@ -128,6 +128,36 @@ def test_each_agent_sees_and_calls_exactly_what_is_wired_to_it(tmp_path: Path) -
     assert SECRET.encode() not in b"".join(file.read_bytes() for file in service.home.rglob("*.db*") if file.is_file())
 
 
+@pytest.mark.requirement("F1", "F3")
+def test_edges_of_tools_alone_reach_an_agent_which_has_native_tools_too(tmp_path: Path) -> None:
+    calls = (("weather", {"city": "Ulm"}), ("code_execution", {"code": "40 + 2"}), ("source_query", {"query": "x"}))
+    nodes: list[Json] = [
+        {"id": "start", "kind": "entrypoint"},
+        {"id": "interpreter", "kind": "native_tool", "mode": "tool", "config": {"tool": "code_execution"}},
+        {"id": "analyst", "kind": "agent", "config": {"agent": "analyst"}},
+    ]
+    edges = [
+        {"source": name, "source_handle": "tools", "target": "analyst", "target_handle": "tools"}
+        for name in ("weather", "interpreter")
+    ]
+    with weather() as server, serving(tmp_path / "home") as service:
+        service.call("POST", "/secrets", {"name": "WEATHER", "value": SECRET})
+        request = component(server.url, "weather", "city")
+        nodes.append({"id": "weather", "kind": "http_request", "mode": "tool", "config": request})
+        service.agent("analyst", service.script("analyst", a_turn("I look.", *calls), a_turn("All clear.")), tools=[])
+        saved = service.call("POST", "/workflows", {"name": "abuse", "nodes": nodes, "edges": edges})
+        assert saved["warnings"] == []
+        started = service.call("POST", "/workflows/abuse/runs", {"input": {"ip": "192.0.2.1"}}, expect=202)
+        run = settled(service, started["id"])
+        assert (run["status"], run["output"]["text"]) == ("completed", "All clear."), run
+        told = messages_of(service, run, "analyst")
+    assert "192.0.2.1" in json.dumps(told[0]), "the agent begins with the input of the run"
+    results = results_by_tool(told)
+    assert "42" in str(results["code_execution"]["result"])
+    assert {name for name, result in results.items() if "was not found" in str(result["result"])} == {"source_query"}
+    assert server.asked == ["/weather/Ulm"]
+
+
 def _is_running(log: Path) -> bool:
     return any(str(log) in " ".join(command) for command in _commands())
 

@@ -1897,7 +1897,7 @@ export interface components {
         NodeBody: {
             /** @description Id of the node, unique in the workflow. */
             id: string;
-            /** @description entrypoint, agent, http_request, mcp_server, transform, condition or human_input. */
+            /** @description entrypoint, agent, http_request, mcp_server, native_tool, transform, condition or human_input. */
             kind: string;
             /**
              * @description normal or tool.
@@ -1972,7 +1972,7 @@ export interface components {
          * @description The kinds of nodes. The values are part of the public contract.
          * @enum {string}
          */
-        NodeKind: "entrypoint" | "agent" | "http_request" | "mcp_server" | "transform" | "condition" | "human_input";
+        NodeKind: "entrypoint" | "agent" | "http_request" | "mcp_server" | "native_tool" | "transform" | "condition" | "human_input";
         /**
          * NodeMode
          * @description `normal`: executed as a step. `tool`: registers itself, when executed, as a tool of the
@@ -2162,7 +2162,7 @@ export interface components {
         NodeView: {
             /** @description Id of the node, unique in the workflow. */
             id: string;
-            /** @description entrypoint, agent, http_request, mcp_server, transform, condition or human_input. */
+            /** @description entrypoint, agent, http_request, mcp_server, native_tool, transform, condition or human_input. */
             kind: string;
             /** @description normal or tool. */
             mode: string;

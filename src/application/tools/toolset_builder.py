@@ -134,7 +134,8 @@ class ToolsetBuilder:
         brought = Wired(missing=wired.node_ids)
         if self._wired_tools is not None:
             brought = await self._wired_tools.of(organization_id, wired)
-        only = replace(config, tools=(), mcp_servers=tuple(server.slug for server in brought.servers))
+        servers = tuple(server.slug for server in brought.servers)
+        only = replace(config, tools=brought.native, mcp_servers=servers)
         given = _Given(nodes=wired, brought=brought)
         return await self._toolset(
             only, organization_id, run_allowlist, catalog_of, agents=(), given=given, caller=caller

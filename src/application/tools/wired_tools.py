@@ -7,6 +7,7 @@ from application.tools.ports import NativeToolContext, NativeToolOutput
 from application.tools.toolset import ServerOverview
 from domain.ids import OrganizationId
 from domain.json_value import JsonObject
+from domain.tools.capabilities import ToolType
 from domain.tools.tool import ComponentBinding, Tool
 from domain.tools.wired import WiredNodes
 
@@ -22,9 +23,10 @@ class WiredServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wired:
-    """Tools of the wired nodes: components, registered servers, and servers of the workflow run.
-    `missing` are nodes that are not registered."""
+    """Tools of the wired nodes: native tools, components, registered servers, and servers of the
+    workflow run. `missing` are nodes that are not registered."""
 
+    native: tuple[ToolType, ...] = ()
     components: tuple[Tool, ...] = ()
     servers: tuple[WiredServer, ...] = ()
     inline: tuple[ServerOverview, ...] = ()

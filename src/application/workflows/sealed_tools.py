@@ -9,6 +9,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.server import McpServerConfig
 from domain.secrets.secret import SecretRef, SecretValue
+from domain.tools.capabilities import ToolType
 from domain.workflows.graph import HttpRequestConfig
 from domain.workflows.inline_server import inline_server_json, inline_server_of
 
@@ -120,6 +121,21 @@ class SealedServer:
             ),
             instructions=cast("str | None", kept["instructions"]),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedNativeTool:
+    """A native tool, by its kind."""
+
+    tool: ToolType
+
+    def sealed(self, box: Box) -> bytes:
+        return _sealed(box, {"tool": self.tool.value})
+
+    @classmethod
+    def opened(cls, sealed: bytes, box: Box) -> "SealedNativeTool":
+        """The inverse of `sealed`. Raises ServiceError `secret_undecryptable`."""
+        return cls(tool=ToolType(str(_opened(sealed, box)["tool"])))
 
 
 def _definition_of(stored: JsonObject | list[JsonObject]) -> McpToolDefinition:

@@ -9,7 +9,7 @@ from application.tools.toolset import ServerOverview
 from application.tools.wired_tools import Wired, WiredServer
 from application.workflows.http_request import HttpRequestFailed, HttpRequests, credential_names
 from application.workflows.ports import WorkflowToolStore
-from application.workflows.sealed_tools import SealedComponent, SealedServer
+from application.workflows.sealed_tools import SealedComponent, SealedNativeTool, SealedServer
 from application.workflows.tool_step import inline_server
 from domain.ids import OrganizationId
 from domain.json_value import JsonObject
@@ -49,12 +49,16 @@ class StoredWiredTools:
         return wired
 
     def _made(self, nodes: WiredNodes, found: tuple[RegisteredTool, ...]) -> Wired:
+        native: list[ToolType] = []
         components: list[Tool] = []
         servers: list[WiredServer] = []
         inline: list[ServerOverview] = []
         for tool in found:
             if tool.kind == NodeKind.HTTP_REQUEST.value:
                 components.append(self._component(tool))
+                continue
+            if tool.kind == NodeKind.NATIVE_TOOL.value:
+                native.append(SealedNativeTool.opened(tool.sealed, self._box).tool)
                 continue
             server = SealedServer.opened(tool.sealed, self._box)
             if server.inline is None:
@@ -64,6 +68,7 @@ class StoredWiredTools:
                 inline.append(_inline(tool, server.inline, server))
         there = {tool.node_id for tool in found}
         return Wired(
+            native=tuple(native),
             components=tuple(components),
             servers=tuple(servers),
             inline=tuple(inline),

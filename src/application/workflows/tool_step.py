@@ -11,7 +11,7 @@ from application.tools.ports import Box
 from application.workflows.http_request import credential_names, default_values
 from application.workflows.http_step import BoundInputs
 from application.workflows.node_execution import NodeContext, NodeFailed, Registered
-from application.workflows.sealed_tools import SealedComponent, SealedServer
+from application.workflows.sealed_tools import SealedComponent, SealedNativeTool, SealedServer
 from domain.ids import McpServerId, OrganizationId, WorkflowRunId, derived_id
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog
@@ -19,7 +19,7 @@ from domain.mcp.server import McpServer, McpServerConfig
 from domain.secrets.secret import SecretRef
 from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun
-from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig, ToolSettings
+from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig, NativeToolConfig, ToolSettings
 from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.run import WorkflowRun
 from domain.workflows.templates import Reference, placeholders
@@ -67,6 +67,8 @@ class ToolStep:
                 expires_at = now + self._tool_ttl
             case McpServerNodeConfig() as config:
                 sealed = (await self._server(node, config, context, now)).sealed(self._box)
+            case NativeToolConfig(tool=native):
+                sealed = SealedNativeTool(tool=native).sealed(self._box)
             case _:
                 raise ValueError(f"{node.kind} is no tool")
         return Registered(

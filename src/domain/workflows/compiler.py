@@ -21,7 +21,7 @@ from domain.workflows.graph import (
 from domain.workflows.node_config import read_config, read_settings
 from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.tool_names import tool_name_faults
-from domain.workflows.wiring import MAX_SUGGESTIONS, Wiring, cycles, read_edges
+from domain.workflows.wiring import MAX_SUGGESTIONS, Wiring, cycles, edges_to_agents, read_edges
 
 MAX_CONFIG_DEPTH = 48
 MAX_NAME = 200
@@ -92,7 +92,8 @@ class _Compiler:
                 self._read_node(node)
                 if self._refers_too_much():
                     break
-            wiring = read_edges(self._definition.edges, nodes, self._read)
+            edges = (*self._definition.edges, *edges_to_agents(self._definition.edges, self._read))
+            wiring = read_edges(edges, nodes, self._read)
             self._faults += wiring.faults
             self._check_entrypoint()
             self._check_graph(wiring)
@@ -164,8 +165,11 @@ class _Compiler:
             return
         kind, mode = NodeKind(node.kind), NodeMode(node.mode)
         if mode is NodeMode.TOOL and kind not in TOOL_KINDS:
-            message = f"A node of kind {kind} cannot be a tool; http_request and mcp_server can."
+            message = f"A node of kind {kind} cannot be a tool; {', '.join(TOOL_KINDS)} can."
             self._fault(FaultCode.NOT_A_TOOL, message, node.id, path="mode")
+            return
+        if mode is NodeMode.NORMAL and kind is NodeKind.NATIVE_TOOL:
+            self._fault(FaultCode.UNKNOWN_MODE, "The mode of a native tool is tool.", node.id, path="mode")
             return
         if _is_deeper(node.config, MAX_CONFIG_DEPTH):
             self._fault(FaultCode.CONFIG_INVALID, "The config is nested too deeply.", node.id, path="config")

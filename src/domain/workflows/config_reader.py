@@ -70,8 +70,8 @@ class ConfigReader:
             return default
         return value
 
-    def choice(self, name: str, options: Sequence[str], default: str) -> str:
-        value = self.config[name] if self.has(name) else default
+    def choice(self, name: str, options: Sequence[str], default: str, *, required: bool = False) -> str:
+        value = self.config[name] if self.has(name) else None if required else default
         if value not in options:
             self.wrong(name, f"must be one of {', '.join(options)}")
             return default

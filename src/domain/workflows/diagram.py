@@ -62,6 +62,8 @@ def caption(node: NodeDefinition) -> str:
             return f"agent {node.config.get('agent', '')}"
         case NodeKind.MCP_SERVER:
             return f"MCP server {node.config.get('server', '')}"
+        case NodeKind.NATIVE_TOOL:
+            return f"native tool {node.config.get('tool', '')}"
         case NodeKind.HTTP_REQUEST:
             return "HTTP request"
         case kind:

@@ -10,11 +10,13 @@ from domain.ids import OrganizationId, WorkflowId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.server import McpServerConfig
 from domain.secrets.secret import SecretRef, SecretValue
+from domain.tools.capabilities import ToolType
 
 MAX_NODES = 500
 MAX_EDGES = 5_000
 
 TOOLS_HANDLE = "tools"
+"""Where an agent takes tools; also accepted as the handle that a tool gives itself by."""
 INPUT_HANDLE = "input"
 OUTPUT_HANDLE = "output"
 TOOL_HANDLE = "tool"
@@ -29,6 +31,7 @@ class NodeKind(StrEnum):
     AGENT = "agent"
     HTTP_REQUEST = "http_request"
     MCP_SERVER = "mcp_server"
+    NATIVE_TOOL = "native_tool"
     TRANSFORM = "transform"
     CONDITION = "condition"
     HUMAN_INPUT = "human_input"
@@ -55,8 +58,8 @@ class JoinStrategy(StrEnum):
     FIRST = "first"
 
 
-TOOL_KINDS = frozenset({NodeKind.HTTP_REQUEST, NodeKind.MCP_SERVER})
-"""Kinds that may be in tool mode."""
+TOOL_KINDS = (NodeKind.HTTP_REQUEST, NodeKind.MCP_SERVER, NodeKind.NATIVE_TOOL)
+"""Kinds that may be in tool mode. A native tool is in no other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +195,13 @@ class McpServerNodeConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NativeToolConfig:
+    """A native tool for the agents that the node is wired to."""
+
+    tool: ToolType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransformConfig:
     """A JMESPath expression over `input`, a template. None uses the outputs of the predecessors."""
 
@@ -234,6 +244,7 @@ NodeConfig = (
     | AgentNodeConfig
     | HttpRequestConfig
     | McpServerNodeConfig
+    | NativeToolConfig
     | TransformConfig
     | ConditionConfig
     | HumanInputConfig

@@ -7,6 +7,7 @@ from typing import assert_never
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.slug import is_legal_slug
 from domain.secrets.secret import SecretRef, SecretValue, is_legal_secret_name
+from domain.tools.capabilities import NATIVE_TYPES, ToolType
 from domain.workflows.config_reader import ConfigReader
 from domain.workflows.graph import (
     AgentNodeConfig,
@@ -18,6 +19,7 @@ from domain.workflows.graph import (
     HumanInputConfig,
     JoinStrategy,
     McpServerNodeConfig,
+    NativeToolConfig,
     NodeConfig,
     NodeKind,
     NodeMode,
@@ -82,6 +84,9 @@ def _of_kind(kind: NodeKind, mode: NodeMode, reader: ConfigReader) -> NodeConfig
             return _http_request(mode, reader)
         case NodeKind.MCP_SERVER:
             return _mcp_server(mode, reader)
+        case NodeKind.NATIVE_TOOL:
+            names = tuple(kind.value for kind in NATIVE_TYPES)
+            return NativeToolConfig(tool=ToolType(reader.choice("tool", names, names[0], required=True)))
         case NodeKind.TRANSFORM:
             return TransformConfig(expression=reader.text("expression"), input=reader.template("input"))
         case NodeKind.CONDITION:

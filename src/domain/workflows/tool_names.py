@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from domain.tools.capabilities import ToolType
 from domain.tools.names import AGENT_PREFIX, model_facing_name
 from domain.workflows.faults import Fault, FaultCode
-from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig
+from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig, NativeToolConfig
 from domain.workflows.plan import PlannedNode
 from domain.workflows.wiring import Wiring
 
@@ -47,6 +47,8 @@ def _names(node: PlannedNode) -> tuple[str, ...]:
     match node.config:
         case HttpRequestConfig(tool=tool) if tool is not None and tool.name:
             return (tool.name,)
+        case NativeToolConfig(tool=native):
+            return (native.value,)
         case McpServerNodeConfig(server=server, tools=None) if server:
             return (f"mcp__{server}__*",)
         case McpServerNodeConfig(server=server, tools=tools) if server and tools is not None:

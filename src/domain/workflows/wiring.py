@@ -75,6 +75,18 @@ class Wiring:
         return (*(way.source for way in self.incoming.get(node_id, ())), *self.tools.get(node_id, ()))
 
 
+def edges_to_agents(edges: tuple[Edge, ...], read: Mapping[str, PlannedNode]) -> tuple[Edge, ...]:
+    """Edges from the entrypoint to the agents that only edges of tools lead to: they begin with the
+    run's input."""
+    starts = [node.id for node in read.values() if node.kind is NodeKind.ENTRYPOINT]
+    if len(starts) != 1:
+        return ()
+    given = dict.fromkeys(edge.target for edge in edges if edge.target_handle == TOOLS_HANDLE)
+    following = {edge.target for edge in edges if edge.target_handle != TOOLS_HANDLE}
+    agents = [read[node_id] for node_id in given if node_id in read and node_id not in following]
+    return tuple(Edge(source=starts[0], target=node.id) for node in agents if node.kind is NodeKind.AGENT)
+
+
 def read_edges(edges: tuple[Edge, ...], nodes: tuple[NodeDefinition, ...], read: Mapping[str, PlannedNode]) -> Wiring:
     """The wiring of all valid edges, and the faults of the others."""
     incoming: dict[str, list[Incoming]] = {}
@@ -200,7 +212,7 @@ def _target_faults(edge: Edge, path: str, target: PlannedNode, ids: tuple[str, .
 def _source_handles(node: PlannedNode) -> tuple[str, ...]:
     if isinstance(node.config, ConditionConfig):
         return node.config.handles
-    return (TOOL_HANDLE, OUTPUT_HANDLE) if node.mode is NodeMode.TOOL else (OUTPUT_HANDLE,)
+    return (TOOL_HANDLE, TOOLS_HANDLE, OUTPUT_HANDLE) if node.mode is NodeMode.TOOL else (OUTPUT_HANDLE,)
 
 
 def _only_handle(node: PlannedNode | None) -> str:

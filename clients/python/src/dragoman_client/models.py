@@ -747,7 +747,7 @@ class NodeBody(TypedDict):
     id: str
     """Id of the node, unique in the workflow."""
     kind: str
-    """entrypoint, agent, http_request, mcp_server, transform, condition or human_input."""
+    """entrypoint, agent, http_request, mcp_server, native_tool, transform, condition or human_input."""
     mode: NotRequired[str]
     """normal or tool."""
     config: NotRequired[dict[str, Any]]
@@ -780,7 +780,7 @@ class NodeFailedEvent(TypedDict):
     """Why it failed."""
 
 
-NodeKind: TypeAlias = Literal['entrypoint', 'agent', 'http_request', 'mcp_server', 'transform', 'condition', 'human_input']
+NodeKind: TypeAlias = Literal['entrypoint', 'agent', 'http_request', 'mcp_server', 'native_tool', 'transform', 'condition', 'human_input']
 """The kinds of nodes. The values are part of the public contract."""
 
 
@@ -901,7 +901,7 @@ class NodeView(TypedDict):
     id: str
     """Id of the node, unique in the workflow."""
     kind: str
-    """entrypoint, agent, http_request, mcp_server, transform, condition or human_input."""
+    """entrypoint, agent, http_request, mcp_server, native_tool, transform, condition or human_input."""
     mode: str
     """normal or tool."""
     config: dict[str, Any]

@@ -13,7 +13,9 @@ class NodeView(TypedDict):
     """A node as written."""
 
     id: Annotated[str, "Id of the node, unique in the workflow."]
-    kind: Annotated[str, "entrypoint, agent, http_request, mcp_server, transform, condition or human_input."]
+    kind: Annotated[
+        str, "entrypoint, agent, http_request, mcp_server, native_tool, transform, condition or human_input."
+    ]
     mode: Annotated[str, "normal or tool."]
     config: Annotated[dict[str, object], "Configuration; its fields depend on the kind."]
 

@@ -24,11 +24,13 @@ from domain.json_value import JsonObject, JsonValue
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.secrets.secret import Secret
+from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from domain.tools.wired import RegisteredTool, WiredNodes
 from domain.workflows.execution import NodeRun, NodeStatus
 from domain.workflows.graph import NodeDefinition
 from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
+from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import KEY, ORG, START, a_server, after, an_audit_event, an_organization, numbered
@@ -38,6 +40,7 @@ from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.secrets import InMemorySecretStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds, StepClock
+from tests.unit.application.runs.doubles import InMemoryNativeTool
 from tests.workflow_builders import agent, entrypoint, node, planned, tool
 
 RUN, OTHER_RUN = WorkflowRunId("wfr_1"), WorkflowRunId("wfr_2")
@@ -118,8 +121,8 @@ class Harness:
             tool_ttl_s=3_600,
         )
         self.catalog = ToolsetBuilder(
-            native_tools={},
-            displayable_tools={},
+            native_tools={ToolType.CODE_EXECUTION: InMemoryNativeTool("2")},
+            displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
             servers=self.servers,
             catalogs=warm,
             connections=self.connections,
@@ -310,6 +313,22 @@ async def test_an_agent_sees_exactly_the_nodes_that_are_wired_to_it(harness: Har
     assert [one.name for one in (await harness.seen("news")).tools] == ["news"]
     nothing = await harness.seen()
     assert (nothing.tools, nothing.denied, nothing.servers) == ((), (), ())
+
+
+@pytest.mark.requirement("F3")
+async def test_an_agent_has_the_native_tools_that_are_wired_to_it_and_none_of_its_own(harness: Harness) -> None:
+    made = await harness.register(node("interpreter", "native_tool", "tool", tool="code_execution"))
+    await harness.register(node("post", "native_tool", "tool", tool="send_email"))
+    await harness.register(tool("weather"))
+    assert made.expires_at is None
+    both = AgentConfig(name="a", model="m:x", tools=(ToolType.CODE_EXECUTION, ToolType.SEND_EMAIL))
+    seen = await harness.seen("interpreter", "weather", config=both)
+    assert [one.name for one in seen.tools] == ["code_execution", "weather"]
+    assert [one.name for one in (await harness.seen("post")).tools] == ["send_email"]
+    assert (await harness.seen(config=both)).tools == ()
+    denying = ToolPolicies(rules=(("code_execution", ToolRule(decision=Verdict.DENY)),))
+    denied = await harness.seen("interpreter", config=AgentConfig(name="a", model="m:x", tool_policies=denying))
+    assert (denied.tools, denied.find_denied("code_execution") is not None) == ((), True)
 
 
 @pytest.mark.requirement("F3")

@@ -1,0 +1,51 @@
+"""Agents that only tools lead to, and native tools as nodes."""
+
+import pytest
+
+from domain.json_value import JsonObject
+from domain.tools.capabilities import ToolType
+from domain.workflows.faults import FaultCode
+from domain.workflows.graph import NativeToolConfig
+from domain.workflows.plan import Incoming
+from tests.unit.domain.test_workflow_compiler import codes, only_fault
+from tests.workflow_builders import agent, entrypoint, node, planned, tool, transform
+
+
+@pytest.mark.requirement("F1")
+def test_an_agent_that_only_tools_lead_to_begins_with_the_input_of_the_run() -> None:
+    plan = planned(entrypoint(), tool("abuseipdb"), agent("analyst"), "abuseipdb.tools -> analyst.tools")
+    assert plan.by_id["analyst"].connected_tool_node_ids == ("abuseipdb",)
+    assert plan.by_id["analyst"].incoming == (Incoming(source="start", handle="output"),)
+    assert [step.id for step in plan.nodes if step.is_sink] == ["analyst"]
+    behind = planned(
+        *(entrypoint(), tool("abuseipdb"), agent("analyst"), transform("clean")),
+        *("start -> clean", "clean -> analyst", "abuseipdb.tools -> analyst.tools"),
+    )
+    assert behind.by_id["analyst"].predecessors == ("clean",), "an edge that is written is the only one"
+
+
+def test_an_agent_without_any_edge_is_still_out_of_reach() -> None:
+    assert only_fault(entrypoint(), agent("alone"))[:2] == (FaultCode.UNREACHABLE, ("alone",))
+
+
+@pytest.mark.requirement("F1", "F3")
+def test_a_native_tool_is_wired_like_any_other_tool() -> None:
+    native = node("interpreter", "native_tool", "tool", tool="code_execution")
+    plan = planned(entrypoint(), native, agent("analyst"), "interpreter -> analyst.tools")
+    assert plan.by_id["interpreter"].config == NativeToolConfig(tool=ToolType.CODE_EXECUTION)
+    assert plan.by_id["analyst"].connected_tool_node_ids == ("interpreter",)
+    twice = node("again", "native_tool", "tool", tool="code_execution")
+    ways = ("interpreter -> analyst.tools", "again -> analyst.tools")
+    assert codes(entrypoint(), native, twice, agent("analyst"), *ways) == [FaultCode.TOOL_NAME_CLASH]
+
+
+@pytest.mark.parametrize("config", [{}, {"tool": "mcp_tool"}, {"tool": "agent"}, {"tool": 1}])
+def test_a_native_tool_is_one_that_there_is(config: JsonObject) -> None:
+    parts = (entrypoint(), node("interpreter", "native_tool", "tool", **config), agent("analyst"))
+    fault = only_fault(*parts, "interpreter -> analyst.tools")
+    assert fault == (FaultCode.CONFIG_INVALID, ("interpreter",), "config.tool")
+
+
+def test_a_native_tool_is_no_step() -> None:
+    step = node("interpreter", "native_tool", tool="code_execution")
+    assert FaultCode.UNKNOWN_MODE in codes(entrypoint(), step, "start -> interpreter")
