@@ -38,14 +38,20 @@ open_by_handle_at 304 265, name_to_handle_at 303 264, settimeofday 164 170, cloc
 clock_adjtime 305 266, adjtimex 159 171, sethostname 170 161, setdomainname 171 162, vhangup 153 58,
 fanotify_init 300 262, iopl 172 -, ioperm 173 -, modify_ldt 154 -,
 chmod 90 -, fchmodat 268 53, fchmodat2 452 452, chown 92 -, lchown 94 -, fchownat 260 54,
-setxattr 188 5, lsetxattr 189 6, removexattr 197 14, lremovexattr 198 15, setxattrat 463 463, removexattrat 466 466
+fchmod 91 52, creat 85 -, mknod 133 -, mknodat 259 33, open 2 -, openat 257 56, openat2 437 437,
+memfd_create 319 279, memfd_secret 447 447, setxattr 188 5, lsetxattr 189 6, removexattr 197 14, lremovexattr 198 15, setxattrat 463 463, removexattrat 466 466
 """
 """Numbers of calls on x86-64 and on arm64."""
 _BY_ARGUMENT = frozenset(
-    {"clone", "unshare", "clone3", "socket", "ioctl"}
+    {"clone", "unshare", "clone3", "socket", "ioctl", "openat2", "memfd_create", "memfd_secret"}
     | {"kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open"}
 )
-"""Calls that are forbidden with some arguments only."""
+"""Calls that are forbidden with some arguments only, or that are as if they were missing."""
+_MODE_OF = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+_MODE_OF |= {"open": 2, "openat": 3}
+"""The argument that is the mode of a file. `open` has it, after its flags, if it creates one."""
+_CREATE = 0x400040  # O_CREAT and O_TMPFILE
+_SET_USER_ID = 0o4000  # not set-group-ID, which directories inherit and copies of them have
 _MODES = frozenset(
     {"chmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchownat", "setxattr", "lsetxattr", "removexattr"}
     | {"lremovexattr", "setxattrat", "removexattrat"}
@@ -78,10 +84,13 @@ def program(
         _instruction(_RETURN, denied),
     ]
     for name, number in numbers.items():
-        if name not in _BY_ARGUMENT and not (modes and name in _MODES):
+        if name not in _BY_ARGUMENT and name not in _MODE_OF and not (modes and name in _MODES):
             code += _if_equal(number, [_instruction(_RETURN, denied)])
-    # Flags of clone3 are in memory, which a filter cannot read: the C library then uses clone.
-    code += _if_equal(numbers["clone3"], [_instruction(_RETURN, _ERROR | errno.ENOSYS)])
+    # Arguments of the first two are in memory, which a filter cannot read; no limit of a process counts the others'
+    # memory. Programs then use older calls.
+    for name in ("clone3", "openat2", "memfd_create", "memfd_secret"):
+        code += _if_equal(numbers[name], [_instruction(_RETURN, _ERROR | errno.ENOSYS)])
+    code += _no_set_user_id(numbers, are_fixed=not modes)
     for name in ("clone", "unshare"):
         namespaces = [_instruction(_JUMP_SET, _NEW_NAMESPACES, 0, 1), _instruction(_RETURN, denied)]
         code += _if_equal(numbers[name], [*_argument(0), *namespaces, _allowed()])
@@ -100,6 +109,22 @@ def install(instructions: bytes) -> None:
     code = ctypes.create_string_buffer(instructions, len(instructions))
     described = struct.pack("HxxxxxxP", len(instructions) // 8, ctypes.addressof(code))
     kernel.prctl(kernel.PR_SET_SECCOMP, _FILTER_MODE, ctypes.create_string_buffer(described, len(described)))
+
+
+def _no_set_user_id(numbers: dict[str, int], *, are_fixed: bool) -> list[bytes]:
+    """No file that another user would execute with the rights of ours. `are_fixed`: no mode is changed by path at all."""
+    denied = _instruction(_RETURN, _ERROR | errno.EPERM)
+    code: list[bytes] = []
+    for name, argument in _MODE_OF.items():
+        if name not in numbers:
+            continue
+        check = [*_argument(argument), _instruction(_JUMP_SET, _SET_USER_ID, 0, 1), denied, _allowed()]
+        if are_fixed and name in _MODES:
+            check = [denied]
+        elif name in ("open", "openat"):
+            check = [*_argument(argument - 1), _instruction(_JUMP_SET, _CREATE, 1, 0), _allowed(), *check]
+        code += _if_equal(numbers[name], check)
+    return code
 
 
 def _no_signals_to(processes: tuple[int, ...], numbers: dict[str, int]) -> list[bytes]:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import termios
 
-from tests.integration.confinement.attempt import World, attempt, call
+from tests.integration.confinement.attempt import World, attempt, call, syscall
 
 # Privileges.
 
@@ -34,6 +34,54 @@ def gain_capabilities_by_executing(_: World) -> None:
     held = [line for line in found.stdout.splitlines() if line.startswith("CapEff:")]
     if not held or int(held[0].split()[1], 16) == 0:
         raise PermissionError(errno.EPERM, "none")
+
+
+@attempt
+def lend_its_user_by_descriptor(world: World) -> None:
+    descriptor = os.open(f"{world['own']}/lent", os.O_RDWR | os.O_CREAT, 0o600)
+    os.fchmod(descriptor, 0o4755)
+
+
+@attempt
+def lend_its_user_by_path(world: World) -> None:
+    os.close(os.open(f"{world['own']}/lent", os.O_RDWR | os.O_CREAT, 0o600))
+    os.chmod(f"{world['own']}/lent", 0o4755)
+
+
+@attempt
+def lend_its_user_with_a_new_file(world: World) -> None:
+    os.close(os.open(f"{world['own']}/new", os.O_RDWR | os.O_CREAT, 0o4755))
+
+
+@attempt
+def lend_its_user_with_a_file_without_a_name(world: World) -> None:
+    os.close(os.open(world["own"], os.O_RDWR | os.O_TMPFILE, 0o4755))
+
+
+@attempt
+def lend_its_user_by_an_older_call(world: World) -> None:
+    os.close(syscall(85, f"{world['own']}/older".encode(), 0o4755))
+
+
+@attempt
+def lend_its_user_by_a_node(world: World) -> None:
+    os.mknod(f"{world['own']}/node", 0o104755)
+
+
+@attempt
+def lend_its_user_by_a_call_with_a_structure(world: World) -> None:
+    how = struct.pack("=3Q", os.O_RDWR | os.O_CREAT, 0o4755, 0)
+    os.close(syscall(437, -100, f"{world['own']}/structure".encode(), how, len(how)))
+
+
+@attempt
+def take_memory_that_no_limit_counts(_: World) -> None:
+    os.close(os.memfd_create("hostile"))
+
+
+@attempt
+def take_secret_memory_that_no_limit_counts(_: World) -> None:
+    os.close(syscall(447, 0))
 
 
 @attempt

@@ -154,29 +154,49 @@ async def test_build_code_opens_nothing_for_the_next_step_of_its_installation(pl
     (place.installation / "wanted").symlink_to(place.outside / "lib" / "secret")
     command = (str(python), "wanted", f"--file={place.installation}/wanted")
     confinement = place.confinement()
-    found = (await confinement.of_installer(place.installation, {"PATH": os.environ["PATH"]}, command)).options
-    assert not place.opened(found, place.outside / "lib" / "secret")
+    environment = {"PATH": os.environ["PATH"]}
+    for runs_packages in (False, True):
+        confined = await confinement.of_installer(place.installation, environment, command, runs_packages=runs_packages)
+        assert not place.opened(confined.options, place.outside / "lib" / "secret")
 
 
-async def test_build_code_reads_the_configuration_of_its_installer_and_writes_no_cache_of_others(place: Place) -> None:
-    user, config, cache = place.root / "user", place.root / "config", place.root / "cache"
+async def test_an_installer_reads_its_configuration_and_code_of_packages_reads_none(place: Place) -> None:
+    user, config = place.root / "user", place.root / "config"
+    environment = {"PATH": os.environ["PATH"], "HOME": str(user), "XDG_CONFIG_HOME": str(config)}
+    environment |= {"PIP_INDEX_URL": "https://me:password@index.example/simple", "UV_INDEX_X_PASSWORD": "password"}
     for path in (user / ".npmrc", user / ".netrc", config / "pip" / "pip.conf", config / "other" / "secret"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("private")
+    (config / "uv").mkdir()
+    (config / "uv" / "uv.toml").write_text('index-url = "https://me:password@other.example/simple" # private')
+    confinement = place.confinement()
+    for_pip = (user / ".netrc", config / "pip" / "pip.conf", config / "uv" / "uv.toml")
+    uv, npm = ("uv", "pip", "install"), ("npm", "install")
+    reading = await confinement.of_installer(place.installation, environment, uv, runs_packages=False)
+    of_npm = await confinement.of_installer(place.installation, environment, npm, runs_packages=False)
+    running = await confinement.of_installer(place.installation, environment, uv, runs_packages=True)
+    for found, opened in ((reading, for_pip), (of_npm, (user / ".npmrc",)), (running, ())):
+        for path in (user / ".npmrc", *for_pip, config / "other" / "secret"):
+            assert place.opened(found.options, path) is (path in opened)
+    assert running.environment["HOME"] == str(place.installation)
+    assert running.environment["UV_INDEX_URL"] == "https://other.example/simple"
+    assert running.environment["PIP_INDEX_URL"] == "https://index.example/simple"
+    assert running.without >= {"PIP_INDEX_URL", "UV_INDEX_X_PASSWORD"}
+    assert "password" not in str(running)
+
+
+@pytest.mark.parametrize("runs_packages", [False, True])
+async def test_an_installer_writes_no_cache_of_others(runs_packages: bool, place: Place) -> None:
+    cache = place.root / "cache"
     cache.mkdir()
     caches = dict.fromkeys(("XDG_CACHE_HOME", "UV_CACHE_DIR", "PIP_CACHE_DIR", "NPM_CONFIG_CACHE"), str(cache))
-    environment = {"PATH": os.environ["PATH"], "HOME": str(user), "XDG_CONFIG_HOME": str(config), **caches}
-    confinement = place.confinement()
-    python = await confinement.of_installer(place.installation, environment, ("uv", "pip", "install"))
-    npm = await confinement.of_installer(place.installation, environment, ("npm", "install"))
-    for found, opened, closed in (
-        (python.options, (config / "pip" / "pip.conf", user / ".netrc"), (user / ".npmrc",)),
-        (npm.options, (user / ".npmrc",), (user / ".netrc", config / "pip" / "pip.conf")),
-    ):
-        assert all(place.opened(found, path) for path in opened)
-        assert not any(place.opened(found, path) for path in (*closed, config / "other" / "secret"))
-        with launched(found, "touch", str(cache / "poison"), cwd=place.installation) as (process, _):
+    environment = {"PATH": os.environ["PATH"], "HOME": str(place.root / "user"), **caches}
+    own = place.home / "servers" / ".cache" / "org_a"
+    for command in (("uv", "pip", "install"), ("npm", "install")):
+        found = await place.confinement().of_installer(
+            place.installation, environment, command, runs_packages=runs_packages
+        )
+        with launched(found.options, "touch", str(cache / "poison"), cwd=place.installation) as (process, _):
             process.communicate(timeout=PATIENCE_S)
         assert not (cache / "poison").exists()
-    own = place.home / "servers" / ".cache" / "org_a"
-    assert all(Path(python.environment[name]).is_relative_to(own) for name in caches)
+        assert all(Path(found.environment[name]).is_relative_to(own) for name in caches)

@@ -3,11 +3,11 @@
 import errno
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from application.mcp.ports import InstallProgress, InstallProgressCallback, McpInstallFailure, McpInstallFailureKind
 from infrastructure.mcp.install.process import run_to_end
@@ -47,8 +47,12 @@ class InstallLog:
         self._file.close()
 
 
-ConfineInstaller = Callable[[Path, Mapping[str, str], tuple[str, ...]], Awaitable[Confined]]
-"""By target directory, environment and command."""
+class ConfineInstaller(Protocol):
+    """What an installer's process may use."""
+
+    def __call__(
+        self, target: Path, environment: Mapping[str, str], command: tuple[str, ...], *, runs_packages: bool
+    ) -> Awaitable[Confined]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +106,10 @@ class InstallJob:
         self._log.line(text)
         self.advance()
 
-    async def run(self, command: str, *args: str, cwd: Path, env: Mapping[str, str] | None = None) -> Ended:
-        """Run an installer to its end."""
+    async def run(
+        self, command: str, *args: str, cwd: Path, env: Mapping[str, str] | None = None, runs_packages: bool = False
+    ) -> Ended:
+        """Run an installer to its end. `runs_packages`: whether it may run code of what it installs."""
         lines: deque[str] = deque(maxlen=_KEPT_LINES)
 
         def on_line(line: str) -> None:
@@ -111,13 +117,16 @@ class InstallJob:
             self.line(line)
 
         environment = {**self._environment, **(env or {})}
-        confined = Confined() if self._confine is None else await self._confine(cwd, environment, (command, *args))
+        confined = Confined()
+        if self._confine is not None:
+            confined = await self._confine(cwd, environment, (command, *args), runs_packages=runs_packages)
+        given = {name: value for name, value in environment.items() if name not in confined.without}
         try:
             status = await run_to_end(
                 command,
                 args,
                 cwd=cwd,
-                environment={**environment, **confined.environment},
+                environment={**given, **confined.environment},
                 on_line=on_line,
                 confinement=confined.options,
             )

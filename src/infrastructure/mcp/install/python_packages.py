@@ -29,14 +29,26 @@ _UNREACHABLE = re.compile(
     r"connection broken by|Failed to establish a new connection|NameResolutionError|Max retries exceeded"
     r"|Temporary failure in name resolution|ReadTimeoutError|SSLError|ProxyError"
 )
+_SOURCES = (".tar.gz", ".zip")
+_WITHOUT_WHEELS = frozenset(
+    {
+        McpInstallFailureKind.PACKAGE_NOT_FOUND,
+        McpInstallFailureKind.VERSION_NOT_FOUND,
+        McpInstallFailureKind.REQUIREMENTS_CONFLICT,
+    }
+)
+"""What it may mean that a package has no wheel that fits."""
 _NONE_AT_ALL = re.compile(r"\(from versions: (none)?\)")
 
 
 class PythonPackages:
-    """Installs from the configured index of pip (or uv) or a local file. `python` creates the
-    environments; `uv` is used if present. If uv fails, pip tries again, because each has its own
-    configured index. Without `has_pip`, each environment gets its own pip, which takes many seconds
-    and 25 MB."""
+    """Installs from the configured index of pip (or uv) or a local file.
+
+    - `python` creates the environments; `uv` is used if present. If uv fails, pip tries again, because each has its own
+      configured index. Without `has_pip`, each environment gets its own pip, which takes many seconds and 25 MB.
+    - The newest versions that have wheels are installed, so that no code of a package runs where the operator's
+      credentials are. Where that is not possible, packages are built, without credentials.
+    """
 
     def __init__(self, *, python: Path, has_pip: bool, uv: str | None) -> None:
         self._python = python
@@ -58,7 +70,9 @@ class PythonPackages:
         return await self._described(target, package.name or first, hashes, job)
 
     async def _make_environment(self, target: Path, job: InstallJob) -> None:
-        ended = await job.run(str(self._python), "-I", "-m", "venv", "--without-pip", ENVIRONMENT, cwd=target)
+        ended = await job.run(
+            str(self._python), "-I", "-m", "venv", "--without-pip", "--clear", ENVIRONMENT, cwd=target
+        )
         if ended.status:
             raise _no_environment()
 
@@ -72,32 +86,56 @@ class PythonPackages:
         return PYTHON, "-I", "-m", "pip"
 
     async def _fill(self, target: Path, requirements: tuple[str, ...], job: InstallJob) -> ArchiveHashes:
+        if not requirements[0].endswith(_SOURCES):
+            try:
+                return await self._filled(target, requirements, job, builds=False)
+            except McpInstallFailure as failure:
+                if failure.kind not in _WITHOUT_WHEELS:
+                    raise
+            job.note("not all packages have wheels; they are built, without credentials for indexes")
+            await self._make_environment(target, job)
+        return await self._filled(target, requirements, job, builds=True)
+
+    async def _filled(
+        self, target: Path, requirements: tuple[str, ...], job: InstallJob, *, builds: bool
+    ) -> ArchiveHashes:
         if self._uv is not None:
-            if await self._fill_by_uv(self._uv, target, requirements, job):
+            if await self._fill_by_uv(self._uv, target, requirements, job, builds=builds):
                 return locked_hashes((target / _LOCK).read_text(encoding="utf-8"))
             job.note("uv failed; pip tries again")
+            await self._make_environment(target, job)  # what uv has installed would run in pip's process
         pip = await self._pip(target, job)
         options = ("--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "--compile")
-        ended = await job.run(*pip, "install", *options, "--report", _REPORT, "--", *requirements, cwd=target)
+        wheels = () if builds else ("--only-binary=:all:",)
+        arguments = ("install", *options, *wheels, "--report", _REPORT, "--", *requirements)
+        ended = await job.run(*pip, *arguments, cwd=target, runs_packages=builds)
         if ended.status:
             raise _failure(ended, requirements)
         return reported_hashes(json.loads((target / _REPORT).read_text(encoding="utf-8")))
 
-    async def _fill_by_uv(self, uv: str, target: Path, requirements: tuple[str, ...], job: InstallJob) -> bool:
+    async def _fill_by_uv(
+        self, uv: str, target: Path, requirements: tuple[str, ...], job: InstallJob, *, builds: bool
+    ) -> bool:
         """Lock the requirements, by which uv reports hashes, and install the lock."""
         (target / _WANTED).write_text("".join(f"{requirement}\n" for requirement in requirements), encoding="utf-8")
-        options = ("--no-progress", "--python", PYTHON)
+        options = ("--no-progress", "--python", PYTHON, *(() if builds else ("--no-build",)))
         locking = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--output-file", _LOCK, _WANTED)
-        if (await job.run(uv, "pip", "compile", *options, *locking, cwd=target)).status:
+        if (await job.run(uv, "pip", "compile", *options, *locking, cwd=target, runs_packages=builds)).status:
             return False
         # Copies: a server that writes to its own files must not change others through links to uv's
         # cache.
-        filling = ("--compile-bytecode", "--link-mode=copy", "--require-hashes", "--requirements", _LOCK)
-        return not (await job.run(uv, "pip", "install", *options, *filling, cwd=target)).status
+        filling = ("--link-mode=copy", "--require-hashes", "--requirements", _LOCK)
+        installing = (uv, "pip", "install", *options, *filling)
+        if (await job.run(*installing, cwd=target, runs_packages=builds)).status:
+            return False
+        # Compiling runs the environment's Python, which runs code of packages as it starts.
+        return not (
+            await job.run(*installing, "--compile-bytecode", "--offline", cwd=target, runs_packages=True)
+        ).status
 
     async def _described(self, target: Path, asked: str, hashes: ArchiveHashes, job: InstallJob) -> Manifest:
         description = target / "environment.json"
-        ended = await job.run(PYTHON, "-I", str(_DESCRIBE), asked, str(description), cwd=target)
+        ended = await job.run(PYTHON, "-I", str(_DESCRIBE), asked, str(description), cwd=target, runs_packages=True)
         if ended.status:
             raise McpInstallFailure(
                 McpInstallFailureKind.FAILED, "The package was installed, but cannot be found in its environment."

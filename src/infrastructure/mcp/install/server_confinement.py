@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from infrastructure.confinement.grants import Grants, is_in, of_runtime, runtime
 from infrastructure.confinement.own_network import PROXY_PORT
 from infrastructure.confinement.sandbox import CannotConfineError, Sandbox
 from infrastructure.mcp.install.directories import InstallDirectories
+from infrastructure.mcp.install.plain_indexes import installer_variables, plain_indexes
 from infrastructure.mcp.transports.launch import Confined, Launch
 
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -44,7 +45,8 @@ class ServerConfinement:
     - A server with an allowlist of hosts has our proxy as its only network, and the variables that name it.
     - A custom server in place also reads what its command names, but nothing private (`Protected`).
     - An installer reads the operator's configuration of npm, or of pip and uv, and files that its command names, and
-      writes its target and caches that only its organization uses.
+      writes its target and caches that only its organization uses. One that runs code of packages has an empty HOME, no
+      configuration, and the operator's indexes without credentials.
 
     `runtime` is the directory of our own Python.
     """
@@ -83,7 +85,9 @@ class ServerConfinement:
         hosts = HostAllowlist(server.config.network_hosts, ports=self._sandbox.ports)
         return Confined(options=options, environment={**own, **_PROXIED}, hosts=hosts)
 
-    async def of_installer(self, target: Path, environment: Mapping[str, str], command: tuple[str, ...]) -> Confined:
+    async def of_installer(
+        self, target: Path, environment: Mapping[str, str], command: tuple[str, ...], *, runs_packages: bool
+    ) -> Confined:
         """Raises McpInstallFailure FAILED if this machine cannot confine it."""
         if self._sandbox.is_off:
             return Confined()
@@ -92,7 +96,7 @@ class ServerConfinement:
         readable = (
             *self._runtimes(command[0], environment.get("PATH", self._search_path)),
             *self._named(command, target, beside=False),
-            *configured,
+            *(_certificates(environment) if runs_packages else configured),
             *await asyncio.to_thread(self._local_sources, configured, environment),
         )
         try:
@@ -106,15 +110,23 @@ class ServerConfinement:
         own |= {"npm_config_cache": cache / "npm", "TMPDIR": cache / "tmp"}
         # npm takes its variables in any case.
         spelled = {name: own[name.lower()] for name in environment if name.lower() in own}
-        return Confined(options=options, environment={name: str(path) for name, path in {**own, **spelled}.items()})
+        directories = {name: str(path) for name, path in {**own, **spelled}.items()}
+        if not runs_packages:
+            return Confined(options=options, environment=directories)
+        plain = await asyncio.to_thread(plain_indexes, _files_of(configured), environment)
+        homes = {"HOME": str(target), "XDG_CONFIG_HOME": str(target / ".config")}  # nothing of other installations
+        return Confined(
+            options=options,
+            environment={**plain, **directories, **homes},
+            without=installer_variables(environment),
+        )
 
     def _local_sources(self, configured: list[Path], environment: Mapping[str, str]) -> tuple[Path, ...]:
         """Directories of packages on this machine, which the operator's configuration names."""
         texts = [value for name, value in environment.items() if name.lower().startswith(_OF_INSTALLERS)]
-        for path in configured:
-            for file in path.iterdir() if path.is_dir() else (path,):
-                with suppress(OSError):
-                    texts.append(file.read_text(encoding="utf-8", errors="replace")[:_MAX_CONFIGURATION])
+        for file in _files_of(configured):
+            with suppress(OSError):
+                texts.append(file.read_text(encoding="utf-8", errors="replace")[:_MAX_CONFIGURATION])
         # A simple index has its files beside it.
         words = {word.removesuffix("/").removesuffix("/simple") for text in texts for word in _PATH.findall(text)}
         named = self._sandbox.protected.named
@@ -136,12 +148,21 @@ class ServerConfinement:
         )
 
 
+def _files_of(paths: Iterable[Path]) -> list[Path]:
+    """The files, and those in the directories."""
+    return [file for path in paths for file in (path.iterdir() if path.is_dir() else (path,))]
+
+
+def _certificates(environment: Mapping[str, str]) -> list[Path]:
+    return [Path(environment[name]) for name in _CERTIFICATES if environment.get(name)]
+
+
 def _configurations(environment: Mapping[str, str], *, is_npm: bool) -> list[Path]:
-    """The operator's files for npm, or for pip and uv: code of a Python package that is built reads what they read."""
+    """The operator's files for npm, or for pip and uv."""
     home = Path(environment.get("HOME", "/nonexistent"))
     found = [home / name for name in (_IN_HOME_OF_NPM if is_npm else _IN_HOME_OF_PYTHON)]
-    named = (*(_OF_NPM if is_npm else _OF_PYTHON), *_CERTIFICATES)
-    found += [Path(environment[name]) for name in named if environment.get(name)]
+    found += [Path(environment[name]) for name in (_OF_NPM if is_npm else _OF_PYTHON) if environment.get(name)]
+    found += _certificates(environment)
     if not is_npm and environment.get("XDG_CONFIG_HOME"):
         found += [Path(environment["XDG_CONFIG_HOME"]) / name for name in ("pip", "uv")]
     return [*found, *_SYSTEM_WIDE]

@@ -13,6 +13,8 @@ from domain.ids import McpServerId
 from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from infrastructure.assembly import mcp as mcp_assembly
+from infrastructure.confinement.grants import Grants
+from infrastructure.confinement.sandbox import Sandbox, SandboxMode
 from infrastructure.mcp.containers.engine import ContainerEngine
 from infrastructure.mcp.install.copying import CopyLimits
 from infrastructure.mcp.install.directories import InstallDirectories
@@ -22,21 +24,25 @@ from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.install.npm import NpmPackages
 from infrastructure.mcp.install.oci_images import OciImages
 from infrastructure.mcp.install.python_packages import PythonPackages
+from infrastructure.mcp.install.server_confinement import ServerConfinement
 from infrastructure.runtime.system import RandomIds, SystemClock
 from infrastructure.settings import Settings, installer_environment
 from tests.builders import a_server, numbered
 from tests.completeness import beyond
+from tests.integration.confinement.world import machine_of
 
 
 @dataclass(slots=True)
 class Workshop:
-    """Everything that installs, over `home`. `environment` stands for the service's own."""
+    """Everything that installs, over `home`. `environment` stands for the service's own. With a `profile`, installers are
+    confined by it."""
 
     home: Path
     environment: Mapping[str, str] = field(default_factory=installer_environment)
     packaged_node: Path | None = None
     has_pip: bool = True
     uv: str | None = None
+    profile: str | None = None
     deadline_s: float = 240.0
     copy_limits: CopyLimits | None = None
     engine: ContainerEngine = field(
@@ -68,6 +74,23 @@ class Workshop:
             ids=RandomIds(),
             copy_limits=self.copy_limits,
             deadline_s=self.deadline_s,
+            confine=None if self.profile is None else self._confinement(self.profile).of_installer,
+        )
+
+    def _confinement(self, profile: str) -> ServerConfinement:
+        sandbox = Sandbox(
+            mode=SandboxMode.AUTO,
+            private=(self.home,),
+            granted=Grants(),
+            ports=None,
+            user_home=Path(self.environment["HOME"]),
+            probe=lambda: machine_of(profile),
+        )
+        return ServerConfinement(
+            sandbox=sandbox,
+            directories=self.directories,
+            search_path=self.environment["PATH"],
+            runtime=(Path(sys.prefix), Path(sys.base_prefix)),
         )
 
     async def install(self, server: McpServer) -> McpServer:
