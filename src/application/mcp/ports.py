@@ -388,3 +388,11 @@ class McpInstaller(Protocol):
         ...
 
     async def remove(self, location: str) -> None: ...
+
+
+class ConfinementReport(Protocol):
+    """What this process knows of the confinement of started servers."""
+
+    async def describe(self) -> str:
+        """How started servers are confined here, in words for operators."""
+        ...

@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass
 
-from application.mcp.ports import McpCatalogStore, McpConnections, McpInstaller, McpServerStore, ServerStatus
+from application.mcp.ports import (
+    ConfinementReport,
+    McpCatalogStore,
+    McpConnections,
+    McpInstaller,
+    McpServerStore,
+    ServerStatus,
+)
 from application.mcp.server_lookup import existing_server
 from application.mcp.server_status import ServerStatuses
 from application.system.pages import FIRST_PAGE, Page, PageRequest
@@ -49,6 +56,18 @@ class GetMcpServerStatus:
         principal.require(Role.VIEWER)
         found = await existing_server(self._servers, principal.organization_id, server)
         return await self._statuses.everywhere(found)
+
+
+class DescribeConfinement:
+    """Requires `operator`. Workers on other machines may confine otherwise."""
+
+    def __init__(self, *, confinement: ConfinementReport) -> None:
+        self._confinement = confinement
+
+    async def execute(self, principal: Principal) -> str:
+        """How this process confines started servers. Raises FORBIDDEN."""
+        principal.require(Role.OPERATOR)
+        return await self._confinement.describe()
 
 
 class GetMcpServerLogs:

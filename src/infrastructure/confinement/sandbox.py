@@ -98,6 +98,11 @@ class Sandbox:
         """The TCP ports that may be connected to; None for all."""
         return self._ports
 
+    async def describe(self) -> str:
+        """How processes are confined here, in words."""
+        async with self._probing:
+            return (await asyncio.to_thread(self.report)).words
+
     async def options(
         self, grants: Grants, *, changes_modes: bool = False, network: ServerNetwork = ServerNetwork.FULL
     ) -> tuple[str, ...]:

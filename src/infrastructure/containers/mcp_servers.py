@@ -18,6 +18,7 @@ from application.mcp.oauth_client import DescribeOAuthClient
 from application.mcp.ports import McpInstaller
 from application.mcp.preview_mcp_import import PreviewMcpImport
 from application.mcp.queries import (
+    DescribeConfinement,
     GetMcpServer,
     GetMcpServerLogs,
     GetMcpServerStatus,
@@ -160,6 +161,7 @@ class McpServers(containers.DeclarativeContainer):
     )
     get_mcp_server_tools = singleton(GetMcpServerTools, servers=Storage.fresh_servers, catalogs=Storage.fresh_catalogs)
     get_mcp_server_status = singleton(GetMcpServerStatus, servers=Storage.fresh_servers, statuses=server_statuses)
+    describe_confinement = singleton(DescribeConfinement, confinement=sandbox)
     get_mcp_server_logs = singleton(GetMcpServerLogs, connections=connections, installer=mcp_installer)
     authorize_mcp_server = singleton(AuthorizeMcpServer, servers=Storage.fresh_servers, authorizer=oauth)
     finish_mcp_authorization = singleton(FinishMcpAuthorization, authorizer=oauth, connections=announced_connections)

@@ -7,13 +7,14 @@ from litestar.params import FromPath
 from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
 from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand
 from application.mcp.ports import ServerState, ServerStatus
-from application.mcp.queries import GetMcpServerLogs, GetMcpServerStatus, GetMcpServerTools
+from application.mcp.queries import DescribeConfinement, GetMcpServerLogs, GetMcpServerStatus, GetMcpServerTools
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.pinning import DefinitionState, pinned_tools
+from domain.mcp.server import McpServerKind
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.overview import RECENT, Overview
@@ -33,10 +34,12 @@ class ServerPages:
         get_mcp_server_tools: GetMcpServerTools,
         get_mcp_server_status: GetMcpServerStatus,
         get_mcp_server_logs: GetMcpServerLogs,
+        describe_confinement: DescribeConfinement,
     ) -> None:
         self._tools = get_mcp_server_tools
         self._status = get_mcp_server_status
         self._logs = get_mcp_server_logs
+        self._confinement = describe_confinement
 
     async def of(self, principal: Principal, slug: str) -> dict[str, object]:
         """The server, its state and its last listed tools. Raises NOT_FOUND."""
@@ -59,7 +62,15 @@ class ServerPages:
             "authorized_by_person": isinstance(found.server.config.auth, AuthorizationCodeAuth),
             "problem": "",
             "install_log": await self._install_log(principal, slug, status),
+            "confinement": await self._confined(principal, found.server.config.kind),
         }
+
+    async def _confined(self, principal: Principal, kind: McpServerKind) -> str:
+        """How a started server is confined, for roles that operate; empty for others, and for containers."""
+        is_process = not kind.is_remote and kind is not McpServerKind.OCI
+        return (
+            await self._confinement.execute(principal) if is_process and principal.role.includes(Role.OPERATOR) else ""
+        )
 
     async def _install_log(self, principal: Principal, slug: str, status: ServerStatus) -> str:
         """The output of a failed installation, for roles that may read logs."""
