@@ -24,7 +24,7 @@ _VENDORS = (
     ProviderKind.MOONSHOTAI,
     ProviderKind.COHERE,
 )
-"""Kinds that sell models of their own making."""
+"""Kinds that sell models which they make."""
 _SELLERS = {ProviderKind.BEDROCK: "aws", ProviderKind.XAI: "x-ai"}
 """Names that the table has for kinds of other names."""
 
