@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from chaos import boundaries, connections, postgres_outages, stories
+from chaos import boundaries, connections, postgres_outages, soak, stories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,7 @@ PARTS: Mapping[str, Part] = {
         options=postgres_outages.options,
         run=postgres_outages.run,
     ),
+    "soak": Part(about="thousands of runs on one service", options=soak.options, run=soak.run),
     "stories": Part(about="acts of clients, workers and time in any order", options=stories.options, run=stories.run),
 }
 
