@@ -126,11 +126,7 @@ CASES = [
     ),
     Case(method="GET", path="/v1/runs/{run_id}/webhook-deliveries", role=Role.VIEWER, foreign=True),
     Case(
-        method="POST",
-        path="/v1/webhook-deliveries/{delivery_id}/retry",
-        role=Role.OPERATOR,
-        status=202,
-        foreign=True,
+        method="POST", path="/v1/webhook-deliveries/{delivery_id}/retry", role=Role.OPERATOR, status=202, foreign=True
     ),
     Case(method="POST", path="/v1/organization/webhook-key", role=Role.ADMIN, status=201),
     Case(method="GET", path="/v1/usage", role=Role.VIEWER),
