@@ -13,7 +13,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "host": "Where it listens.",
         "port": "Where it listens; 0 takes a free one.",
         "public_url": f"The address people and clients know it by: what tokens, [authorization servers]({_GUIDES}/secrets-and-auth.md), the console's cookie and the [gateway]({_GUIDES}/gateway.md) go by. Where it listens unless set.",
-        "secret_key": f"Encrypts stored secrets. Kept in HOME unless set; must be set with PostgreSQL. Several are for [rotation]({_GUIDES}/secrets-and-auth.md#the-key-and-changing-it).",
+        "secret_key": f"Encrypts stored secrets. Kept in HOME unless set; must be set with PostgreSQL. Several are for [rotation]({_GUIDES}/secrets-and-auth.md#change-the-key).",
         "worker_concurrency": "How many runs a process executes at a time.",
         "key_rate_limit": f"How often each [API key]({_GUIDES}/organizations.md) may be used.",
         "max_connections": "How many connections of clients are open at a time; the next ones are answered 503. At most three quarters of the files that the process may open.",
@@ -25,8 +25,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     },
     "MCP servers and the network": {
         "mcp_enabled": "`false` switches all MCP tools off.",
-        "egress_allow": f"What MCP servers, pages and receivers of webhooks may be although they are not public ([addresses]({_GUIDES}/secrets-and-auth.md#addresses-that-may-be-reached)); `127.0.0.0/8` for this machine.",
-        "http_proxy": f"The proxy for requests to http URLs: of models, MCP servers, OAuth, webhooks, workflows, pages and searches ([proxies]({_GUIDES}/secrets-and-auth.md#proxies)).",
+        "egress_allow": f"What MCP servers, pages and receivers of webhooks may be although they are not public ([addresses]({_GUIDES}/secrets-and-auth.md#allow-an-address-inside-your-network)); `127.0.0.0/8` for this machine.",
+        "http_proxy": f"The proxy for requests to http URLs: of models, MCP servers, OAuth, webhooks, workflows, pages and searches ([proxies]({_GUIDES}/secrets-and-auth.md#use-a-proxy)).",
         "https_proxy": "The proxy for requests to https URLs.",
         "no_proxy": "What is reached without a proxy: `*` for all, host names with their subdomains, addresses and networks, each with or without a port. This machine always is.",
         "mcp_rate_limit": f"How often the MCP servers of each organization may be called, taken together ([more limits]({_GUIDES}/mcp-operations.md)).",
@@ -43,7 +43,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "tool_search_threshold": f"How many MCP tools an agent is shown at most; with more it [searches]({_GUIDES}/many-tools.md).",
     },
     "Models": {
-        "openai_api_key": f"Makes the provider `openai` of the [default organization]({_GUIDES}/organizations.md#model-providers).",
+        "openai_api_key": f"Makes the provider `openai` of the [default organization]({_GUIDES}/organizations.md#add-a-model-provider).",
         "openai_base_url": "A server that speaks OpenAI's API, in place of OpenAI's.",
         "openai_echo_reasoning": "Where the environment's provider `openai` gets a model's reasoning back in chat completions: in the `tool_loop` after the last message of the user, `always` or `never`.",
         "openai_wire": "API of the environment's provider `openai`. `auto` is the Responses API at OpenAI itself, chat completions at another address.",

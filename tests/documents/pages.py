@@ -1,15 +1,14 @@
 """The fenced blocks of the documents, with the marks that say how a block is to be run.
 
-A mark is an HTML comment right above the fence, which readers do not see:
+A mark is an HTML comment right above the fence. It says how to treat what readers see, and never has a command that they do not see:
 
     <!-- not run: WHY -->      the block cannot run here
-    <!-- given: COMMANDS -->   what the reader has or did by then; run before the block, in the same shell
-    <!-- serves -->            its command is a service, which the rest of the page talks to
-    <!-- exits N -->           its last command ends with N
-    <!-- file: PATH -->        not run but written to a file of that name, which later commands use
+    <!-- serves -->            its command is a service, which the blocks after it talk to
+    <!-- exits N -->           its last command ends with N, as the page says
+    <!-- file: PATH -->        not run but saved as a file of that name, which the page names
     <!-- shape: NAME -->       what a YAML, JSON or TOML block is (tests/documents/shapes.py)
 
-An id such as `apr_0123`, which stands for one of the reader's own, is taken from the shell variable of that name, where `given` sets it.
+An id such as `apr_0123` stands for one of the reader's own: it is the one that a command printed where the page first has it.
 """
 
 import re
@@ -27,16 +26,21 @@ SHAPED = {"yaml", "json", "toml"}
 SHOWN = {"text"}
 LARGE_SECTIONS = ("MCP servers", "Control")
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\S*)\s*$")
-_MARK = re.compile(r"<!-- (?P<kind>not run|given|serves|exits|file|shape)(?::?\s+(?P<value>.*?))?\s*-->", re.DOTALL)
+_MARK = re.compile(r"<!-- (?P<kind>not run|serves|exits|file|shape)(?::?\s+(?P<value>.*?))?\s*-->", re.DOTALL)
+_HEADING = re.compile(r"^#+ (?P<title>.+)$")
+BEGINNINGS = ("README.md", "docs/first-run.md")
+"""Pages that begin with nothing. All others begin where README's first steps end, and say so."""
 _NOT_PAGES = ("docs/REQUIREMENTS.md", "docs/adr/template.md", "CHANGELOG.md")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A fenced block. `marks` has the value of each by its kind."""
+    """A fenced block. `marks` has the value of each by its kind, `above` the text since the block before."""
 
     page: str
     line: int
+    section: str
+    above: str
     language: str
     text: str
     marks: dict[str, str] = field(default_factory=dict)
@@ -84,10 +88,12 @@ def blocks(page: str) -> list[Block]:
 
 def _blocks(page: str, text: str) -> Iterator[Block]:
     lines = text.splitlines()
-    number, above = 0, 0
+    number, above, section = 0, 0, ""
     while number < len(lines):
         opening = _FENCE.match(lines[number])
         if opening is None:
+            if heading := _HEADING.match(lines[number]):
+                section = heading["title"]
             number += 1
             continue
         indent, begins = opening["indent"], number + 1
@@ -95,6 +101,8 @@ def _blocks(page: str, text: str) -> Iterator[Block]:
         yield Block(
             page=page,
             line=number + 1,
+            section=section,
+            above="\n".join(lines[above:number]),
             language=opening["language"],
             text="\n".join(line.removeprefix(indent) for line in lines[begins:end]) + "\n",
             marks=_marks("\n".join(lines[above:number])),

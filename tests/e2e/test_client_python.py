@@ -22,7 +22,7 @@ from tests.e2e.client_story import LETTER, NOTE, TALK, a_staff, first_responses_
 from tests.e2e.cutting import cutting
 from tests.e2e.service import Service, a_turn, serving
 
-pytestmark = pytest.mark.requirement("E1")
+pytestmark = pytest.mark.requirement("E1", "U5")
 
 
 @pytest.fixture(scope="module")

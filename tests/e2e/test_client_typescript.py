@@ -18,7 +18,7 @@ TYPESCRIPT = CLIENT / "node_modules" / "typescript" / "bin" / "tsc"
 PROGRAM = Path(__file__).parent / "clients" / "typescript_client.mjs"
 
 pytestmark = [
-    pytest.mark.requirement("E1"),
+    pytest.mark.requirement("E1", "U5"),
     pytest.mark.skipif(not (NODES and TYPESCRIPT.exists()), reason="needs `make clients`"),
 ]
 

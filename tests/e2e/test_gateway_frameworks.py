@@ -2,11 +2,13 @@
 to. They live in an environment of their own (`make frameworks`), as they bring the official SDK's first generation."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.documents.pages import blocks
 from tests.e2e.service import ROOT, serving
 from tests.e2e.test_gateway import a_gateway_toolset
 
@@ -18,8 +20,11 @@ LOOK, NOTE, PUT = "mcp__watched__look", "mcp__watched__note", "mcp__watched__put
 @pytest.mark.requirement("F5")
 @pytest.mark.timeout(180)
 @pytest.mark.skipif(not PYTHON.exists(), reason="needs `make frameworks`")
-@pytest.mark.parametrize("framework", ["langchain_agent.py", "openai_agent.py"])
-def test_an_agent_of_a_framework_has_the_tools_of_a_session_under_policy(tmp_path: Path, framework: str) -> None:
+@pytest.mark.parametrize(("framework", "module"), [("langchain_agent.py", "chain"), ("openai_agent.py", "helper")])
+def test_an_agent_of_a_framework_has_the_tools_of_a_session_under_policy(
+    tmp_path: Path, framework: str, module: str
+) -> None:
+    (tmp_path / f"{module}.py").write_text(shown_by_the_guide(module))
     with serving(tmp_path / "home") as service:
         session, log = a_gateway_toolset(
             service,
@@ -33,6 +38,7 @@ def test_an_agent_of_a_framework_has_the_tools_of_a_session_under_policy(tmp_pat
             text=True,
             timeout=120,
             check=False,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
         )
         assert ran.returncode == 0, ran.stderr
         seen = json.loads(ran.stdout)
@@ -47,3 +53,10 @@ def test_an_agent_of_a_framework_has_the_tools_of_a_session_under_policy(tmp_pat
         audit = service.call("GET", "/audit-events?limit=50")["data"]
         made = [(entry["tool"], entry["action"]) for entry in reversed(audit) if entry["action"].startswith("tool.")]
         assert made == [(LOOK, "tool.executed"), (NOTE, "tool.blocked"), (NOTE, "tool.executed")]
+
+
+def shown_by_the_guide(module: str) -> str:
+    """The program for this framework in the gateway's guide."""
+    marks = {"chain": "langchain_mcp_adapters", "helper": "agents.mcp"}
+    [program] = [block.text for block in blocks("docs/guides/gateway.md") if marks[module] in block.text]
+    return program

@@ -40,7 +40,7 @@ def serving_on_a_terminal(dragoman: Dragoman, *arguments: str) -> Iterator[str]:
         os.close(ours)
 
 
-@pytest.mark.requirement("C6")
+@pytest.mark.requirement("C6", "U2")
 def test_on_a_terminal_it_prints_a_link_that_signs_in_once_and_says_what_is_missing(tmp_path: Path) -> None:
     with serving_on_a_terminal(Dragoman(tmp_path / "home"), "--host", "127.0.0.1", "--port", "0") as said:
         key = (tmp_path / "home" / "admin.key").read_text().strip()

@@ -16,6 +16,11 @@ class ToolStanding(StrEnum):
     BLOCKED = "blocked"
     HIDDEN = "hidden"
 
+    @property
+    def words(self) -> str:
+        """As people read it."""
+        return "requires approval" if self is ToolStanding.ASKED_FOR else self.value
+
 
 _STANDINGS = {
     Verdict.ALLOW: ToolStanding.ALLOWED,
@@ -41,7 +46,7 @@ def standing_sentence(standing: ToolStanding, by: Source, *, is_listed: bool) ->
         return f"Hidden: the {by.layer.value}'s tool_allowlist does not have it."
     said = {
         ToolStanding.ALLOWED: "Allowed",
-        ToolStanding.ASKED_FOR: "Asked for: each call needs the approval of a person",
+        ToolStanding.ASKED_FOR: "Requires approval: a person decides about each call",
         ToolStanding.BLOCKED: "Blocked: the model is not shown it, and its calls are refused",
     }[standing]
     return f"{said}, {source_words(by)}."

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from domain.json_value import JsonObject, JsonValue
 from domain.nearest import nearest
 from domain.workflows.config_reader import ConfigReader
+from domain.workflows.expression_scope import scope_warnings
 from domain.workflows.faults import Fault, FaultCode
 from domain.workflows.graph import (
     MAX_EDGES,
@@ -101,6 +102,7 @@ class _Compiler:
             self._faults += tool_name_faults(self._read, wiring)
             self._warn_of_idle_tools(wiring)
             self._connect(wiring)
+            self._warnings += scope_warnings(self._read)
         plan = None if self._faults else Plan(nodes=self._in_order())
         return Compilation(
             plan=plan,

@@ -35,6 +35,7 @@ class FaultCode(StrEnum):
     UNKNOWN_SERVER = "unknown_server"
     UNKNOWN_SECRET = "unknown_secret"
     TOOL_NOT_WIRED = "tool_not_wired"
+    EXPRESSION_SCOPE = "expression_scope"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

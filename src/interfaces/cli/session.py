@@ -72,6 +72,26 @@ class Session:
 
         self.perform(show, creates=creates)
 
+    def show_named(
+        self,
+        view: type[ViewT],
+        request: Callable[[ServiceApi], Awaitable[JsonObject]],
+        display: Callable[[ViewT, Mapping[str, str]], None],
+        *,
+        names: Sequence[str],
+        as_json: bool,
+    ) -> None:
+        """As `show`; the display gets the names, by id, of the kinds with the prefixes `names`."""
+
+        async def show(api: ServiceApi) -> None:
+            document = await request(api)
+            if as_json:
+                self.terminal.json(document)
+            else:
+                display(read_as(view, document), await names_by_id(api, *names))
+
+        self.perform(show)
+
     def show_list(
         self,
         view: type[ViewT],

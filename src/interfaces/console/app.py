@@ -6,6 +6,7 @@ from litestar.handlers import HTTPRouteHandler
 from infrastructure.container import Container
 from interfaces.console.agents.pages import AgentPages
 from interfaces.console.failures import failure_handlers
+from interfaces.console.first_agent import FirstAgent
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes import (
@@ -13,6 +14,7 @@ from interfaces.console.routes import (
     agents,
     approvals,
     audit,
+    first_agent,
     keys,
     overview,
     pending,
@@ -67,6 +69,7 @@ def console_app(container: Container, *, frames: EventFrames, heartbeat_s: float
         "run_pages": built_by(container, RunPages, run_costs=run_costs),
         "server_pages": built_by(container, ServerPages),
         "agent_pages": built_by(container, AgentPages),
+        "first_agent": built_by(container, FirstAgent),
         "key_pages": built_by(container, KeyPages),
         "secret_pages": built_by(container, SecretPages),
         "usage_pages": built_by(container, UsagePages),
@@ -100,6 +103,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         agents,
         approvals,
         audit,
+        first_agent,
         keys,
         overview,
         pending,

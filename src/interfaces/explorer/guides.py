@@ -13,6 +13,8 @@ from pathlib import Path
 PATH = "/docs/guides"
 _BEFORE = ("first-run.md", "concepts.md")
 """Pages that come before the guides, in the directory above them."""
+_BUILT = ("api.md", "cli.md", "events.md")
+"""Pages of the reference that only the built site has: they are written from the code."""
 _NO_SLUG = re.compile(r"[^\w -]")
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -54,13 +56,13 @@ class Guide:
 
 @cache
 def guides() -> Mapping[str, Guide]:
-    """All pages by name: first steps, then the guides by title. Empty in a distribution without documentation."""
+    """All pages by name: first steps, then guides and reference by title. Empty in a distribution without documentation."""
     directory = _documentation()
     if directory is None:
         return {}
     first = [_guide(directory / name) for name in _BEFORE]
-    others = [_guide(file) for file in (directory / "guides").iterdir() if file.name.endswith(".md")]
-    return {guide.name: guide for guide in (*first, *sorted(others, key=lambda guide: guide.title.lower()))}
+    parts = [sorted(_pages(directory / part), key=lambda page: page.title.lower()) for part in ("guides", "reference")]
+    return {page.name: page for page in (*first, *parts[0], *parts[1])}
 
 
 def guide_page(name: str) -> bytes | None:
@@ -90,6 +92,11 @@ def _documentation() -> Traversable | None:
         return installed
     checkout = Path(__file__).parents[3] / "docs"
     return checkout if (checkout / "guides").is_dir() else None
+
+
+def _pages(directory: Traversable) -> list[Guide]:
+    built = _BUILT if directory.name == "reference" else ()
+    return [_guide(file) for file in directory.iterdir() if file.name.endswith(".md") and file.name not in built]
 
 
 def _guide(file: Traversable) -> Guide:
@@ -140,6 +147,6 @@ def _target(href: str) -> str:
     if "://" in href or not path:
         return href
     name = path.rpartition("/")[2].removesuffix(".md")
-    if path.endswith(".md") and name in guides():
+    if path.endswith(".md") and name in guides() and not path.endswith(tuple(f"reference/{page}" for page in _BUILT)):
         return f"{PATH}/{name}{f'#{place}' if place else ''}"
     return PATH

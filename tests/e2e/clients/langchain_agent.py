@@ -2,6 +2,8 @@
 
     langchain_agent.py URL TOKEN CALLS → {"tools": names that the model is shown, "results": what it is told, "answer": text}
 
+The agent is that of the gateway's guide: its block is `chain.py` on PYTHONPATH.
+
 CALLS is JSON, `[[tool, arguments], …]`: what the model asks for, one call a turn, before it says that it is done.
 """
 
@@ -11,10 +13,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from langchain.agents import create_agent
+from chain import agent_with_toolbox
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
-from langchain_mcp_adapters.client import MultiServerMCPClient
 
 
 class ScriptedModel(GenericFakeChatModel):
@@ -38,10 +39,8 @@ def turns(calls: list[tuple[str, dict[str, Any]]]) -> list[AIMessage]:
 
 async def main(url: str, token: str, calls: str) -> None:
     """Run the agent to its end."""
-    headers = {"Authorization": f"Bearer {token}"}
-    client = MultiServerMCPClient({"dragoman": {"transport": "streamable_http", "url": url, "headers": headers}})
     model = ScriptedModel(messages=iter(turns(json.loads(calls))))
-    agent = create_agent(model, await client.get_tools())
+    agent = await agent_with_toolbox(model, url, token)
     ended = await agent.ainvoke({"messages": [{"role": "user", "content": "Go."}]})
     results = [message.text for message in ended["messages"] if isinstance(message, ToolMessage)]
     seen = {"tools": model.shown, "results": results, "answer": ended["messages"][-1].text}

@@ -2,6 +2,7 @@
 
     openai_agent.py URL TOKEN CALLS → {"tools": names that the model is shown, "results": what it is told, "answer": text}
 
+The agent is that of the gateway's guide: its block is `helper.py` on PYTHONPATH.
 CALLS is JSON, `[[tool, arguments], …]`: what the model asks for, one call a turn, before it says that it is done.
 """
 
@@ -11,9 +12,8 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from agents import Agent, Model, ModelResponse, Runner, Usage, set_tracing_disabled
-from agents.items import ToolCallOutputItem
-from agents.mcp import MCPServerStreamableHttp
+from agents import Model, ModelResponse, Usage, set_tracing_disabled
+from helper import answer
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 
@@ -22,10 +22,12 @@ class ScriptedModel(Model):
 
     def __init__(self, outputs: Iterator[Any]) -> None:
         self.shown: list[str] = []
+        self.told: list[str] = []
         self._outputs = outputs
 
-    async def get_response(self, *_: Any, tools: list[Any], **__: Any) -> Any:
+    async def get_response(self, *_: Any, input: Any, tools: list[Any], **__: Any) -> Any:
         self.shown += [tool.name for tool in tools if tool.name not in self.shown]
+        self.told = [text_of(item["output"]) for item in input if item.get("type") == "function_call_output"]
         return ModelResponse(output=[next(self._outputs)], usage=Usage(), response_id=None)
 
     def stream_response(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
@@ -46,12 +48,8 @@ async def main(url: str, token: str, calls: str) -> None:
     """Run the agent to its end."""
     set_tracing_disabled(True)
     model = ScriptedModel(outputs(json.loads(calls)))
-    connection: Any = {"url": url, "headers": {"Authorization": f"Bearer {token}"}}
-    async with MCPServerStreamableHttp(params=connection, client_session_timeout_seconds=30) as dragoman:
-        agent = Agent(name="helper", model=model, mcp_servers=[dragoman])
-        ended = await Runner.run(agent, "Go.")
-    results = [text_of(item.output) for item in ended.new_items if isinstance(item, ToolCallOutputItem)]
-    seen = {"tools": model.shown, "results": results, "answer": ended.final_output}
+    said = await answer(model, "Go.", url, token)
+    seen = {"tools": model.shown, "results": model.told, "answer": said}
     sys.stdout.write(json.dumps(seen))
 
 

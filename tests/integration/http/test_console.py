@@ -31,6 +31,7 @@ PAGES = (
     "/console/audit",
     "/console/agents",
     "/console/agents/new",
+    "/console/first-agent",
     "/console/servers-new",
     "/console/servers-import",
     "/console/workflows",

@@ -251,7 +251,7 @@ async def test_a_draft_is_explained_with_the_rule_that_decides_and_nothing_is_sa
         "allowlist_entries": "send_*\ncreate_*\nnothing_*",
     }
     said = html.unescape((await browse(service, "POST", "/console/agents/explain", headers=browser, data=draft)).text)
-    assert "Asked for: each call needs the approval of a person, by the agent's rule send_*." in said
+    assert "Requires approval: a person decides about each call, by the agent's rule send_*." in said
     assert "At most 2 calls in a run, by the agent's rule send_*." in said
     assert "Blocked: the model is not shown it, and its calls are refused, by the organization's rule create_*." in said
     assert "Has no effect in decision: that is decided by the organization's rule create_*" in said

@@ -76,11 +76,13 @@ async def test_bodies_are_described_as_generators_of_clients_read_them(service: 
     assert {schema.get("type") for schema in in_paths} == {"string"}
 
 
+@pytest.mark.requirement("U2")
 async def test_the_front_door_leads_to_the_console(service: Service) -> None:
     answer = await service.client.get("/", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/console")
 
 
+@pytest.mark.requirement("U2")
 async def test_the_api_explorer_is_served_from_own_files_without_a_key(service: Service) -> None:
     page = await service.client.get("/docs")
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")

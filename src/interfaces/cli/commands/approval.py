@@ -77,16 +77,21 @@ def list_approvals(
 def show_approval(context: typer.Context, approval_id: ApprovalArgument, as_json: JsonFlag = False) -> None:
     """Show an approval with all arguments of the call. It says why the call requires approval, and what was decided."""
     session = session_of(context)
-    session.show(
+    session.show_named(
         ApprovalView,
         lambda api: api.get(path_to("approvals", approval_id)),
-        lambda approval: _show(session.terminal, approval),
+        lambda approval, names: _show(session.terminal, approval, names),
+        names=("agt", "key"),
         as_json=as_json,
     )
 
 
-def _show(terminal: Terminal, approval: ApprovalView) -> None:
-    edited = approval["edited_arguments"]
+def _show(terminal: Terminal, approval: ApprovalView, names: Mapping[str, str]) -> None:
+    edited, agent_id = approval["edited_arguments"], approval["agent_id"]
+
+    def by(actor: str | None) -> str:
+        return names.get(actor, actor) if actor else ""
+
     terminal.fields(
         {
             "id": approval["id"],
@@ -96,11 +101,11 @@ def _show(terminal: Terminal, approval: ApprovalView) -> None:
             "cause": approval["cause"],
             "run": approval["run_id"] or "",
             "gateway session": approval["gateway_session_id"] or "",
-            "agent": f"{approval['agent_id']}, version {approval['agent_version']}",
-            "requested by": approval["requested_by"] or "",
+            "agent": f"{names.get(agent_id, agent_id)}, version {approval['agent_version']}",
+            "requested by": by(approval["requested_by"]),
             "created": approval["created_at"],
             "expires": approval["expires_at"] if approval["decided_at"] is None else "",
-            "decided": f"{approval['decided_at']} by {approval['decided_by']}" if approval["decided_at"] else "",
+            "decided": f"{approval['decided_at']} by {by(approval['decided_by'])}" if approval["decided_at"] else "",
             "reason": approval["reason"] or "",
         }
     )

@@ -1,5 +1,6 @@
 """`dragoman schedule`: runs on a schedule."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -121,7 +122,7 @@ def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = F
     """Show a schedule: its next run time and the last trigger."""
     session = session_of(context)
 
-    def display(found: ScheduleView) -> None:
+    def display(found: ScheduleView, names: Mapping[str, str]) -> None:
         error = found["last_error"]
         session.terminal.fields(
             {
@@ -129,7 +130,7 @@ def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = F
                 "name": found["name"],
                 "cron": found["cron"],
                 "time zone": found["timezone"],
-                "agent": found["agent_id"],
+                "agent": names.get(found["agent_id"], found["agent_id"]),
                 "thread": found["thread_id"] or "a new one each time",
                 "model": found["model"] or "",
                 "busy thread": found["multitask_strategy"],
@@ -143,7 +144,13 @@ def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = F
             }
         )
 
-    session.show(ScheduleView, lambda api: api.get(path_to("schedules", schedule)), display, as_json=as_json)
+    session.show_named(
+        ScheduleView,
+        lambda api: api.get(path_to("schedules", schedule)),
+        display,
+        names=("agt",),
+        as_json=as_json,
+    )
 
 
 @schedule_app.command(

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from application.tools.tool_standing import ToolStanding
 from interfaces.cli.answers import entries_of
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import AGENTS
@@ -82,7 +83,7 @@ def explain_tool(
 
 def _show(terminal: Terminal, tool: ExplanationView) -> None:
     terminal.line(
-        f"{tool['name']}, for {tool['agent']} (version {tool['agent_version']}): {tool['standing'].replace('_', ' ')}"
+        f"{tool['name']}, for {tool['agent']} (version {tool['agent_version']}): {ToolStanding(tool['standing']).words}"
     )
     for reason in tool["reasons"]:
         terminal.line(f"  {reason}")

@@ -212,8 +212,8 @@ def explained_context(explained: ExplainedAgent) -> dict[str, object]:
         "explained": explained.tools[:MAX_SHOWN_TOOLS],
         "explained_total": len(explained.tools),
         "standings": {
-            standing: sum(each.standing.value == standing for each in explained.tools)
-            for standing in dict.fromkeys(each.standing.value for each in explained.tools)
+            standing.words: sum(each.standing is standing for each in explained.tools)
+            for standing in dict.fromkeys(each.standing for each in explained.tools)
         },
         "warnings": explained.warnings,
         "unavailable": explained.unavailable,

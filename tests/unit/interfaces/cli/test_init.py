@@ -1,6 +1,7 @@
 """`dragoman init`: what is asked, and what is made of the answers."""
 
 import httpx
+import pytest
 
 from domain.json_value import JsonObject
 from interfaces.http.mcp_servers.views import ServerStatusView
@@ -13,6 +14,8 @@ from tests.unit.interfaces.cli.fake_service import (
     stream_of,
     whole,
 )
+
+pytestmark = pytest.mark.requirement("U2")
 
 NO_KEY = problem(
     422, "agent_invalid", "The agent is not valid.", model="The model provider 'openai' has no API key; set it."
@@ -57,7 +60,7 @@ def test_a_person_chooses_by_number_or_name_and_gives_the_key_that_is_missing() 
     assert outcome.exit_code == 0
     assert service.sent("POST", "/v1/model-providers") == [{"name": "openai", "kind": "openai", "api_key": "a-key"}]
     [server] = service.sent("POST", "/v1/mcp-servers")
-    assert server == {"slug": "time", "kind": "python", "package": "mcp-server-time", "args": []}
+    assert server == {"slug": "time", "kind": "python", "package": "mcp-server-time"}
     assert agent_of(service)["name"] == "clock"
     assert agent_of(service)["mcp_servers"] == ["time"]
     assert "a-key" not in outcome.err

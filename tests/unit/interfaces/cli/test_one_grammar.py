@@ -4,13 +4,15 @@ import pytest
 
 from domain.json_value import JsonObject
 from interfaces.cli.run_group import refuse_commands
-from interfaces.http.api_keys.views import SignInLinkView
+from interfaces.http.api_keys.views import ApiKeyView, SignInLinkView
 from interfaces.http.approvals.views import ApprovalView
 from interfaces.http.mcp_servers.views import McpServerView
 from interfaces.http.organization.views import OrganizationView
 from interfaces.http.threads.views import ThreadView
 from interfaces.http.usage.views import UsageView
 from tests.unit.interfaces.cli.fake_service import FakeService, agent_document, problem, run_document, whole
+
+pytestmark = pytest.mark.requirement("U4")
 
 
 def page(*entries: JsonObject, more: str | None = None) -> JsonObject:
@@ -171,6 +173,22 @@ def test_an_approval_is_shown_with_all_its_arguments_and_the_command_that_decide
     outcome = FakeService().on("GET", "/v1/approvals/apr_1", approval).run("approval", "show", "apr_1")
     assert "x" * 300 in outcome.out
     assert "dragoman approval decide apr_1" in outcome.err
+
+
+def test_an_approval_is_shown_with_the_names_of_its_agent_and_of_people() -> None:
+    decided = {"decided_at": "2026-01-01T12:00:00.000000Z", "decided_by": "key_2", "requested_by": "schedule:sch_1"}
+    approval = whole(ApprovalView, {"id": "apr_1", "state": "denied", "agent_id": "agt_1", "arguments": {}, **decided})
+    key = whole(ApiKeyView, {"id": "key_2", "name": "night shift"})
+    service = (
+        FakeService()
+        .on("GET", "/v1/approvals/apr_1", approval)
+        .on("GET", "/v1/agents", page(agent_document()))
+        .on("GET", "/v1/api-keys", page(key))
+    )
+    shown = service.run("approval", "show", "apr_1").out
+    assert "guide, version" in shown
+    assert "by night shift" in shown
+    assert "schedule:sch_1" in shown
 
 
 def test_the_link_of_the_console_is_printed_where_there_is_no_browser() -> None:

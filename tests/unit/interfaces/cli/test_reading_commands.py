@@ -164,7 +164,7 @@ def test_an_explanation_says_what_becomes_of_a_tools_calls_and_what_each_layer_s
             "agent": "guide",
             "agent_version": 3,
             "standing": "asked_for",
-            "reasons": ["Asked for: each call needs the approval of a person, by the organization's rule mcp__t__*."],
+            "reasons": ["Requires approval: a person decides about each call, by the organization's rule mcp__t__*."],
             "layers": [
                 {
                     "layer": "organization",
@@ -177,8 +177,8 @@ def test_an_explanation_says_what_becomes_of_a_tools_calls_and_what_each_layer_s
     )
     service = FakeService().on("GET", "/v1/tools/mcp__t__now/explain", explained)
     shown = service.run("tool", "explain", "mcp__t__now", "--agent", "guide").out.splitlines()
-    assert shown[0] == "mcp__t__now, for guide (version 3): asked for"
-    assert shown[1].strip().startswith("Asked for: each call needs the approval")
+    assert shown[0] == "mcp__t__now, for guide (version 3): requires approval"
+    assert shown[1].strip().startswith("Requires approval: a person decides")
     assert shown[3].split() == ["organization", "has", "it", "mcp__t__*", '{"decision":', '"require_approval"}']
     assert shown[4].split() == ["agent", "none", "none"]
     assert service.run("tool", "explain", "mcp__t__now", "--agent", "guide", "--json").json == explained

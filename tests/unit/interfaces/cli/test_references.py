@@ -1,7 +1,11 @@
 """Beginnings of ids, nearest names, ids of another kind."""
 
+import pytest
+
 from domain.json_value import JsonObject
 from tests.unit.interfaces.cli.fake_service import FakeService, agent_document, problem, run_document
+
+pytestmark = pytest.mark.requirement("U4")
 
 FIRST, SECOND = "run_01hx4aaaaaaaaaaaaaaaaaaaaa", "run_01hx4bbbbbbbbbbbbbbbbbbbbb"
 

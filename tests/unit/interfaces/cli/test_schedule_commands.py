@@ -5,7 +5,7 @@ import pytest
 
 from domain.json_value import JsonObject
 from interfaces.http.schedules.views import ScheduleView
-from tests.unit.interfaces.cli.fake_service import FakeService, whole
+from tests.unit.interfaces.cli.fake_service import FakeService, agent_document, whole
 
 SCHEDULE = whole(
     ScheduleView,
@@ -81,6 +81,13 @@ def test_schedules_are_listed_with_their_next_time_and_their_trouble() -> None:
     assert "agent_disabled" in next(line for line in lines if "broken" in line)
     shown = FakeService().on("GET", "/v1/schedules/broken", entries[2]).run("schedule", "show", "broken")
     assert "agent_disabled: It is disabled." in shown.out
+
+
+def test_a_schedule_is_shown_with_the_name_of_its_agent() -> None:
+    agents: JsonObject = {"data": [agent_document(id=SCHEDULE["agent_id"], name="clock")], "next_cursor": None}
+    service = FakeService().on("GET", "/v1/schedules/morning", dict(SCHEDULE)).on("GET", "/v1/agents", agents)
+    [line] = [line for line in service.run("schedule", "show", "morning").out.splitlines() if line.startswith("agent ")]
+    assert line.split() == ["agent", "clock"]
 
 
 def test_without_schedules_it_is_said_how_to_add_one() -> None:

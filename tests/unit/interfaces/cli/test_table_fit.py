@@ -7,6 +7,8 @@ import pytest
 from interfaces.cli.moments import distance, readable_times, relative_times
 from interfaces.cli.table_fit import GAP, fitted
 
+pytestmark = pytest.mark.requirement("U4")
+
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 ID = "run_01hx4aaaaaaaaaaaaaaaaaaaaa"
 
