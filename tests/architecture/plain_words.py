@@ -41,5 +41,5 @@ def files_of(*places: Path) -> Iterator[Path]:
     for place in places:
         found = [place] if place.is_file() else sorted(place.rglob("*"))
         for path in found:
-            if path.suffix in _SUFFIXES and not {"vendor", "node_modules", "__pycache__", "explorer"} & set(path.parts):
+            if path.suffix in _SUFFIXES and not {"vendor", "node_modules", "__pycache__", "explorer", "dist"} & set(path.parts):
                 yield path
