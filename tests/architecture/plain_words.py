@@ -25,6 +25,7 @@ REWRITES = {
 _GAP = r"[\s#>]+"
 """Between two words: a space, or a line's end with what begins the next line of a comment or a quotation."""
 _PATTERN = re.compile(rf"\b(?:{'|'.join(REWRITES)})\b".replace(" ", _GAP), re.IGNORECASE)
+_FOREIGN = frozenset({"vendor", "node_modules", "__pycache__", "explorer", "dist"})
 _SUFFIXES = frozenset({".py", ".md", ".html", ".js", ".css"})
 _QUOTED = re.compile(r"`[^`\n]*`")
 
@@ -41,5 +42,5 @@ def files_of(*places: Path) -> Iterator[Path]:
     for place in places:
         found = [place] if place.is_file() else sorted(place.rglob("*"))
         for path in found:
-            if path.suffix in _SUFFIXES and not {"vendor", "node_modules", "__pycache__", "explorer", "dist"} & set(path.parts):
+            if path.suffix in _SUFFIXES and not _FOREIGN & set(path.parts):
                 yield path
