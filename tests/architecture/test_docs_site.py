@@ -95,7 +95,7 @@ def test_home_shows_the_runs_that_were_measured_last() -> None:
 
 
 def test_a_page_is_published_without_marks_and_beside_the_examples() -> None:
-    written = "<!-- given: one\ntwo -->\n<!-- file: a -->\n```sh\n[e](../../examples/README.md#x)\n"
+    written = "<!-- not run: one\ntwo -->\n<!-- file: a -->\n```sh\n[e](../../examples/README.md#x)\n"
     assert as_published(written) == "```sh\n[e](../examples.md#x)\n"
 
 
