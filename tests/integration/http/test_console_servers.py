@@ -254,8 +254,8 @@ async def test_a_file_that_is_none_is_refused_with_the_place(service: Service) -
     for text, told in (
         ('{"mcpServers": ', "line 1, column 16"),
         ("[]", "must be a JSON object with"),
-        ('{"servers": {}}', "must be a JSON object with"),
-        ('{"mcpServers": []}', "valid"),
+        ('{"theme": {}}', "must be a JSON object with"),
+        ('{"mcpServers": []}', "must be a JSON object with"),
         ("[" * 100_000, "nested too deeply"),
         ('{"mcpServers": {"a": {"command": "\\ud800"}}}', "is not JSON"),
     ):
