@@ -17,7 +17,7 @@ from domain.runs.provider_error import ProviderError
 from domain.runs.run import RunError, RunStatus
 from domain.runs.step import Step
 from domain.runs.usage import Usage
-from domain.threads.message import ImageContent
+from domain.threads.message import FileContent, ImageContent
 from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolOutcome, ToolResult
 from tests.builders import (
@@ -157,6 +157,7 @@ async def test_every_kind_of_call_and_result_is_read_back_as_it_was(run_stores: 
     results = (
         ToolResult.succeeded(""),
         ToolResult.succeeded("text 🙂\x1b", (image,)),
+        ToolResult.succeeded("", (), (FileContent(media_type="audio/wav", data="UklGRg=="),)),
         ToolResult.failed("tool_timeout", "too slow"),
         ToolResult.blocked("policy_denied", "not allowed"),
         ToolResult.unknown("nobody knows"),
@@ -166,7 +167,7 @@ async def test_every_kind_of_call_and_result_is_read_back_as_it_was(run_stores: 
             a_tool_call(index, type=kind, params={"n": index, "ü": [None, {"x": 1.5}]}),
             called_as="call_tool" if index % 2 else None,
         )
-        for index, kind in enumerate((None, *list(ToolType)[:4]))
+        for index, kind in enumerate((None, *list(ToolType)[:5]))
     ]
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, *calls))
     for call, result in zip(calls, results, strict=True):

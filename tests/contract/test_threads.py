@@ -8,7 +8,7 @@ from application.audit.ports import AuditFilter
 from application.runs.ports import IdempotencyKey
 from application.system.pages import PageRequest
 from domain.errors import ErrorKind, ServiceError
-from domain.threads.message import ImageContent, TextContent
+from domain.threads.message import FileContent, ImageContent, TextContent
 from tests.builders import (
     ORG,
     OTHER_ORG,
@@ -111,6 +111,8 @@ async def test_a_message_with_text_and_images_is_read_back_as_it_was(stores: Sto
             TextContent(text="Was ist das?\n\u2028🙂 \\u0041"),
             ImageContent(media_type="image/png", data="iVBORw0KGgo="),
             ImageContent(media_type="image/jpeg", url="https://example.org/a.jpg"),
+            FileContent(media_type="application/pdf", name="ü.pdf", data="JVBERi0="),
+            FileContent(media_type="application/pdf", url="https://example.org/a.pdf"),
         )
     )
     await stores.threads.append(ORG, message)

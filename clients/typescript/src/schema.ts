@@ -156,8 +156,8 @@ export interface components {
              * @enum {string}
              */
             role: "user" | "assistant";
-            /** @description Text, or parts of type text and image. */
-            content: string | (components["schemas"]["TextPart"] | components["schemas"]["ImagePart"])[];
+            /** @description Text, or parts of type text, image and file. */
+            content: string | (components["schemas"]["TextPart"] | components["schemas"]["ImagePart"] | components["schemas"]["FilePart"])[];
         };
         /**
          * ApprovalDecision
@@ -573,7 +573,7 @@ export interface components {
          */
         ConnectionLoss: "unregister" | "mark_unhealthy";
         /** ContentView */
-        ContentView: components["schemas"]["TextView"] | components["schemas"]["ImageView"] | components["schemas"]["ToolUseView"] | components["schemas"]["ToolResultView"];
+        ContentView: components["schemas"]["TextView"] | components["schemas"]["ImageView"] | components["schemas"]["FileView"] | components["schemas"]["ToolUseView"] | components["schemas"]["ToolResultView"];
         /**
          * CreateAgentBody
          * @description An agent. `tool_allowlist` holds tool names or globs: absent uses the organization's, `[]`
@@ -1083,6 +1083,52 @@ export interface components {
             path: string;
         };
         /**
+         * FilePart
+         * @description A file (PDF, audio, text or any other): inline in base64 (`data`) or by `url`.
+         */
+        FilePart: {
+            /**
+             * @description Kind of the part.
+             * @constant
+             */
+            type: "file";
+            /**
+             * @description Media type, such as `application/pdf`.
+             * @example application/pdf
+             */
+            media_type: string;
+            /**
+             * @description Name of the file.
+             * @example contract.pdf
+             */
+            name?: string | null;
+            /** @description The file in base64, if it is inline. */
+            data?: string | null;
+            /** @description Where the file is, if it is not inline. */
+            url?: string | null;
+        };
+        /**
+         * FileView
+         * @description A file: inline or by URL. Events and lists have its size in place of its bytes.
+         */
+        FileView: {
+            /**
+             * @description Kind of the part. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            type: "file";
+            /** @description Media type, such as `application/pdf`. */
+            media_type: string;
+            /** @description Name of the file. */
+            name?: string;
+            /** @description The file in base64, if it is inline. */
+            data?: string;
+            /** @description Where the file is, if it is not inline. */
+            url?: string;
+            /** @description Size of an inline file that is shown without its bytes. */
+            bytes?: number;
+        };
+        /**
          * FirstUse
          * @description What happens to the first definitions of servers that are not trusted. The values are public.
          * @enum {string}
@@ -1242,7 +1288,7 @@ export interface components {
          */
         IncompleteReason: "max_turns" | "max_tool_calls" | "max_tokens" | "max_cost_usd" | "timeout" | "daily_budget_usd" | "max_output_tokens" | "content_filter" | "refusal" | "context_exceeded";
         /** InputPartView */
-        InputPartView: components["schemas"]["TextView"] | components["schemas"]["ImageView"];
+        InputPartView: components["schemas"]["TextView"] | components["schemas"]["ImageView"] | components["schemas"]["FileView"];
         /**
          * InstallProgressView
          * @description Progress of an installation.
@@ -1679,7 +1725,7 @@ export interface components {
         };
         /**
          * MessageView
-         * @description A message; `content` holds parts of type text, image, tool_use and tool_result.
+         * @description A message; `content` holds parts of type text, image, file, tool_use and tool_result.
          */
         MessageView: {
             /** @description Id of the message. */
@@ -2735,8 +2781,8 @@ export interface components {
             agent_id?: string | null;
             /** @description The agent's name. */
             agent?: string | null;
-            /** @description Text, or parts of type text and image. */
-            input: string | (components["schemas"]["TextPart"] | components["schemas"]["ImagePart"])[];
+            /** @description Text, or parts of type text, image, file and source. */
+            input: string | (components["schemas"]["TextPart"] | components["schemas"]["ImagePart"] | components["schemas"]["FilePart"] | components["schemas"]["SourcePart"])[];
             /** @description The thread of the run. By default it gets a new thread. */
             thread_id?: string | null;
             /** @description What happens to an unfinished run of the thread. */
@@ -3249,8 +3295,8 @@ export interface components {
             agent_id?: string | null;
             /** @description The agent's name. */
             agent?: string | null;
-            /** @description Text, or parts of type text and image. */
-            input: string | (components["schemas"]["TextPart"] | components["schemas"]["ImagePart"])[];
+            /** @description Text, or parts of type text, image and file. */
+            input: string | (components["schemas"]["TextPart"] | components["schemas"]["ImagePart"] | components["schemas"]["FilePart"])[];
             /** @description The thread of every run. By default each run gets a new thread. */
             thread_id?: string | null;
             /** @description What happens to an unfinished run of the thread. */
@@ -3528,6 +3574,19 @@ export interface components {
             data: components["schemas"]["SourceView"][];
             /** @description Cursor of the next page; null on the last one. */
             next_cursor: string | null;
+        };
+        /**
+         * SourcePart
+         * @description A source of the thread, attached as it is when the run starts.
+         */
+        SourcePart: {
+            /**
+             * @description Kind of the part.
+             * @constant
+             */
+            type: "source";
+            /** @description Id of a source of the thread. */
+            source_id: string;
         };
         /**
          * SourceView
@@ -3952,6 +4011,8 @@ export interface components {
             is_error: boolean;
             /** @description Images of the result. */
             images?: components["schemas"]["ImageView"][];
+            /** @description Files of the result. */
+            files?: components["schemas"]["FileView"][];
         };
         /**
          * ToolRuleBody
@@ -4377,8 +4438,8 @@ export interface components {
             agent_id?: string | null;
             /** @description The agent's name. */
             agent?: string | null;
-            /** @description Text, or parts of type text and image. */
-            input?: string | (components["schemas"]["TextPart"] | components["schemas"]["ImagePart"])[] | null;
+            /** @description Text, or parts of type text, image and file. */
+            input?: string | (components["schemas"]["TextPart"] | components["schemas"]["ImagePart"] | components["schemas"]["FilePart"])[] | null;
             /** @description The thread of every run. By default each run gets a new thread. */
             thread_id?: string | null;
             /** @description What happens to an unfinished run of the thread. */

@@ -17,7 +17,7 @@ from domain.mcp.client_request import ClientRequest
 from domain.mcp.elicitation import Elicitation
 from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer
-from domain.threads.message import ImageContent
+from domain.threads.message import FileContent, ImageContent
 
 
 class McpServerStore(Protocol):
@@ -89,11 +89,12 @@ class ContentKind(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentBlock:
     """One block of a reply. `text` is the text of the block, or a description (`audio/wav, 12 KiB`;
-    `name (uri)`). `image` is set for image blocks."""
+    `name (uri)`). `image` and `file` are set for what models may read."""
 
     kind: ContentKind
     text: str
     image: ImageContent | None = None
+    file: FileContent | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TypeVar, cast
 
 from application.models.ports import ModelReply, ModelRequest, RequestedCall
 from domain.agents.agent import Agent
@@ -12,8 +12,10 @@ from domain.mcp.elicitation import InputRound
 from domain.policy.canary import without_placeholders
 from domain.policy.canary_scan import CanaryScanner, CanaryStream
 from domain.runs.ledger import Settlement, ToolCall
+from domain.threads.attachments import text_of
 from domain.threads.message import (
     Content,
+    FileContent,
     ImageContent,
     Message,
     TextContent,
@@ -22,6 +24,8 @@ from domain.threads.message import (
     UserContent,
 )
 from domain.tools.result import ToolResult
+
+_Attached = TypeVar("_Attached", ImageContent, FileContent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,17 +130,16 @@ class CanaryGuard:
         return arguments if self._scanner is None else cast(JsonObject, self._scanner.clean_json(arguments).value)
 
     def result(self, result: ToolResult) -> tuple[ToolResult, str | None]:
-        """An outcome without tokens, and the id of the first one. An image with a token is left out."""
+        """An outcome without tokens, and the id of the first one. An image or file with a token is left out."""
         if self._scanner is None:
             return result, None
         text = self._scanner.clean(result.text)
-        images = [image for image in result.images if not self._in_image(image)]
-        found = text.found
-        if len(images) < len(result.images):
-            found = found or next(filter(None, (self._in_image(image) for image in result.images)))
+        attached: list[ImageContent | FileContent] = [*result.images, *result.files]
+        found = text.found or next(filter(None, map(self._in_attachment, attached)), None)
         if found is None:
             return result, None
-        return replace(result, text=text.text, images=tuple(images)), found
+        images, files = self._without_tokens(result.images), self._without_tokens(result.files)
+        return replace(result, text=text.text, images=images, files=files), found
 
     def progress(self, call_id: ToolCallId, data: JsonObject) -> JsonObject:
         """Progress of a running call. A token in it is remembered until the call has ended."""
@@ -217,16 +220,23 @@ class CanaryGuard:
                 return replace(part, name=clean.name, params=clean.arguments, malformed=clean.malformed)
             case ToolResultContent():
                 text = scanner.clean(part.result)
-                images = tuple(image for image in part.images if not self._in_image(image))
-                if text.found is None and len(images) == len(part.images):
+                images, files = self._without_tokens(part.images), self._without_tokens(part.files)
+                if text.found is None and images == part.images and files == part.files:
                     return part
-                return replace(part, result=text.text, images=images)
-            case ImageContent():
-                found_id = self._in_image(part)
+                return replace(part, result=text.text, images=images, files=files)
+            case ImageContent() | FileContent():
+                found_id = self._in_attachment(part)
                 return part if found_id is None else TextContent(text=f"[canary:{found_id}]")
 
-    def _in_image(self, image: ImageContent) -> str | None:
-        return self._watching().clean(image.data or image.url or "").found
+    def _without_tokens(self, attached: tuple[_Attached, ...]) -> tuple[_Attached, ...]:
+        return tuple([part for part in attached if self._in_attachment(part) is None])
+
+    def _in_attachment(self, part: ImageContent | FileContent) -> str | None:
+        """The id of a token in the name, address or bytes, and in the text of a text file."""
+        texts = [part.data or part.url or ""]
+        if isinstance(part, FileContent):
+            texts += [part.name or "", text_of(part) or ""]
+        return next(filter(None, (self._watching().clean(text).found for text in texts)), None)
 
     def _watching(self) -> CanaryScanner:
         assert self._scanner is not None

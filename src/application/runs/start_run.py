@@ -8,6 +8,7 @@ from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.models.ports import PriceTable
 from application.policy.canary_guard import CanaryGuard
+from application.runs.attached_content import attached_content
 from application.runs.ports import (
     IdempotencyKey,
     NewRun,
@@ -17,6 +18,7 @@ from application.runs.ports import (
 )
 from application.runs.run_model import model_of_run
 from application.runs.trace_ended_run import TraceEndedRun
+from application.sources.ports import SourceStore
 from application.system.ports import Clock, IdSource
 from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
@@ -30,6 +32,7 @@ from domain.runs.model_settings import NO_SETTINGS, OPERATORS_ONLY, ModelSetting
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.webhook import Webhook, WebhookNote
 from domain.schedules.firing import Firing
+from domain.threads.attachments import AttachedSource
 from domain.threads.message import UserContent, is_blank
 from domain.threads.thread import Thread
 from domain.tools.wired import WiredNodes
@@ -49,7 +52,7 @@ class StartRunCommand:
 
     principal: Principal
     agent: str
-    input: tuple[UserContent, ...]
+    input: tuple[UserContent | AttachedSource, ...]
     thread_id: ThreadId | None = None
     strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE
     limits: LimitSettings = LimitSettings()
@@ -76,6 +79,7 @@ class StartRun:
     - The strategy decides about unfinished runs of the thread (`make_room`). Stopping runs that another
       key started requires `operator`, as cancelling them does.
     - Settings that may raise the price (`OPERATORS_ONLY`) require `operator`.
+    - Sources of the thread in the input are read now; deleting one later does not change the message.
     - A canary token of the agent in the input is replaced by its mark.
     """
 
@@ -84,6 +88,7 @@ class StartRun:
         *,
         runs: RunStore,
         agents: AgentStore,
+        sources: SourceStore,
         organizations: OrganizationStore,
         models: ModelDirectory,
         prices: PriceTable,
@@ -96,6 +101,7 @@ class StartRun:
     ) -> None:
         self._runs = runs
         self._agents = agents
+        self._sources = sources
         self._organizations = organizations
         self._models = models
         self._prices = prices
@@ -111,7 +117,7 @@ class StartRun:
         return RunId(self._ids.new("run"))
 
     async def execute(self, command: StartRunCommand) -> StartedRun:
-        """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`), FORBIDDEN
+        """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`, `source_not_found`), FORBIDDEN
         (`model_not_allowed`, `model_settings_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `run_not_newest`, `schedule_moved`).
         """
         command.principal.require(Role.RUNNER)
@@ -145,6 +151,7 @@ class StartRun:
             thread_id = ThreadId(self._ids.new("thr"))
             new_thread = Thread(id=thread_id, organization_id=organization_id, metadata={}, created_at=now)
         run_id = command.run_id or self.new_id()
+        content = await attached_content(self._sources, organization_id, command.thread_id, command.input)
         run = Run(
             id=run_id,
             organization_id=organization_id,
@@ -152,7 +159,7 @@ class StartRun:
             agent_id=agent.id,
             agent_version=agent.version,
             status=RunStatus.QUEUED,
-            input=CanaryGuard.of(agent, run_id).input(command.input),
+            input=CanaryGuard.of(agent, run_id).input(content),
             model=model,
             limits=command.limits,
             model_settings=command.model_settings,

@@ -8,7 +8,7 @@ from domain.errors import Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role as KeyRole
 from domain.ids import MessageId, ThreadId
-from domain.threads.message import ImageContent, Message, Role, UserContent, is_blank
+from domain.threads.message import Message, Role, TextContent, UserContent, is_blank
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class AppendMessageCommand:
 class AppendMessage:
     """Rules:
     - Requires `runner`; the message is added at the end of the thread.
-    - Text from both roles, images from users only. Only runs add tool uses and results, so every
+    - Text from both roles, images and files from users only. Only runs add tool uses and results, so every
       use has exactly one result.
     - A thread with an unfinished run accepts no message.
 
@@ -64,6 +64,6 @@ def _violations(command: AppendMessageCommand) -> list[Violation]:
         wrong += [
             Violation(path=f"content.{index}", message="an assistant's message takes text only")
             for index, part in enumerate(command.content)
-            if isinstance(part, ImageContent)
+            if not isinstance(part, TextContent)
         ]
     return wrong

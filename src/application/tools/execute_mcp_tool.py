@@ -23,7 +23,7 @@ from application.tools import failure_text
 from application.tools.call_context import ToolCallContext
 from application.tools.ports import CapabilitiesMissing, InputAwaited
 from application.tools.result_limits import limited_reply
-from application.tools.result_text import reply_text
+from application.tools.result_text import reply_content
 from domain.errors import ServiceError, is_storage_away
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientRequestKind
@@ -149,7 +149,7 @@ class ExecuteMcpTool:
             if context.relay is not None:
                 again = await _relayed(context.relay, asked, given)
             elif asked.ended and not tool.repeatable:
-                return failure_text.input_undeliverable(asked.questions[0].message, reply_text(reply)[0])
+                return failure_text.input_undeliverable(asked.questions[0].message, reply_content(reply).text)
             else:
                 again = self._asked(server, asked, given, known)
             if isinstance(again, ToolResult):
@@ -159,7 +159,7 @@ class ExecuteMcpTool:
             given, known = again, None
 
     def _result(self, context: ToolCallContext, binding: McpBinding, server: McpServer, reply: McpReply) -> ToolResult:
-        text, images = reply_text(reply)
+        content = reply_content(reply)
         if not reply.is_error:
             violations = self._output_violations(server, binding, reply)
             if violations:
@@ -167,10 +167,10 @@ class ExecuteMcpTool:
         if context.on_reply is not None and context.max_results is None:
             context.on_reply(reply)
         if reply.is_error:
-            return failure_text.server_said_error(text)
+            return failure_text.server_said_error(content.text)
         if context.max_results is not None:
-            text, images = reply_text(limited_reply(reply, context.max_results))
-        return ToolResult.succeeded(text, images)
+            content = reply_content(limited_reply(reply, context.max_results))
+        return ToolResult.succeeded(content.text, content.images, content.files)
 
     async def _refusal(self, tool: Tool, binding: McpBinding, scope: ConnectionScope) -> ToolResult | None:
         """The reason not to call the tool: removed, in quarantine, or changed since the run began."""

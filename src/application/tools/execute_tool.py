@@ -4,6 +4,7 @@ always a value."""
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from application.mcp.ports import McpProgress
 from application.tools import failure_text
@@ -59,7 +60,7 @@ class ExecuteTool:
             return result
         limit_bytes = TEXT_LIMIT_BYTES if context.max_result_bytes is None else context.max_result_bytes
         text = cut(cleaned(result.text), limit_bytes)
-        return result if text is result.text else ToolResult.succeeded(text, result.images)
+        return result if text is result.text else replace(result, text=text)
 
     async def _call_agent(self, tool: Tool, arguments: JsonObject, context: ToolCallContext) -> ToolResult:
         if self._agents is None or tool.agent is None or context.caller is None:

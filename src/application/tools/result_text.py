@@ -2,10 +2,13 @@
 blocks by kind."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from application.mcp.ports import ContentKind, McpReply
+from application.mcp.ports import ContentBlock, ContentKind, McpReply
 from domain.json_value import JsonValue
-from domain.threads.message import ImageContent
+from domain.threads.attachments import MAX_ATTACHED_BYTES, MAX_ATTACHMENTS, size_of
+from domain.threads.message import FileContent, ImageContent
 
 TEXT_LIMIT_BYTES = 64 * 1024
 FAILURE_LIMIT_BYTES = 2 * 1024
@@ -17,21 +20,55 @@ def value_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def reply_text(reply: McpReply) -> tuple[str, tuple[ImageContent, ...]]:
-    """Text and images of an MCP reply. Texts are joined by line breaks; other kinds and unreadable
-    images are described. `structuredContent` is used if there is no text."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyContent:
+    """What a model gets of a reply."""
+
+    text: str
+    images: tuple[ImageContent, ...] = ()
+    files: tuple[FileContent, ...] = ()
+
+
+def reply_content(reply: McpReply) -> ReplyContent:
+    """Texts are joined by line breaks; what is not attached is described, and so are resources. `structuredContent` is
+    used if there is no text."""
     if len(reply.content) == 1 and (only := reply.content[0]).kind is ContentKind.TEXT and only.text:
-        return only.text, () if only.image is None else (only.image,)
+        return ReplyContent(text=only.text)
     texts = [block.text for block in reply.content if block.kind is ContentKind.TEXT and block.text]
     if not texts and reply.structured is not None:
         texts = [value_text(reply.structured)]
-    others = [
-        block.text
-        for block in reply.content
-        if block.kind is not ContentKind.TEXT and block.image is None and block.text
-    ]
-    images = tuple(block.image for block in reply.content if block.image is not None)
-    return "\n".join(texts + others), images
+    attached = tuple(_attached(reply))
+    others = [block.text for block in reply.content if block.text and _is_described(block, attached)]
+    return ReplyContent(
+        text="\n".join(texts + others),
+        images=tuple([block.image for block in attached if block.image is not None]),
+        files=tuple([block.file for block in attached if block.file is not None]),
+    )
+
+
+def _is_described(block: ContentBlock, attached: tuple[ContentBlock, ...]) -> bool:
+    """Only the description of a resource has its URI."""
+    match block.kind:
+        case ContentKind.TEXT:
+            return False
+        case ContentKind.RESOURCE:
+            return True
+        case _:
+            return all(block is not other for other in attached)
+
+
+def _attached(reply: McpReply) -> Iterator[ContentBlock]:
+    """The blocks with images and files, up to the bounds of a message."""
+    count = size = 0
+    for block in reply.content:
+        part = block.image or block.file
+        if part is None:
+            continue
+        count += 1
+        size += size_of(part)
+        if count > MAX_ATTACHMENTS or size > MAX_ATTACHED_BYTES:
+            return
+        yield block
 
 
 def cleaned(text: str) -> str:

@@ -10,6 +10,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.runs.events import NewEvent
 from domain.runs.run import Run
 from domain.runs.run_json import run_to_json
+from domain.threads.attachments import without_file_bytes
 from domain.threads.message_json import content_to_json, timestamp
 from domain.webhooks.delivery import WebhookDelivery
 
@@ -60,6 +61,6 @@ def _body(run: Run, event: NewEvent) -> str:
 
 
 def _input(run: Run) -> list[JsonValue]:
-    """The input without the bytes of images, which the sender already has."""
-    parts = map(content_to_json, run.input)
+    """The input without the bytes of images and files, which the sender already has."""
+    parts = map(without_file_bytes, map(content_to_json, run.input))
     return [{name: value for name, value in part.items() if name != "data"} for part in parts]

@@ -11,7 +11,7 @@ from domain.runs.ledger import Settlement, ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.runs.usage import ModelSpending
 from domain.threads.message import Message, ToolUse
-from domain.threads.message_json import message_to_json, tool_use_to_json
+from domain.threads.message_json import message_of_event, tool_use_to_json
 from domain.tools.result import ToolOutcome
 
 _ENDINGS = {
@@ -76,7 +76,7 @@ def run_halted(*, reason: str, tool_call_id: str | None, at: datetime, canary_id
 
 def message_completed(message: Message, spent: ModelSpending | None = None) -> NewEvent:
     """A message is in the thread. `usage` is the cost of a model's message."""
-    data: JsonObject = {"message": message_to_json(message)}
+    data: JsonObject = {"message": message_of_event(message)}
     if spent is not None:
         data["usage"] = _usage(spent)
     return NewEvent(type=RunEventType.MESSAGE_COMPLETED, at=message.created_at, data=data)

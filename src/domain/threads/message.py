@@ -1,4 +1,4 @@
-"""Messages of a thread and their content: text, images, tool calls and tool results."""
+"""Messages of a thread and their content: text, images, files, tool calls and tool results."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -45,6 +45,24 @@ class ImageContent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileContent:
+    """A file (PDF, audio, text or any other), either inline (`data`: base64) or by `url`."""
+
+    media_type: str
+    name: str | None = None
+    data: str | None = None
+    url: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.data is None) == (self.url is None):
+            raise invalid(
+                "file_invalid",
+                "A file needs either data or url.",
+                Violation(path="content", message="give exactly one of data and url"),
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUse:
     """A tool call of the model.
 
@@ -71,10 +89,15 @@ class ToolResultContent:
     result: str
     is_error: bool = False
     images: tuple[ImageContent, ...] = ()
+    files: tuple[FileContent, ...] = ()
+
+    @property
+    def attachments(self) -> tuple[ImageContent | FileContent, ...]:
+        return (*self.images, *self.files)
 
 
-Content = TextContent | ImageContent | ToolUse | ToolResultContent
-UserContent = TextContent | ImageContent
+Content = TextContent | ImageContent | FileContent | ToolUse | ToolResultContent
+UserContent = TextContent | ImageContent | FileContent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +128,6 @@ class Message:
         return tuple([part for part in self.content if isinstance(part, ToolResultContent)])
 
 
-def is_blank(content: Iterable[UserContent]) -> bool:
-    """Whether the content has no image and only white space as text."""
+def is_blank(content: Iterable[object]) -> bool:
+    """Whether the content has no image, no file, and only white space as text."""
     return not any(not isinstance(part, TextContent) or part.text.strip() for part in content)

@@ -8,8 +8,10 @@ from domain.approvals.approval import PendingApproval
 from domain.ids import ApprovalId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.elicitation import Elicitation
+from domain.threads.attachments import without_file_bytes
 from domain.threads.message import (
     Content,
+    FileContent,
     ImageContent,
     Message,
     TextContent,
@@ -24,13 +26,15 @@ def timestamp(moment: datetime) -> str:
 
 
 def content_to_json(part: Content) -> JsonObject:
-    """`{"type": "text" | "image" | "tool_use" | "tool_result", …}`; absent optional fields are
+    """`{"type": "text" | "image" | "file" | "tool_use" | "tool_result", …}`; absent optional fields are
     omitted."""
     match part:
         case TextContent():
             return {"type": "text", "text": part.text}
         case ImageContent():
             return _image_to_json(part)
+        case FileContent():
+            return _file_to_json(part)
         case ToolUse():
             return tool_use_to_json(part)
         case ToolResultContent():
@@ -43,6 +47,8 @@ def content_to_json(part: Content) -> JsonObject:
             }
             if part.images:
                 result["images"] = [_image_to_json(image) for image in part.images]
+            if part.files:
+                result["files"] = [_file_to_json(file) for file in part.files]
             return result
         case _:
             assert_never(part)
@@ -55,6 +61,8 @@ def content_from_json(data: JsonObject) -> Content:
             return TextContent(text=cast(str, data["text"]))
         case "image":
             return _image_from_json(data)
+        case "file":
+            return _file_from_json(data)
         case "tool_use":
             asked = cast("JsonObject | None", data.get("elicitation"))
             return ToolUse(
@@ -72,6 +80,7 @@ def content_from_json(data: JsonObject) -> Content:
                 result=cast(str, data["result"]),
                 is_error=cast(bool, data["is_error"]),
                 images=tuple(_image_from_json(image) for image in cast("list[JsonObject]", data.get("images", []))),
+                files=tuple(_file_from_json(file) for file in cast("list[JsonObject]", data.get("files", []))),
             )
         case unknown:
             raise ValueError(f"unknown content type {unknown!r}")
@@ -79,7 +88,15 @@ def content_from_json(data: JsonObject) -> Content:
 
 def message_to_json(message: Message) -> JsonObject:
     """`{id, role, content, created_at, run_id}`."""
-    content: list[JsonValue] = [content_to_json(part) for part in message.content]
+    return _message_json(message, [content_to_json(part) for part in message.content])
+
+
+def message_of_event(message: Message) -> JsonObject:
+    """As `message_to_json`, with the sizes of files in place of their bytes."""
+    return _message_json(message, [without_file_bytes(content_to_json(part)) for part in message.content])
+
+
+def _message_json(message: Message, content: list[JsonValue]) -> JsonObject:
     return {
         "id": message.id,
         "role": str(message.role),
@@ -134,6 +151,21 @@ def _image_to_json(image: ImageContent) -> JsonObject:
 def _image_from_json(data: JsonObject) -> ImageContent:
     return ImageContent(
         media_type=cast(str, data["media_type"]),
+        data=cast("str | None", data.get("data")),
+        url=cast("str | None", data.get("url")),
+    )
+
+
+def _file_to_json(file: FileContent) -> JsonObject:
+    data: JsonObject = {"type": "file", "media_type": file.media_type}
+    optional = {"name": file.name, "data": file.data, "url": file.url}
+    return {**data, **{name: value for name, value in optional.items() if value is not None}}
+
+
+def _file_from_json(data: JsonObject) -> FileContent:
+    return FileContent(
+        media_type=cast(str, data["media_type"]),
+        name=cast("str | None", data.get("name")),
         data=cast("str | None", data.get("data")),
         url=cast("str | None", data.get("url")),
     )

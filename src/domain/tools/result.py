@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.ids import ToolCallId
-from domain.threads.message import ImageContent, ToolResultContent
+from domain.threads.message import FileContent, ImageContent, ToolResultContent
 
 OUTCOME_UNKNOWN = (
     "The outcome of this call is unknown: the service was interrupted after it may have been sent, and it was not "
@@ -34,6 +34,7 @@ class ToolResult:
     outcome: ToolOutcome
     text: str
     images: tuple[ImageContent, ...] = ()
+    files: tuple[FileContent, ...] = ()
     error_code: str | None = None
 
     def __post_init__(self) -> None:
@@ -43,8 +44,10 @@ class ToolResult:
             raise ValueError("a failed tool result needs a text for the model")
 
     @classmethod
-    def succeeded(cls, text: str, images: tuple[ImageContent, ...] = ()) -> "ToolResult":
-        return cls(outcome=ToolOutcome.SUCCEEDED, text=text, images=images)
+    def succeeded(
+        cls, text: str, images: tuple[ImageContent, ...] = (), files: tuple[FileContent, ...] = ()
+    ) -> "ToolResult":
+        return cls(outcome=ToolOutcome.SUCCEEDED, text=text, images=images, files=files)
 
     @classmethod
     def failed(cls, error_code: str, text: str) -> "ToolResult":
@@ -67,7 +70,12 @@ class ToolResult:
 
     def as_content(self, tool_id: ToolCallId, tool_name: str) -> ToolResultContent:
         return ToolResultContent(
-            tool_id=tool_id, tool_name=tool_name, result=self.text, is_error=self.is_error, images=self.images
+            tool_id=tool_id,
+            tool_name=tool_name,
+            result=self.text,
+            is_error=self.is_error,
+            images=self.images,
+            files=self.files,
         )
 
 

@@ -11,6 +11,7 @@ from infrastructure.llm.anthropic_wire import AnthropicWire
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.items_origin import items_origin
 from infrastructure.llm.model_families import taken_by_messages
+from infrastructure.llm.model_inputs import WiresByInput, refuses_inputs
 from infrastructure.llm.provider_headers import call_headers
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.wire_parameters import with_taken_settings
@@ -27,6 +28,7 @@ class AnthropicModels:
 
     - Replies with thinking go back as they came, in their order (ADR 0047).
     - Thinking that the provider does not take back is left out.
+    - Images and files that the provider refuses are described in the same request.
 
     Raises ModelError only.
     """
@@ -42,8 +44,9 @@ class AnthropicModels:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         base_url = provider.base_url.rstrip("/").removesuffix("/v1")
-        self._wire = AnthropicWire(
-            streaming=streaming, image_input=provider.image_input, default_max_tokens=default_max_tokens
+        self._wires = WiresByInput(
+            provider,
+            lambda takes: AnthropicWire(streaming=streaming, takes=takes, default_max_tokens=default_max_tokens),
         )
         self._provider = provider
         self._origins: LruCache[str, str] = LruCache(_MAX_MODELS)
@@ -63,26 +66,33 @@ class AnthropicModels:
             origin = items_origin(self._provider, WIRE, name)
             self._origins.put(name, origin)
         return self._exchange.run(
-            self._wire.body(name, request, origin=origin),
+            self._wires.of(name).body(name, request, origin=origin),
             AnthropicReply(request.model, origin=origin),
-            _Neutrally(self._wire, request, name),
+            _OtherBodies(self._wires, request, name, origin),
         )
 
 
-class _Neutrally:
-    """The body of a request whose thinking the provider did not take back, such as that of another account."""
+class _OtherBodies:
+    """The bodies of one request that are sent instead of a refused one: without thinking that the provider did not take
+    back, such as that of another account, and with descriptions of images and files."""
 
-    __slots__ = ("_name", "_request", "_was_sent", "_wire")
+    __slots__ = ("_describing", "_name", "_origin", "_request", "_wire")
 
-    def __init__(self, wire: AnthropicWire, request: ModelRequest, name: str) -> None:
-        self._wire = wire
+    def __init__(self, wires: WiresByInput[AnthropicWire], request: ModelRequest, name: str, origin: str) -> None:
+        self._wire = wires.of(name)
+        self._describing = wires.describing()
         self._request = request
         self._name = name
-        self._was_sent = False
+        self._origin = origin
 
     def after(self, error: ModelError) -> bytes | None:
         said = error.provider_error
-        if self._was_sent or said is None or not _REFUSED_THINKING.search(said.message):
+        if said is None:
             return None
-        self._was_sent = True
-        return self._wire.body(self._name, self._request)
+        if self._origin and _REFUSED_THINKING.search(said.message):
+            self._origin = ""
+        elif self._wire is not self._describing and refuses_inputs(error, self._request):
+            self._wire = self._describing
+        else:
+            return None
+        return self._wire.body(self._name, self._request, origin=self._origin)

@@ -10,14 +10,24 @@ import msgspec
 from application.models.ports import ModelRequest, ToolChoice
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.model_settings import NO_SETTINGS, CacheTtl, ModelSettings
-from domain.threads.message import ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
+from domain.threads.message import (
+    Content,
+    FileContent,
+    ImageContent,
+    Message,
+    Role,
+    TextContent,
+    ToolResultContent,
+    ToolUse,
+)
 from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
 from infrastructure.llm.anthropic_items import call_ids
 from infrastructure.llm.items_check import sendable_items
 from infrastructure.llm.model_families import thinking_of
+from infrastructure.llm.model_inputs import ModelInput
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
-from infrastructure.llm.wire_content import described_image, object_schema, wire_params
+from infrastructure.llm.wire_content import object_schema, readable, wire_params
 from infrastructure.llm.wire_parameters import appended, messages_parameters
 
 _encode = msgspec.json.Encoder().encode
@@ -38,12 +48,12 @@ class AnthropicWire:
         self,
         *,
         streaming: bool,
-        image_input: bool,
+        takes: frozenset[ModelInput],
         default_max_tokens: int,
         cache_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
         self._streaming = streaming
-        self._image_input = image_input
+        self._takes = takes
         self._default_max_tokens = default_max_tokens
         self._messages = MessageCache(self._encode_message, max_bytes=cache_bytes)
         self._tools = ToolListCache(_encode_tools)
@@ -95,36 +105,45 @@ class AnthropicWire:
         role = "assistant" if message.role is Role.ASSISTANT else "user"
         return _encode({"role": role, "content": blocks})
 
-    def _block(self, part: TextContent | ImageContent | ToolUse | ToolResultContent) -> JsonObject | None:
+    def _block(self, part: Content) -> JsonObject | None:
         match part:
             case TextContent():
                 # The API rejects text without visible characters.
                 return {"type": "text", "text": part.text} if part.text.strip() else None
-            case ImageContent():
-                return self._image(part)
+            case ImageContent() | FileContent():
+                return self._attached(part)
             case ToolUse():
                 return {"type": "tool_use", "id": part.id, "name": part.name, "input": wire_params(part)}
             case ToolResultContent():
                 return self._tool_result(part)
 
-    def _image(self, image: ImageContent) -> JsonObject:
-        if not self._image_input:
-            return {"type": "text", "text": described_image(image)}
-        if image.url is not None:
-            return {"type": "image", "source": {"type": "url", "url": image.url}}
-        return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
+    def _attached(self, part: ImageContent | FileContent) -> JsonObject:
+        match readable(part, self._takes):
+            case str(text):
+                return {"type": "text", "text": text}
+            case ImageContent() as image:
+                return {"type": "image", "source": _source(image)}
+            case FileContent() as file:
+                block: JsonObject = {"type": "document", "source": _source(file)}
+                return block if file.name is None else {**block, "title": file.name}
 
     def _tool_result(self, result: ToolResultContent) -> JsonObject:
         content: list[JsonValue] = []
         if result.result.strip():
             content.append({"type": "text", "text": result.result})
-        content += [self._image(image) for image in result.images]
+        content += [self._attached(part) for part in result.attachments]
         block: JsonObject = {"type": "tool_result", "tool_use_id": result.tool_id}
         if content:
             block["content"] = content
         if result.is_error:
             block["is_error"] = True
         return block
+
+
+def _source(part: ImageContent | FileContent) -> JsonObject:
+    if part.url is not None:
+        return {"type": "url", "url": part.url}
+    return {"type": "base64", "media_type": part.media_type, "data": part.data}
 
 
 def _without_end_space(message: Message) -> Message:
@@ -163,7 +182,7 @@ def _parameters(
         thinking_of(model_name),
         max_tokens=max_tokens,
         summary=request.reasoning_summary,
-        may_think=_all_think(request.messages, origin),
+        may_think=settings.thinking_budget is None or _all_think(request.messages, origin),
     )
 
 
@@ -172,8 +191,10 @@ def _all_think(messages: tuple[Message, ...], origin: str) -> bool:
     for message in reversed(messages):
         if message.role is Role.USER:
             break
-        if message.role is Role.ASSISTANT and (message.items is None or message.items.origin != origin):
-            return False
+        if message.role is Role.ASSISTANT:
+            items = message.items
+            if items is None or items.origin != origin or sendable_items(items, call_ids) is None:
+                return False
     return True
 
 

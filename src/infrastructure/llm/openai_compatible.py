@@ -10,6 +10,7 @@ from infrastructure.llm.chat_echo import MAX_CHANGES, ChatEcho, chat_echo
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.items_origin import items_origin
 from infrastructure.llm.model_families import taken_by_chat
+from infrastructure.llm.model_inputs import WiresByInput, refuses_inputs
 from infrastructure.llm.openai_reply import OpenAIReply
 from infrastructure.llm.openai_wire import ChatDialect, OpenAIWire
 from infrastructure.llm.provider_headers import call_headers
@@ -27,6 +28,7 @@ class OpenAICompatibleModels:
     - A whole reply is accepted where the server does not stream.
     - Fields that only the provider knows go back to it (ADR 0047). A provider that misses some of them, or refuses
       them, says so; the request is then sent with more or less of them, and so are later ones to the same model.
+    - Images and files that the provider refuses are described in the same request.
 
     Raises ModelError only.
     """
@@ -40,10 +42,8 @@ class OpenAICompatibleModels:
         reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._wire = OpenAIWire(
-            streaming=streaming,
-            image_input=provider.image_input,
-            dialect=_dialect(provider),
+        self._wires = WiresByInput(
+            provider, lambda takes: OpenAIWire(streaming=streaming, takes=takes, dialect=_dialect(provider))
         )
         self._exchange = ModelExchange(
             provider=http.to(f"{provider.base_url.rstrip('/')}/chat/completions", call_headers(provider)),
@@ -60,9 +60,9 @@ class OpenAICompatibleModels:
         name = request.model.partition(":")[2]
         model = self._models.get(name) or self._new_model(name)
         request = with_taken_settings(request, taken_by_chat)
-        body = self._wire.body(name, request, origin=model.origin, echo=model.echo)
+        body = self._wires.of(name).body(name, request, origin=model.origin, echo=model.echo)
         return self._exchange.run(
-            body, OpenAIReply(request.model, origin=model.origin), _OtherBodies(self._wire, request, name, model)
+            body, OpenAIReply(request.model, origin=model.origin), _OtherBodies(self._wires, request, name, model)
         )
 
     def _new_model(self, name: str) -> "_Model":
@@ -98,10 +98,11 @@ class _Model:
 class _OtherBodies:
     """The bodies of one request that are sent instead of a refused one."""
 
-    __slots__ = ("_before", "_changes", "_model", "_name", "_request", "_sent_as", "_wire")
+    __slots__ = ("_before", "_changes", "_describing", "_model", "_name", "_request", "_sent_as", "_wire")
 
-    def __init__(self, wire: OpenAIWire, request: ModelRequest, name: str, model: _Model) -> None:
-        self._wire = wire
+    def __init__(self, wires: WiresByInput[OpenAIWire], request: ModelRequest, name: str, model: _Model) -> None:
+        self._wire = wires.of(name)
+        self._describing = wires.describing()
         self._request = request
         self._name = name
         self._model = model
@@ -114,6 +115,9 @@ class _OtherBodies:
         if error.code != "model_rejected":
             return None
         model = self._model
+        if self._wire is not self._describing and refuses_inputs(error, self._request):
+            self._wire = self._describing
+            return self._wire.body(self._name, self._request, origin=model.origin, echo=self._sent_as)
         echo = self._sent_as.after(error) if model.echo is self._sent_as else model.echo
         if echo is None or self._changes == MAX_CHANGES:
             if model.echo is self._sent_as:

@@ -14,6 +14,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.model_providers.provider import EchoReasoning
 from domain.threads.message import (
     Content,
+    FileContent,
     ImageContent,
     Message,
     Role,
@@ -26,8 +27,17 @@ from domain.tools.tool import Tool
 from infrastructure.llm.chat_echo import ChatEcho
 from infrastructure.llm.chat_items import REASONING, as_it_came, call_ids, without_reasoning
 from infrastructure.llm.items_check import sendable_items
+from infrastructure.llm.model_inputs import ModelInput
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
-from infrastructure.llm.wire_content import described_image, object_schema, wire_params
+from infrastructure.llm.wire_content import (
+    AUDIO_FORMATS,
+    DEFAULT_NAME,
+    data_url,
+    described_file,
+    object_schema,
+    readable,
+    wire_params,
+)
 from infrastructure.llm.wire_parameters import appended, chat_parameters
 
 _encode = msgspec.json.Encoder().encode
@@ -60,12 +70,12 @@ class OpenAIWire:
         self,
         *,
         streaming: bool,
-        image_input: bool,
+        takes: frozenset[ModelInput],
         dialect: ChatDialect,
         cache_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
         self._streaming = streaming
-        self._image_input = image_input
+        self._takes = takes
         self._token_limit_field = dialect.token_limit_field.encode()
         self._stream = b',"stream":true' + (
             b',"stream_options":{"include_usage":true}' if dialect.stream_options else b""
@@ -124,33 +134,49 @@ class OpenAIWire:
         parts: list[JsonValue] = []
         for part in content:
             if isinstance(part, TextContent):
-                parts.append({"type": "text", "text": part.text})
-            elif isinstance(part, ImageContent):
-                parts.append(self._image(part))
+                parts.append(_text_part(part.text))
+            elif isinstance(part, ImageContent | FileContent):
+                attached = self._attached(part)
+                parts.append(_text_part(attached) if isinstance(attached, str) else attached)
         return parts
 
-    def _image(self, image: ImageContent) -> JsonValue:
-        if not self._image_input:
-            return {"type": "text", "text": described_image(image)}
-        url = image.url if image.url is not None else f"data:{image.media_type};base64,{image.data}"
-        return {"type": "image_url", "image_url": {"url": url}}
+    def _attached(self, part: ImageContent | FileContent) -> JsonObject | str:
+        """The part for a message of the user, or text in its place."""
+        match readable(part, self._takes):
+            case str(text):
+                return text
+            case ImageContent() as image:
+                return {"type": "image_url", "image_url": {"url": data_url(image)}}
+            case FileContent(data=None) as file:  # this API takes no addresses of files
+                return described_file(file)
+            case FileContent() as file if file.media_type in AUDIO_FORMATS:
+                audio: JsonObject = {"data": file.data, "format": AUDIO_FORMATS[file.media_type]}
+                return {"type": "input_audio", "input_audio": audio}
+            case FileContent() as file:
+                document: JsonObject = {"filename": file.name or DEFAULT_NAME, "file_data": data_url(file)}
+                return {"type": "file", "file": document}
 
     def _tool_entries(self, results: tuple[ToolResultContent, ...], ids: list[str | None]) -> list[JsonObject]:
         """One entry per result, with the provider's `ids` of their calls if it has any. Results contain
-        only text, so a user message with all images follows, each named after its tool."""
+        only text, so a user message with all images and files follows, each named after its tool."""
         entries: list[JsonObject] = []
-        pictures: list[JsonValue] = []
+        following: list[JsonValue] = []
         for result, call_id in zip_longest(results, ids[: len(results)]):
-            text = result.result
-            if result.images and self._image_input:
-                pictures.append({"type": "text", "text": f"Images returned by {result.tool_name} ({result.tool_id}):"})
-                pictures += [self._image(image) for image in result.images]
-            else:
-                text = "\n".join([part for part in (text, *map(described_image, result.images)) if part])
-            entries.append({"role": "tool", "tool_call_id": call_id or self._own_id(result.tool_id), "content": text})
-        if pictures:
-            entries.append({"role": "user", "content": pictures})
+            attached = [self._attached(part) for part in result.attachments]
+            texts = [part for part in (result.result, *attached) if isinstance(part, str) and part]
+            parts = [part for part in attached if not isinstance(part, str)]
+            if parts:
+                what = "Files" if result.files else "Images"
+                following += [_text_part(f"{what} returned by {result.tool_name} ({result.tool_id}):"), *parts]
+            id_of_call = call_id or self._own_id(result.tool_id)
+            entries.append({"role": "tool", "tool_call_id": id_of_call, "content": "\n".join(texts)})
+        if following:
+            entries.append({"role": "user", "content": following})
         return entries
+
+
+def _text_part(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
 
 
 def _assistant_entries(message: Message, form: Form, own_id: Callable[[str], str]) -> list[JsonObject]:

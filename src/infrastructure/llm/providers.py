@@ -34,7 +34,6 @@ class ProviderConfig:
       `https://api.anthropic.com`).
     - `api_key`: None sends no key.
     - `wire`, `echo_reasoning`: not of kind `anthropic`.
-    - `image_input`: if False, images are described in text.
     - `guarded`: False exempts the operator's providers from the egress guard.
     - `deployments`: called instead of `base_url`, if there are any.
 
@@ -47,7 +46,6 @@ class ProviderConfig:
     api_key: str | None = field(default=None, repr=False)
     wire: ProviderWire = ProviderWire.AUTO
     echo_reasoning: EchoReasoning = EchoReasoning.TOOL_LOOP
-    image_input: bool = True
     guarded: bool = False
     deployments: tuple[DeploymentConfig, ...] = ()
 

@@ -10,6 +10,7 @@ from application.system.lru import LruCache
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
 from infrastructure.llm.items_origin import items_origin
 from infrastructure.llm.model_families import taken_by_responses
+from infrastructure.llm.model_inputs import WiresByInput, refuses_inputs
 from infrastructure.llm.provider_headers import call_headers
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.responses_reply import ResponsesReply
@@ -34,6 +35,7 @@ class ResponsesModels:
     - A model without encrypted reasoning, or without summaries of it, refuses the request for them; it is then asked
       without, until the process ends.
     - Items that the provider cannot decrypt (such as those of another account) are sent neutrally instead.
+    - Images and files that the provider refuses are described instead.
 
     Raises ModelError only.
     """
@@ -47,7 +49,7 @@ class ResponsesModels:
         reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._wire = ResponsesWire(streaming=streaming, image_input=provider.image_input)
+        self._wires = WiresByInput(provider, lambda takes: ResponsesWire(streaming=streaming, takes=takes))
         self._exchange = ModelExchange(
             provider=http.to(f"{provider.base_url.rstrip('/')}/responses", call_headers(provider)),
             streaming=streaming,
@@ -72,7 +74,7 @@ class ResponsesModels:
                         yield event
                     return
             except ModelError as error:
-                other = None if begun else sent_as.after(error)
+                other = None if begun else sent_as.after(error, request)
                 if other is None:
                     raise
                 sent_as = other
@@ -81,7 +83,8 @@ class ResponsesModels:
     def _events(
         self, name: str, request: ModelRequest, origin: str, sent_as: "_Sending"
     ) -> AsyncGenerator[ModelEvent, None]:
-        body = self._wire.body(
+        wire = self._wires.of(name) if sent_as.attaches else self._wires.describing()
+        body = wire.body(
             name,
             request,
             origin=origin if sent_as.replays else "",
@@ -93,12 +96,14 @@ class ResponsesModels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sending:
-    """How a request is sent: `without` what the model refused. `replays`: items go back as they came."""
+    """How a request is sent: `without` what the model refused. `replays`: items go back as they came. `attaches`: images
+    and files are not just described."""
 
     without: frozenset[str]
     replays: bool
+    attaches: bool = True
 
-    def after(self, error: ModelError) -> "_Sending | None":
+    def after(self, error: ModelError, request: ModelRequest) -> "_Sending | None":
         """How it is sent again after this refusal; None if that would not help."""
         said = error.provider_error
         if said is None:
@@ -110,4 +115,6 @@ class _Sending:
                 return replace(self, without=self.without | {wish})
         if self.replays and said.code == "invalid_encrypted_content":
             return replace(self, replays=False)
+        if self.attaches and refuses_inputs(error, request):
+            return replace(self, attaches=False)
         return None

@@ -110,20 +110,20 @@ class ResponsesReply:
         return self._response is not None
 
     def read_event(self, data: bytes) -> str | None:
-        """Add an event; returns its text, or None for a ping."""
-        if data == b"[DONE]":
+        """Add an event; returns its text, or None for a ping. What follows the last one is ignored."""
+        if self._response is not None or data == b"[DONE]":
             return ""
         try:
             event = _decode_event(data)
             return self._read(event)
-        except (msgspec.MsgspecError, RecursionError) as exc:
+        except (ValueError, RecursionError) as exc:  # ValueError: also of msgspec, and text that is not UTF-8
             raise invalid_reply("sent an event that is not one of its protocol") from exc
 
     def read_whole(self, data: bytes) -> str:
         """Add a whole response; returns its text."""
         try:
             return self._end(_decode_response(data))
-        except (msgspec.MsgspecError, RecursionError) as exc:
+        except (ValueError, RecursionError) as exc:
             raise invalid_reply("sent something that is not a response") from exc
 
     def taken_reasoning(self) -> str:
@@ -259,4 +259,5 @@ def _model_usage(usage: _Usage | None) -> ModelUsage:
         cached_tokens=cached_tokens,
         cache_write_tokens=min(max(0, details.cache_write_tokens or 0), input_tokens - cached_tokens),
         reasoning_tokens=min(max(0, outputs.reasoning_tokens or 0), output_tokens),
+        estimated=not input_tokens + output_tokens,
     )

@@ -11,6 +11,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.runs.model_settings import NO_SETTINGS
 from domain.threads.message import (
     Content,
+    FileContent,
     ImageContent,
     Message,
     Role,
@@ -21,8 +22,9 @@ from domain.threads.message import (
 from domain.threads.provider_items import ProviderItems
 from domain.tools.tool import Tool
 from infrastructure.llm.items_check import distinct_ids, sendable_items
+from infrastructure.llm.model_inputs import ModelInput
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
-from infrastructure.llm.wire_content import described_image, object_schema, wire_params
+from infrastructure.llm.wire_content import DEFAULT_NAME, data_url, object_schema, readable, wire_params
 from infrastructure.llm.wire_parameters import appended, responses_parameters
 
 _encode = msgspec.json.Encoder().encode
@@ -31,9 +33,9 @@ _encode = msgspec.json.Encoder().encode
 class ResponsesWire:
     """Encodes request bodies; each message is encoded once. Nothing is stored at the provider."""
 
-    def __init__(self, *, streaming: bool, image_input: bool, cache_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def __init__(self, *, streaming: bool, takes: frozenset[ModelInput], cache_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._streaming = streaming
-        self._image_input = image_input
+        self._takes = takes
         self._messages = MessageCache(self._encode_message, max_bytes=cache_bytes)
         self._tools = ToolListCache(_encode_tools)
 
@@ -102,21 +104,26 @@ class ResponsesWire:
         for part in content:
             if isinstance(part, TextContent):
                 parts.append(_text_part(part.text))
-            elif isinstance(part, ImageContent):
-                parts.append(self._image(part))
+            elif isinstance(part, ImageContent | FileContent):
+                parts.append(self._attached(part))
         return parts
 
-    def _image(self, image: ImageContent) -> JsonValue:
-        if not self._image_input:
-            return _text_part(described_image(image))
-        url = image.url if image.url is not None else f"data:{image.media_type};base64,{image.data}"
-        return {"type": "input_image", "image_url": url, "detail": "auto"}
+    def _attached(self, part: ImageContent | FileContent) -> JsonValue:
+        match readable(part, self._takes):
+            case str(text):
+                return _text_part(text)
+            case ImageContent() as image:
+                return {"type": "input_image", "image_url": data_url(image), "detail": "auto"}
+            case FileContent(url=str(url)):
+                return {"type": "input_file", "file_url": url}
+            case FileContent() as file:
+                return {"type": "input_file", "filename": file.name or DEFAULT_NAME, "file_data": data_url(file)}
 
     def _result_item(self, result: ToolResultContent, call_id: str) -> JsonObject:
         output: JsonValue = result.result
-        if result.images:
+        if result.attachments:
             texts = [_text_part(result.result)] if result.result else []
-            output = [*texts, *map(self._image, result.images)]
+            output = [*texts, *map(self._attached, result.attachments)]
         return {"type": "function_call_output", "call_id": call_id, "output": output}
 
 

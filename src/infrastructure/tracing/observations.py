@@ -13,6 +13,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.runs.usage import ModelUsage
+from domain.threads.attachments import without_file_bytes
 from domain.threads.message import Content, ImageContent, Role, ToolResultContent
 from domain.threads.message_json import content_to_json
 from domain.tools.capabilities import ToolType
@@ -249,7 +250,7 @@ def _reply(reply: ModelReply) -> JsonValue:
 def _content(part: Content) -> JsonObject:
     if isinstance(part, ImageContent):
         return _image(part)
-    shown = content_to_json(part)
+    shown = without_file_bytes(content_to_json(part))
     if isinstance(part, ToolResultContent) and part.images:
         shown["images"] = [_image(image) for image in part.images]
     return shown

@@ -23,7 +23,7 @@ class Elicitation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of a message, of any kind: text, image, tool_use (perhaps with a question, or waiting for an approval) or
+    """A part of a message, of any kind: text, image, file, tool_use (perhaps with a question, or waiting for an approval) or
     tool_result."""
 
     type: str
@@ -66,6 +66,8 @@ def part_lines(part: Part) -> Iterator[str]:
             yield from part.text.splitlines()
         case "image":
             yield f"[image {part.media_type}]"
+        case "file":
+            yield f"[file {part.name or part.media_type}]"
         case "tool_use":
             yield f"→ {call_text(part)}  [{part.id}]"
         case "tool_result":

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from typing import TypeVar, cast
+from urllib.parse import quote
 
 from application.gateway.calls.answer import GatewayAnswer
 from application.gateway.contents.content_names import with_exposed_uri
 from application.tools.result_text import cleaned
 from domain.json_value import JsonObject
-from domain.threads.message import ImageContent
+from domain.threads.message import FileContent, ImageContent
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 
@@ -60,6 +61,7 @@ def answer_json(answer: GatewayAnswer, *, any_structure: bool) -> dict[str, obje
         return _passed_on(reply.raw, any_structure=any_structure, slug=answer.uris_of)
     content: list[object] = [{"type": "text", "text": answer.result.text}]
     content += [_image_json(image) for image in answer.result.images]
+    content += [_file_json(file) for file in answer.result.files]
     return {"content": content, "isError": answer.result.is_error}
 
 
@@ -112,3 +114,11 @@ def _image_json(image: ImageContent) -> dict[str, object]:
     if image.data is None:
         return {"type": "text", "text": image.url or ""}
     return {"type": "image", "mimeType": image.media_type, "data": image.data}
+
+
+def _file_json(file: FileContent) -> dict[str, object]:
+    if file.media_type.startswith("audio/"):
+        return {"type": "audio", "mimeType": file.media_type, "data": file.data or ""}
+    # The URI of the server's resource is in the text.
+    uri = f"attachment:///{quote(file.name or 'file')}"
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": file.media_type, "blob": file.data or ""}}

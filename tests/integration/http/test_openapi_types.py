@@ -17,6 +17,8 @@ STATE = re.compile(
 )
 NO_STATES = {
     "ImagePart.media_type",
+    "FilePart.media_type",
+    "FileView.media_type",
     "ImageView.media_type",
     "Problem.status",  # of HTTP, as the next two are
     "Problem.type",  # a URN
@@ -118,7 +120,7 @@ def test_every_parameter_is_described() -> None:
         ("RunEventView", {*RunEventType}),
         ("RunStreamItem", {*RunEventType, "end"}),
         ("WorkflowStreamItem", {*WorkflowEventType, "end"}),
-        ("ContentView", {"text", "image", "tool_use", "tool_result"}),
+        ("ContentView", {"text", "image", "file", "tool_use", "tool_result"}),
     ],
 )
 def test_events_and_contents_are_unions_told_apart_by_their_type(union: str, kinds: set[str]) -> None:

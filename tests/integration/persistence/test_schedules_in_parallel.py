@@ -45,6 +45,7 @@ class Process:
         start_run = StartRun(
             runs=stores.runs,
             agents=stores.agents,
+            sources=stores.sources,
             organizations=stores.organizations,
             models=models,
             prices=prices,

@@ -12,6 +12,7 @@ from domain.ids import MessageId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.threads.message import (
     Content,
+    FileContent,
     ImageContent,
     Message,
     Role,
@@ -30,6 +31,9 @@ JSON_VALUES: st.SearchStrategy[JsonValue] = st.recursive(
 IMAGES = st.builds(ImageContent, media_type=st.text(), data=st.text(), url=st.none()) | st.builds(
     ImageContent, media_type=st.text(), data=st.none(), url=st.text()
 )
+FILES = st.builds(
+    FileContent, media_type=st.text(), name=st.none() | st.text(), data=st.text(), url=st.none()
+) | st.builds(FileContent, media_type=st.text(), name=st.none() | st.text(), data=st.none(), url=st.text())
 TOOL_USES = st.builds(
     ToolUse,
     id=st.builds(ToolCallId, st.text()),
@@ -44,9 +48,10 @@ TOOL_RESULTS = st.builds(
     result=st.text(),
     is_error=st.booleans(),
     images=st.lists(IMAGES, max_size=2).map(tuple),
+    files=st.lists(FILES, max_size=2).map(tuple),
 )
 CONTENTS: st.SearchStrategy[Content] = st.one_of(
-    st.builds(TextContent, text=st.text()), IMAGES, TOOL_USES, TOOL_RESULTS
+    st.builds(TextContent, text=st.text()), IMAGES, FILES, TOOL_USES, TOOL_RESULTS
 )
 
 

@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator
 from application.models.ports import ModelEvent, ModelReply, ModelRequest, RetryLimits, TextDelta, ToolChoice
 from domain.ids import OrganizationId, tool_call_id
 from domain.json_value import JsonObject
-from domain.threads.message import ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
+from domain.threads.message import FileContent, ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
 from domain.tools.tool import Tool
+from infrastructure.llm.model_inputs import ModelInput
 from infrastructure.llm.providers import ProviderConfig
 from tests.builders import ORG, RUN, a_message
 
+SEES = frozenset({ModelInput.IMAGE})
 PIXEL = ImageContent(media_type="image/png", data="iVBORw0KGgo=")
 
 
@@ -54,9 +56,16 @@ def an_assistant_message(*uses: ToolUse, text: str = "Let me look.", number: int
 
 
 def a_result(
-    use: ToolUse, result: str = "done", *, is_error: bool = False, images: tuple[ImageContent, ...] = ()
+    use: ToolUse,
+    result: str = "done",
+    *,
+    is_error: bool = False,
+    images: tuple[ImageContent, ...] = (),
+    files: tuple[FileContent, ...] = (),
 ) -> ToolResultContent:
-    return ToolResultContent(tool_id=use.id, tool_name=use.name, result=result, is_error=is_error, images=images)
+    return ToolResultContent(
+        tool_id=use.id, tool_name=use.name, result=result, is_error=is_error, images=images, files=files
+    )
 
 
 def a_tool_message(*results: ToolResultContent, number: int = 3) -> Message:

@@ -10,9 +10,11 @@ from application.models.ports import ModelRequest, ToolChoice
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolUse
 from domain.threads.provider_items import ProviderItems
 from infrastructure.llm.anthropic_wire import AnthropicWire
+from infrastructure.llm.model_inputs import NOTHING, ModelInput
 from tests.builders import RUN, a_message, a_tool
 from tests.unit.llm.model_requests import (
     PIXEL,
+    SEES,
     a_request,
     a_result,
     a_tool_message,
@@ -25,8 +27,8 @@ from tests.unit.llm.sdk_types import valid_messages_body
 CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
-def sent(request: ModelRequest, *, streaming: bool = True, image_input: bool = True) -> dict[str, Any]:
-    wire = AnthropicWire(streaming=streaming, image_input=image_input, default_max_tokens=1000)
+def sent(request: ModelRequest, *, streaming: bool = True, takes: frozenset[ModelInput] = SEES) -> dict[str, Any]:
+    wire = AnthropicWire(streaming=streaming, takes=takes, default_max_tokens=1000)
     return valid_messages_body(wire.body("claude-test", request, origin="here"))
 
 
@@ -76,7 +78,7 @@ def test_prompt_caches_are_marked_after_tools_system_and_the_last_two_user_turns
 
 
 def test_marks_are_not_kept_with_the_message() -> None:
-    wire = AnthropicWire(streaming=True, image_input=True, default_max_tokens=1000)
+    wire = AnthropicWire(streaming=True, takes=SEES, default_max_tokens=1000)
     use = a_use()
     history = (a_user_message(), an_assistant_message(use), a_tool_message(a_result(use)))
     later = (*history, an_assistant_message(text="ok", number=4), a_user_message("More.", number=5))
@@ -131,7 +133,7 @@ def test_images_are_kept_as_images_in_messages_and_in_results() -> None:
 @pytest.mark.requirement("A6")
 def test_a_model_that_cannot_see_is_told_about_images_in_words() -> None:
     messages = (a_tool_message(a_result(a_use(), "a chart", images=(PIXEL,))),)
-    (results,) = sent(a_request(messages=messages), image_input=False)["messages"]
+    (results,) = sent(a_request(messages=messages), takes=NOTHING)["messages"]
     text, described = results["content"][0]["content"]
     assert text["text"] == "a chart"
     assert described["type"] == "text"

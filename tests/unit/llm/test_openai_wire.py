@@ -11,11 +11,13 @@ from domain.model_providers.provider import EchoReasoning
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolUse
 from domain.threads.provider_items import ProviderItems
 from infrastructure.llm.chat_echo import ChatEcho
+from infrastructure.llm.model_inputs import NOTHING, ModelInput
 from infrastructure.llm.openai_wire import NEUTRALLY, ChatDialect, OpenAIWire
 from infrastructure.llm.wire_cache import Form
 from tests.builders import RUN, a_message, a_tool
 from tests.unit.llm.model_requests import (
     PIXEL,
+    SEES,
     a_request,
     a_result,
     a_tool_message,
@@ -28,16 +30,16 @@ from tests.unit.llm.sdk_types import valid_chat_body
 LOOP, ALWAYS, NEVER = (ChatEcho(reasoning=reasoning) for reasoning in EchoReasoning)
 
 
-def a_wire(*, streaming: bool = True, image_input: bool = True) -> OpenAIWire:
-    return OpenAIWire(streaming=streaming, image_input=image_input, dialect=ChatDialect())
+def a_wire(*, streaming: bool = True, takes: frozenset[ModelInput] = SEES) -> OpenAIWire:
+    return OpenAIWire(streaming=streaming, takes=takes, dialect=ChatDialect())
 
 
 def sent(request: ModelRequest, wire: OpenAIWire | None = None, *, echo: ChatEcho = NEUTRALLY) -> dict[str, Any]:
     return valid_chat_body((wire or a_wire()).body("gpt-test", request, origin="here", echo=echo))
 
 
-def sent_messages(*messages: Message, image_input: bool = True, echo: ChatEcho = NEUTRALLY) -> list[Any]:
-    wire = a_wire(image_input=image_input)
+def sent_messages(*messages: Message, takes: frozenset[ModelInput] = SEES, echo: ChatEcho = NEUTRALLY) -> list[Any]:
+    wire = a_wire(takes=takes)
     messages_sent: list[Any] = sent(a_request(messages=messages, system=""), wire, echo=echo)["messages"]
     return messages_sent
 
@@ -127,7 +129,7 @@ def test_images_of_tools_follow_their_results_since_results_hold_text_only() -> 
 def test_a_model_that_cannot_see_is_told_about_images_in_words() -> None:
     shown = a_message(1, content=(PIXEL,))
     result = a_tool_message(a_result(a_use(), "a chart", images=(PIXEL,)))
-    user, tool = sent_messages(shown, result, image_input=False)
+    user, tool = sent_messages(shown, result, takes=NOTHING)
     assert user["content"][0]["type"] == "text"
     assert "image/png" in user["content"][0]["text"]
     assert tool["content"].startswith("a chart\n[An image of type image/png")

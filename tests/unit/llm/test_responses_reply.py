@@ -292,3 +292,26 @@ def test_summaries_of_the_reasoning_are_told_apart_from_the_text() -> None:
     assert "".join(reasoning for reasoning, _ in told) == "First this.\n\nThen that."
     assert [text for _, text in told if text] == ["Hello"]
     assert reply.reply().text == "Hello"
+
+
+@pytest.mark.requirement("H2")
+def test_what_follows_the_end_is_ignored() -> None:
+    assert read(a_text("Hello"), ended(), a_text(" and more"), an_event("error", message="late")).text == "Hello"
+
+
+@pytest.mark.requirement("H2")
+@pytest.mark.parametrize(
+    "event",
+    [a_text("caf?").replace(b"?", b"\xe9"), an_event("x").replace(b"x", b"\xff")],
+    ids=["text", "type"],
+)
+def test_text_that_is_not_utf_8_is_an_invalid_reply(event: bytes) -> None:
+    with pytest.raises(ModelError) as raised:
+        read(event, ended())
+    assert raised.value.code == "model_invalid_reply"
+
+
+@pytest.mark.requirement("H6")
+def test_a_whole_reply_that_reports_no_tokens_is_to_be_estimated() -> None:
+    assert read_whole(usage=None).usage.estimated
+    assert read_whole(usage={"input_tokens": 0, "output_tokens": 0}).usage.estimated

@@ -11,10 +11,12 @@ from pydantic_core import PydanticSerializationError
 from application.models.ports import ModelRequest, ToolChoice
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolUse
 from domain.threads.provider_items import ProviderItems
+from infrastructure.llm.model_inputs import NOTHING, ModelInput
 from infrastructure.llm.responses_wire import ResponsesWire
 from tests.builders import RUN, a_message, a_tool
 from tests.unit.llm.model_requests import (
     PIXEL,
+    SEES,
     a_request,
     a_result,
     a_tool_message,
@@ -25,16 +27,16 @@ from tests.unit.llm.model_requests import (
 from tests.unit.llm.sdk_types import valid_responses_body
 
 
-def a_wire(*, streaming: bool = True, image_input: bool = True) -> ResponsesWire:
-    return ResponsesWire(streaming=streaming, image_input=image_input)
+def a_wire(*, streaming: bool = True, takes: frozenset[ModelInput] = SEES) -> ResponsesWire:
+    return ResponsesWire(streaming=streaming, takes=takes)
 
 
 def sent(request: ModelRequest, wire: ResponsesWire | None = None) -> dict[str, Any]:
     return valid_responses_body((wire or a_wire()).body("gpt-test", request))
 
 
-def sent_items(*messages: Message, image_input: bool = True) -> list[Any]:
-    items: list[Any] = sent(a_request(messages=messages, system=""), a_wire(image_input=image_input))["input"]
+def sent_items(*messages: Message, takes: frozenset[ModelInput] = SEES) -> list[Any]:
+    items: list[Any] = sent(a_request(messages=messages, system=""), a_wire(takes=takes))["input"]
     return items
 
 
@@ -136,7 +138,7 @@ def test_images_of_tools_are_parts_of_their_results() -> None:
 def test_a_model_that_cannot_see_is_told_about_images_in_words() -> None:
     shown = a_message(1, content=(PIXEL,))
     result = a_tool_message(a_result(a_use(), "a chart", images=(PIXEL,)))
-    user, output = sent_items(shown, result, image_input=False)
+    user, output = sent_items(shown, result, takes=NOTHING)
     assert "image/png" in user["content"][0]["text"]
     assert [part["type"] for part in output["output"]] == ["input_text", "input_text"]
     assert str(PIXEL.data) not in json.dumps([user, output])

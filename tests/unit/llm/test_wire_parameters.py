@@ -1,5 +1,6 @@
 """Model settings in the bodies of all wires: what is set and taken, and nothing else."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from application.models.ports import ModelRequest, ToolChoice
 from domain.model_providers.provider import ProviderKind, ProviderWire
 from domain.runs.model_settings import CacheTtl, Effort, ModelSettings, Verbosity
+from domain.threads.provider_items import ProviderItems
 from infrastructure.llm.anthropic_wire import AnthropicWire
 from infrastructure.llm.model_families import (
     Thinking,
@@ -23,6 +25,7 @@ from infrastructure.llm.responses_wire import ResponsesWire
 from infrastructure.llm.wire_parameters import with_taken_settings
 from tests.builders import a_tool
 from tests.unit.llm.model_requests import (
+    SEES,
     a_request,
     a_result,
     a_tool_message,
@@ -40,17 +43,17 @@ def requested(settings: ModelSettings | None, *, tools: bool = True, **more: Any
 
 
 def chat(settings: ModelSettings | None, **more: Any) -> dict[str, Any]:
-    wire = OpenAIWire(streaming=False, image_input=True, dialect=ChatDialect(token_limit_field="max_completion_tokens"))
+    wire = OpenAIWire(streaming=False, takes=SEES, dialect=ChatDialect(token_limit_field="max_completion_tokens"))
     return valid_chat_body(wire.body("gpt-5.5", requested(settings, **more)))
 
 
 def responses(settings: ModelSettings | None, **more: Any) -> dict[str, Any]:
-    wire = ResponsesWire(streaming=False, image_input=True)
+    wire = ResponsesWire(streaming=False, takes=SEES)
     return valid_responses_body(wire.body("gpt-5.5", requested(settings, **more)))
 
 
 def messages(settings: ModelSettings | None, *, model: str = ADAPTIVE, **more: Any) -> dict[str, Any]:
-    wire = AnthropicWire(streaming=False, image_input=True, default_max_tokens=1000)
+    wire = AnthropicWire(streaming=False, takes=SEES, default_max_tokens=1000)
     return valid_messages_body(wire.body(model, requested(settings, **more)))
 
 
@@ -158,6 +161,22 @@ def test_it_does_not_think_where_the_answer_has_no_room_or_a_turn_of_another_mod
     assert "thinking" not in messages(settings, model=BUDGETED, messages=foreign)
     later = (*foreign, an_assistant_message(text="Done.", number=4), a_user_message("And?", number=5))
     assert "thinking" in messages(settings, model=BUDGETED, messages=later)
+
+
+@pytest.mark.requirement("H1", "H3")
+def test_it_does_not_think_in_a_loop_with_a_turn_whose_own_items_cannot_go_back() -> None:
+    use = a_use()
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+
+    def sent(call: dict[str, object]) -> dict[str, Any]:
+        items = ProviderItems(origin="", data=json.dumps([thinking, {"type": "tool_use", **call}]).encode())
+        said = replace(an_assistant_message(use), items=items)
+        loop = (a_user_message(), said, a_tool_message(a_result(use)))
+        return messages(ModelSettings(thinking_budget=2_048), model=BUDGETED, messages=loop)
+
+    whole: dict[str, object] = {"id": "toolu_1", "name": use.name, "input": {}}
+    assert "thinking" in sent(whole)
+    assert "thinking" not in sent({**whole, "id": None})
 
 
 @pytest.mark.requirement("H3")

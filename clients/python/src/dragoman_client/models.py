@@ -379,6 +379,38 @@ class FaultView(TypedDict):
     """Path of the fault in the body."""
 
 
+class FilePart(TypedDict):
+    """A file (PDF, audio, text or any other): inline in base64 (`data`) or by `url`."""
+
+    type: Literal['file']
+    """Kind of the part."""
+    media_type: str
+    """Media type, such as `application/pdf`."""
+    name: NotRequired[str | None]
+    """Name of the file."""
+    data: NotRequired[str | None]
+    """The file in base64, if it is inline."""
+    url: NotRequired[str | None]
+    """Where the file is, if it is not inline."""
+
+
+class FileView(TypedDict):
+    """A file: inline or by URL. Events and lists have its size in place of its bytes."""
+
+    type: Literal['file']
+    """Kind of the part."""
+    media_type: str
+    """Media type, such as `application/pdf`."""
+    name: NotRequired[str]
+    """Name of the file."""
+    data: NotRequired[str]
+    """The file in base64, if it is inline."""
+    url: NotRequired[str]
+    """Where the file is, if it is not inline."""
+    bytes: NotRequired[int]
+    """Size of an inline file that is shown without its bytes."""
+
+
 FirstUse: TypeAlias = Literal['approve', 'review']
 """What happens to the first definitions of servers that are not trusted. The values are public."""
 
@@ -1493,6 +1525,15 @@ not searchable.
 """
 
 
+class SourcePart(TypedDict):
+    """A source of the thread, attached as it is when the run starts."""
+
+    type: Literal['source']
+    """Kind of the part."""
+    source_id: str
+    """Id of a source of the thread."""
+
+
 class SourceView(TypedDict):
     """
     A file of a thread. `kind`: text, markdown, csv, html, pdf or file. `searchable`: whether
@@ -1661,6 +1702,8 @@ class ToolResultView(TypedDict):
     """Whether the call failed."""
     images: NotRequired[list[ImageView]]
     """Images of the result."""
+    files: NotRequired[list[FileView]]
+    """Files of the result."""
 
 
 MaxResults: TypeAlias = int
@@ -2174,8 +2217,8 @@ class AppendMessageBody(TypedDict):
 
     role: Literal['user', 'assistant']
     """Author of the message."""
-    content: str | list[TextPart | ImagePart]
-    """Text, or parts of type text and image."""
+    content: str | list[TextPart | ImagePart | FilePart]
+    """Text, or parts of type text, image and file."""
 
 
 class ApprovalPage(TypedDict):
@@ -2283,7 +2326,7 @@ class ClientCredentialsAuthBody(TypedDict):
     """The authorization server. Default: the one that the MCP server names."""
 
 
-ContentView: TypeAlias = TextView | ImageView | ToolUseView | ToolResultView
+ContentView: TypeAlias = TextView | ImageView | FileView | ToolUseView | ToolResultView
 
 
 class CreateApiKeyBody(TypedDict):
@@ -2441,7 +2484,7 @@ class ImportedEntryView(TypedDict):
     """Reasons, or required actions."""
 
 
-InputPartView: TypeAlias = TextView | ImageView
+InputPartView: TypeAlias = TextView | ImageView | FileView
 
 
 class McpServerBody(TypedDict):
@@ -2592,7 +2635,7 @@ class McpServerView(TypedDict):
 
 
 class MessageView(TypedDict):
-    """A message; `content` holds parts of type text, image, tool_use and tool_result."""
+    """A message; `content` holds parts of type text, image, file, tool_use and tool_result."""
 
     id: str
     """Id of the message."""
@@ -2908,8 +2951,8 @@ class RunBody(TypedDict):
     """The agent's id."""
     agent: NotRequired[str | None]
     """The agent's name."""
-    input: str | list[TextPart | ImagePart]
-    """Text, or parts of type text and image."""
+    input: str | list[TextPart | ImagePart | FilePart | SourcePart]
+    """Text, or parts of type text, image, file and source."""
     thread_id: NotRequired[str | None]
     """The thread of the run. By default it gets a new thread."""
     multitask_strategy: NotRequired[MultitaskStrategy]
@@ -3015,8 +3058,8 @@ class ScheduleBody(TypedDict):
     """Id of the agent."""
     agent: NotRequired[str | None]
     """The agent's name."""
-    input: str | list[TextPart | ImagePart]
-    """Text, or parts of type text and image."""
+    input: str | list[TextPart | ImagePart | FilePart]
+    """Text, or parts of type text, image and file."""
     thread_id: NotRequired[str | None]
     """The thread of every run. By default each run gets a new thread."""
     multitask_strategy: NotRequired[MultitaskStrategy]
@@ -3505,8 +3548,8 @@ class UpdateScheduleBody(TypedDict):
     """Id of the agent."""
     agent: NotRequired[str | None]
     """The agent's name."""
-    input: NotRequired[str | list[TextPart | ImagePart] | None]
-    """Text, or parts of type text and image."""
+    input: NotRequired[str | list[TextPart | ImagePart | FilePart] | None]
+    """Text, or parts of type text, image and file."""
     thread_id: NotRequired[str | None]
     """The thread of every run. By default each run gets a new thread."""
     multitask_strategy: NotRequired[MultitaskStrategy | None]

@@ -8,7 +8,8 @@ from application.mcp.ports import McpReply
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.client_request import ClientRequest
-from domain.threads.message import ImageContent
+from domain.threads.message import FileContent, ImageContent
+from domain.threads.message_json import content_from_json, content_to_json
 from domain.tools.result import ToolOutcome, ToolResult
 
 
@@ -54,6 +55,7 @@ class GatewayAnswer:
             "text": self.result.text,
             "error_code": self.result.error_code,
             "images": images,
+            "files": [content_to_json(file) for file in self.result.files],
             "raw": raw,
             "missing": self.missing,
             "uris_of": self.uris_of,
@@ -71,6 +73,9 @@ class GatewayAnswer:
             images=tuple(
                 ImageContent(media_type=image["media_type"] or "", data=image["data"], url=image["url"])
                 for image in images
+            ),
+            files=tuple(
+                cast(FileContent, content_from_json(file)) for file in cast("list[JsonObject]", data.get("files", []))
             ),
         )
         reply = None if raw is None else McpReply(is_error=result.is_error, content=(), raw=raw)

@@ -6,13 +6,28 @@ the budget, so cuts are rare and the prompt's prefix stays cached for many turns
 
 from collections.abc import Sequence
 
-from domain.threads.message import ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
+from domain.threads.attachments import FileKind, kind_of_file, size_of
+from domain.threads.message import (
+    FileContent,
+    ImageContent,
+    Message,
+    Role,
+    TextContent,
+    ToolResultContent,
+    ToolUse,
+)
 
 TOKENS_PER_BYTE = 0.25
 CUT_TO = 0.75
 IMAGE_BYTES = 6_000
 """Size of an image: providers charge by its dimensions, not by its bytes."""
 _OVERHEAD_BYTES = 16
+_PDF_BYTES = (IMAGE_BYTES, 200 * IMAGE_BYTES)
+_PDF_SHARE = 1 / 8
+"""Of the bytes of a PDF. Providers charge by its pages, with text and image."""
+_DESCRIBED_BYTES = 200
+_AUDIO_SHARE = 1 / 100
+"""Of the bytes of audio. Providers charge by its duration."""
 _CORRECTION_RANGE = (0.05, 1.0)
 
 
@@ -96,8 +111,25 @@ def message_bytes(message: Message) -> int:
                 size += len(part.text.encode())
             case ImageContent():
                 size += IMAGE_BYTES
+            case FileContent():
+                size += _file_bytes(part)
             case ToolUse():
                 size += len(part.name) + len(str(part.params)) + 2 * _OVERHEAD_BYTES
             case ToolResultContent():
                 size += len(part.result.encode()) + IMAGE_BYTES * len(part.images) + 2 * _OVERHEAD_BYTES
+                size += sum(map(_file_bytes, part.files))
     return size if message.items is None else max(size, message.items.size)
+
+
+def _file_bytes(file: FileContent) -> int:
+    size = size_of(file)
+    match kind_of_file(file.media_type):
+        case FileKind.PDF:
+            low, high = _PDF_BYTES
+            return min(high, max(low, int(size * _PDF_SHARE)))
+        case FileKind.AUDIO:
+            return int(size * _AUDIO_SHARE) + _DESCRIBED_BYTES
+        case FileKind.TEXT:
+            return size + _DESCRIBED_BYTES
+        case FileKind.OTHER:
+            return _DESCRIBED_BYTES

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind, McpReply
-from domain.threads.message import ImageContent
+from domain.threads.attachments import PDF
+from domain.threads.message import FileContent, ImageContent
 from infrastructure.mcp.connections.input_requests import read_input_required
 from infrastructure.mcp.text import capped, clean, clean_value
 
 _IMAGE_TYPE = re.compile(r"image/[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
+_AUDIO_TYPE = re.compile(r"audio/[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
 MAX_VALUES = 50_000
 """Most JSON values in a result. Each is cleaned, scanned and checked on the event loop; a megabyte
 can hold half a million."""
@@ -80,18 +82,11 @@ def _text(block: Mapping[str, Any]) -> ContentBlock:
 
 
 def _image(block: Mapping[str, Any]) -> ContentBlock:
-    data, media_type = block.get("data"), block.get("mimeType")
-    size = _decoded_size(data)
-    text = _described(media_type or "image", size)
-    if size is None or not isinstance(media_type, str) or not _IMAGE_TYPE.fullmatch(media_type):
-        return ContentBlock(kind=ContentKind.IMAGE, text=text)
-    return ContentBlock(kind=ContentKind.IMAGE, text=text, image=ImageContent(media_type=media_type, data=data))
+    return _attached(ContentKind.IMAGE, block.get("mimeType") or "image", block.get("data"))
 
 
 def _audio(block: Mapping[str, Any]) -> ContentBlock:
-    return ContentBlock(
-        kind=ContentKind.AUDIO, text=_described(block.get("mimeType") or "audio", _decoded_size(block.get("data")))
-    )
+    return _attached(ContentKind.AUDIO, block.get("mimeType") or "audio", block.get("data"))
 
 
 def _resource(block: Mapping[str, Any]) -> ContentBlock:
@@ -100,8 +95,24 @@ def _resource(block: Mapping[str, Any]) -> ContentBlock:
         return _left_out("resource")
     if isinstance(text := resource.get("text"), str):
         return ContentBlock(kind=ContentKind.RESOURCE, text=clean(text))
-    described = _described(resource.get("mimeType") or "binary", _decoded_size(resource.get("blob")))
-    return ContentBlock(kind=ContentKind.RESOURCE, text=f"{_label(resource.get('uri'))} ({described})")
+    uri = _label(resource.get("uri"))
+    return _attached(ContentKind.RESOURCE, resource.get("mimeType") or "binary", resource.get("blob"), uri=uri)
+
+
+def _attached(kind: ContentKind, media_type: object, data: object, *, uri: str | None = None) -> ContentBlock:
+    """A block with its image, PDF or audio, and their description. Other bytes are described only."""
+    size = _decoded_size(data)
+    text = _described(media_type, size)
+    if uri is not None:
+        text = f"{uri} ({text})"
+    if size is None or not isinstance(media_type, str) or not isinstance(data, str):
+        return ContentBlock(kind=kind, text=text)
+    if _IMAGE_TYPE.fullmatch(media_type):
+        return ContentBlock(kind=kind, text=text, image=ImageContent(media_type=media_type, data=data))
+    if media_type == PDF or _AUDIO_TYPE.fullmatch(media_type):
+        name = None if uri is None else uri.rstrip("/").rpartition("/")[2] or None
+        return ContentBlock(kind=kind, text=text, file=FileContent(media_type=media_type, name=name, data=data))
+    return ContentBlock(kind=kind, text=text)
 
 
 def _resource_link(block: Mapping[str, Any]) -> ContentBlock:

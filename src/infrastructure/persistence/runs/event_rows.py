@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Select, bindparam, select
 from domain.ids import MessageId, OrganizationId, RunId
 from domain.json_value import JsonObject
 from domain.runs.events import NewEvent, RunEvent, RunEventType
+from domain.threads.attachments import without_file_bytes
 from domain.threads.message import Message
 from domain.threads.message_json import timestamp
 from infrastructure.persistence.columns.paging import AnyRow
@@ -102,11 +103,11 @@ def _beside_message(data: JsonObject) -> JsonObject | None:
 
 
 def _message_json(row: AnyRow) -> JsonObject:
-    """As `message_to_json` writes it; the content is stored in the same form."""
+    """As `message_of_event` writes it; the content is stored in the same form, with the bytes of files."""
     return {
         "id": row.message_id,
         "role": row.message_role,
-        "content": row.message_content,
+        "content": [without_file_bytes(part) for part in row.message_content],
         "created_at": timestamp(row.message_created_at),
         "run_id": row.message_run_id,
     }

@@ -36,7 +36,7 @@ class SqlRunJournal:
 
     async def commit(self, lease: Lease, step: Step) -> StepOutcome:
         leaves = step.run.status is not RunStatus.IN_PROGRESS
-        items = sealed_items(lease.organization_id, step.messages, self._box)
+        items = await sealed_items(lease.organization_id, step.messages, self._box)
 
         # Quoted: annotations of a nested function are evaluated at each call.
         def begin(connection: Connection) -> "Stages[tuple[StepOutcome, Run]]":

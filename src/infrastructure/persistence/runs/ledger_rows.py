@@ -11,7 +11,7 @@ from domain.ids import McpServerId, MessageId, OrganizationId, RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.elicitation import Elicitation
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
-from domain.threads.message import ImageContent, Message, ToolResultContent
+from domain.threads.message import FileContent, ImageContent, Message, ToolResultContent
 from domain.threads.message_json import content_from_json, content_to_json
 from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolOutcome, ToolResult
@@ -252,16 +252,22 @@ def _approval_json(approval: ApprovalRequest | None) -> JsonValue:
 
 
 def _result_json(result: ToolResult) -> JsonValue:
-    return {"text": result.text, "images": [content_to_json(image) for image in result.images]}
+    stored: JsonObject = {"text": result.text, "images": [content_to_json(image) for image in result.images]}
+    return {**stored, "files": [content_to_json(file) for file in result.files]} if result.files else stored
 
 
 def _result_of(row: AnyRow, carried: ToolResultContent | None) -> ToolResult:
     if carried is not None:
-        text, images = carried.result, carried.images
+        text, images, files = carried.result, carried.images, carried.files
     else:
         stored = cast(JsonObject, row.result)
         text = cast(str, stored["text"])
         images = tuple(
             cast(ImageContent, content_from_json(image)) for image in cast("list[JsonObject]", stored["images"])
         )
-    return ToolResult(outcome=ToolOutcome(row.outcome), text=text, images=images, error_code=row.error_code)
+        files = tuple(
+            cast(FileContent, content_from_json(file)) for file in cast("list[JsonObject]", stored.get("files", []))
+        )
+    return ToolResult(
+        outcome=ToolOutcome(row.outcome), text=text, images=images, files=files, error_code=row.error_code
+    )

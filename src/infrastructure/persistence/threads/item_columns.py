@@ -1,7 +1,8 @@
 """The provider's items of messages, encrypted: columns `items_key` and `provider_items` of `message`."""
 
+import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from domain.errors import ServiceError
 from domain.ids import MessageId, OrganizationId
@@ -14,22 +15,36 @@ logger = logging.getLogger(__name__)
 
 NO_ITEMS: Mapping[str, object] = {"items_key": None, "provider_items": None}
 
+_SMALL = 64 * 1024
+"""Items of up to this size take less than a millisecond."""
+
 SealedItems = Mapping[MessageId, Mapping[str, object]]
 """The two columns, for each message that has items."""
 
 
-def sealed_items(organization_id: OrganizationId, messages: Iterable[Message], box: KeyedBox) -> SealedItems:
-    """Seal just before storing: keys may change."""
-    return {
-        message.id: {
-            "items_key": key_name(box),
-            "provider_items": box.encrypt(
-                _bound_to(organization_id, message.id) + message.items.origin.encode() + b"\n" + message.items.data
-            ),
+async def sealed_items(organization_id: OrganizationId, messages: Sequence[Message], box: KeyedBox) -> SealedItems:
+    """Seal just before storing: keys may change. Large items are encrypted in a thread."""
+    size = sum([message.items.size for message in messages if message.items is not None])
+    if size <= _SMALL:
+        return _sealed(organization_id, messages, box)
+    return await asyncio.to_thread(_sealed, organization_id, messages, box)
+
+
+def _sealed(organization_id: OrganizationId, messages: Sequence[Message], box: KeyedBox) -> SealedItems:
+    while True:
+        name = key_name(box)
+        sealed = {
+            message.id: {
+                "items_key": name,
+                "provider_items": box.encrypt(
+                    _bound_to(organization_id, message.id) + message.items.origin.encode() + b"\n" + message.items.data
+                ),
+            }
+            for message in messages
+            if message.items is not None
         }
-        for message in messages
-        if message.items is not None
-    }
+        if key_name(box) == name:  # the event loop may change keys meanwhile
+            return sealed
 
 
 def items_of(row: AnyRow, box: KeyedBox) -> ProviderItems | None:

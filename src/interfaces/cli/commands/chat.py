@@ -1,5 +1,6 @@
 """`dragoman chat`: a conversation in the terminal, with decisions about calls in between."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,6 +9,7 @@ from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import AGENTS, THREADS
+from interfaces.cli.attaching import input_with, require_readable
 from interfaces.cli.failures import INTERRUPTED, CommandFailure
 from interfaces.cli.pending_calls import elicited_answer, json_object, tool_result
 from interfaces.cli.session import Session, session_of
@@ -15,7 +17,8 @@ from interfaces.cli.transcript import Part, call_text, pending_question
 from interfaces.http.agents.views import AgentView
 from interfaces.http.runs.views import RunView
 
-_HELP = "/quit or Ctrl-D ends the chat; Ctrl-C cancels a run."
+_HELP = "/attach FILE adds a file to the next message; /quit or Ctrl-D ends the chat; Ctrl-C cancels a run."
+_ATTACH = "/attach "
 
 
 def chat(
@@ -39,13 +42,18 @@ def chat(
         session.terminal.note(f"Chat with {found['name']} ({found['model']}). {_HELP}")
 
     session.show(AgentView, lambda api: api.get(path_to("agents", agent)), greet, as_json=False)
+    files: list[Path] = []
     while (text := session.read_line("> ")) is not None:
         if text.strip() == "/quit":
             break
         if not text.strip():
             continue
         try:
-            thread_id = _turn(session, agent, thread_id, text)
+            if text.startswith(_ATTACH):
+                files.append(_attached(session, Path(text.removeprefix(_ATTACH).strip())))
+                continue
+            thread_id = _turn(session, agent, thread_id, input_with(text, files))
+            files.clear()
         except CommandFailure as failure:
             if failure.exit_code == INTERRUPTED:
                 raise
@@ -54,9 +62,15 @@ def chat(
         session.terminal.note(f"Continue with: dragoman chat --agent {agent} --thread {thread_id}")
 
 
-def _turn(session: Session, agent: str, thread_id: str | None, text: str) -> str:
+def _attached(session: Session, file: Path) -> Path:
+    require_readable(file)
+    session.terminal.note(f"{file.name} goes with the next message.")
+    return file
+
+
+def _turn(session: Session, agent: str, thread_id: str | None, message: JsonValue) -> str:
     """One message and all that its run asks; returns the thread."""
-    run = _start(session, agent, thread_id, text)
+    run = _start(session, agent, thread_id, message)
     while run["status"] == "requires_action":
         body = _settled(session, read_as(list[Part], run["pending"]))
         if body is None:
@@ -66,7 +80,7 @@ def _turn(session: Session, agent: str, thread_id: str | None, text: str) -> str
     return run["thread_id"]
 
 
-def _start(session: Session, agent: str, thread_id: str | None, text: str) -> RunView:
+def _start(session: Session, agent: str, thread_id: str | None, message: JsonValue) -> RunView:
     name: JsonObject = {"agent_id" if agent.startswith("agt_") else "agent": agent}
     runs: list[RunView] = []
 
@@ -74,7 +88,7 @@ def _start(session: Session, agent: str, thread_id: str | None, text: str) -> Ru
         from interfaces.cli.steering import started, view_for
 
         view = view_for(session.terminal)
-        ending = await started(api, {**name, "input": text}, thread_id=thread_id, view=view)
+        ending = await started(api, {**name, "input": message}, thread_id=thread_id, view=view)
         if ending.run["status"] != "requires_action":
             view.finish(ending.run)
         runs.append(ending.run)

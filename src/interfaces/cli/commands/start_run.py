@@ -10,6 +10,7 @@ from interfaces.cli.agent_file import AppliedAgent, apply_agent, change_agent, i
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import AGENTS, SERVERS, THREADS
+from interfaces.cli.attaching import input_with
 from interfaces.cli.failures import ApiProblem, BadUsage
 from interfaces.cli.run_group import require_message
 from interfaces.cli.session import JsonFlag, session_of
@@ -52,6 +53,14 @@ def start_run(
             "--thread", metavar="ID", help="Continue this thread instead of a new one.", autocompletion=THREADS
         ),
     ] = None,
+    attach: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--attach",
+            metavar="FILE",
+            help="An image, PDF, audio or text file for the model. Repeatable; 7 MiB in sum.",
+        ),
+    ] = None,
     webhook: Annotated[
         str | None, typer.Option("--webhook", metavar="URL", help="Webhook URL for the end of the run.")
     ] = None,
@@ -64,6 +73,7 @@ def start_run(
     require_message(context, text)
     if agent is not None and server:
         raise BadUsage("--server cannot be combined with --agent; list servers in the agent's mcp_servers.")
+    message = input_with(text, attach or [])
     wanted = load_agent_file(Path(agent)) if agent is not None and is_agent_file(agent) else None
 
     async def perform(api: ServiceApi) -> int:
@@ -74,7 +84,7 @@ def start_run(
             name = _say_applied(session.terminal, await apply_agent(api, wanted))
         elif agent is None:
             name = _say_applied(session.terminal, await default_agent(api, model, server or []))
-        body: JsonObject = {"agent_id" if name.startswith("agt_") else "agent": name, "input": text}
+        body: JsonObject = {"agent_id" if name.startswith("agt_") else "agent": name, "input": message}
         if agent is not None and model is not None:
             body["model"] = model
         if webhook is not None:

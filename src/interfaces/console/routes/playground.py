@@ -1,6 +1,7 @@
 """The playground: start a run of an agent, and reply on its thread."""
 
 from litestar import Response, get, post
+from litestar.datastructures import FormMultiDict, UploadFile
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
 from litestar.plugins.htmx import HTMXHeaders
@@ -8,10 +9,10 @@ from litestar.plugins.htmx import HTMXHeaders
 from application.agents.queries import ListAgents
 from application.runs.start_run import StartRun, StartRunCommand
 from domain.ids import ThreadId
-from domain.threads.message import TextContent
+from domain.threads.attachments import attachment
+from domain.threads.message import FileContent, ImageContent, TextContent
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.routes.sign_in import Form
 from interfaces.console.whole_lists import all_of
 from interfaces.console_paths import PATH
 
@@ -29,15 +30,27 @@ async def show_playground(
 
 
 @post("/playground", status_code=200)
-async def start(request: ConsoleRequest, data: Form, start_run: NamedDependency[StartRun]) -> Response[str]:
+async def start(request: ConsoleRequest, start_run: NamedDependency[StartRun]) -> Response[str]:
     """Start the run on an existing or a new thread, and show it."""
-    thread = data.get("thread_id")
+    data = await request.form()
+    thread = _text(data, "thread_id")
     started = await start_run.execute(
         StartRunCommand(
             principal=request.principal,
-            agent=data.get("agent", ""),
-            input=(TextContent(text=data.get("input", "")),),
+            agent=_text(data, "agent"),
+            input=(TextContent(text=_text(data, "input")), *await _files(data)),
             thread_id=ThreadId(thread) if thread else None,
         )
     )
     return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/runs/{started.run.id}"})
+
+
+def _text(data: FormMultiDict, name: str) -> str:
+    value = data.get(name, "")
+    return value if isinstance(value, str) else ""
+
+
+async def _files(data: FormMultiDict) -> list[ImageContent | FileContent]:
+    """The chosen files; none has been chosen in a field without a name of a file."""
+    chosen = [file for file in data.getall("files", []) if isinstance(file, UploadFile)]
+    return [attachment(file.filename, await file.read()) for file in chosen]

@@ -62,6 +62,11 @@
     return link;
   }
 
+  function attached(file, about) {
+    if (file.url) return picture(file, about);
+    return element("div", "meta", `${about}: ${[file.name, file.media_type, file.bytes && `${file.bytes.toLocaleString("en")} bytes`].filter(Boolean).join(" · ")}`);
+  }
+
   function spent(usage) {
     const count = (number) => number.toLocaleString("en");
     const cached = usage.cached_tokens ? ` (${count(usage.cached_tokens)} cached)` : "";
@@ -177,6 +182,7 @@
     if (!known) return;
     if (part.result) known.item.append(folded("Result", part.result));
     for (const image of part.images || []) known.item.append(picture(image, `Image from ${part.tool_name}`));
+    for (const file of part.files || []) known.item.append(attached(file, `File from ${part.tool_name}`));
   }
 
   function complete(event) {
@@ -190,6 +196,7 @@
       const item = line("asked");
       item.append(element("div", "meta", "User"), element("div", "text", texts.join("\n")));
       for (const part of message.content) if (part.type === "image") item.append(picture(part, "Image from the user"));
+      for (const part of message.content) if (part.type === "file") item.append(attached(part, "File from the user"));
     } else {
       for (const part of message.content) if (part.type === "tool_result") result(part);
     }

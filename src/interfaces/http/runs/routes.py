@@ -37,6 +37,7 @@ from interfaces.http.runs.views import (
     RunView,
     RunWithMessagesView,
     events_view,
+    listed_run_view,
     run_view,
 )
 from interfaces.http.sse import EventStream, LastEventId, described_stream, parsed_sequence, sequence_after
@@ -65,7 +66,7 @@ async def list_runs(
         status=status,
     )
     found = await list_runs.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor))
-    return page_view(found, lambda run: run_view(run, request.principal.role))
+    return page_view(found, lambda run: listed_run_view(run, request.principal.role))
 
 
 @get("/runs/{run_id:str}", summary="Read a run", responses=documented(404))

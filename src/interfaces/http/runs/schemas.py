@@ -19,7 +19,7 @@ from interfaces.http.agents.model_settings import ModelSettingsBody
 from interfaces.http.agents.schemas import LimitsBody
 from interfaces.http.approvals.schemas import DecisionBody
 from interfaces.http.bodies import Body, Name, Strings
-from interfaces.http.threads.schemas import UserInput, user_content
+from interfaces.http.threads.schemas import RunInput, run_content
 from interfaces.http.webhooks.schemas import WebhookField, webhook_of
 
 _EXAMPLE: JsonObject = {"agent": "repository-guide", "input": "What changed in the last three commits?"}
@@ -33,7 +33,7 @@ class RunBody(Body):
 
     agent_id: Name | None = Field(default=None, description="The agent's id.")
     agent: Name | None = Field(default=None, description="The agent's name.")
-    input: UserInput = Field(description="Text, or parts of type text and image.")
+    input: RunInput = Field(description="Text, or parts of type text, image, file and source.")
     thread_id: Name | None = Field(default=None, description="The thread of the run. By default it gets a new thread.")
     multitask_strategy: Annotated[MultitaskStrategy, Field(strict=False)] = Field(
         default=MultitaskStrategy.ENQUEUE, description="What happens to an unfinished run of the thread."
@@ -82,7 +82,7 @@ class RunBody(Body):
         return StartRunCommand(
             principal=principal,
             agent=agent,
-            input=user_content(self.input, "input"),
+            input=run_content(self.input, "input"),
             thread_id=None if thread_id is None else ThreadId(thread_id),
             strategy=self.multitask_strategy,
             limits=self.limits.to_domain(),

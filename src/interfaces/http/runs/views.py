@@ -9,6 +9,7 @@ from domain.runs.events import RunEvent
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunStatus
 from domain.runs.run_json import run_to_json
+from domain.threads.attachments import without_file_bytes
 from domain.threads.message_json import timestamp
 from interfaces.http.runs.event_views import RunEventView
 from interfaces.http.threads.content_views import InputPartView, ToolUseView
@@ -119,6 +120,13 @@ def run_view(run: Run, role: Role) -> RunView:
     said = None if run.error is None else run.error.provider_error
     if said is not None and view["error"] is not None and role.includes(Role.OPERATOR):
         view["error"]["provider_error"] = cast(ProviderErrorView, said.to_json())
+    return view
+
+
+def listed_run_view(run: Run, role: Role) -> RunView:
+    """As `run_view`, with the sizes of files in place of their bytes."""
+    view = run_view(run, role)
+    view["input"] = [without_file_bytes(cast(JsonObject, part)) for part in view["input"]]
     return view
 
 

@@ -44,7 +44,7 @@ class ScheduleBody(Body):
     timezone: Zone = "UTC"
     agent_id: Name | None = None
     agent: Name | None = Field(default=None, description="The agent's name.")
-    input: UserInput = Field(description="Text, or parts of type text and image.")
+    input: UserInput = Field(description="Text, or parts of type text, image and file.")
     thread_id: Name | None = None
     multitask_strategy: Strategy = MultitaskStrategy.ENQUEUE
     limits: LimitsBody = Field(default_factory=LimitsBody)
@@ -88,7 +88,7 @@ class UpdateScheduleBody(Patch, of=ScheduleBody):
 
     agent_id: Name | None = None
     agent: Name | None = Field(default=None, description="The agent's name.")
-    input: UserInput | None = Field(default=None, description="Text, or parts of type text and image.")
+    input: UserInput | None = Field(default=None, description="Text, or parts of type text, image and file.")
     multitask_strategy: Strategy | None = None
     limits: LimitsBody | None = None
     metadata: dict[str, object] | None = Field(default=None, description="Replaces it entirely.")

@@ -22,6 +22,17 @@ class ImageView(TypedDict):
     url: NotRequired[Annotated[str, "Where the image is, if it is not inline."]]
 
 
+class FileView(TypedDict):
+    """A file: inline or by URL. Events and lists have its size in place of its bytes."""
+
+    type: Annotated[Literal["file"], "Kind of the part."]
+    media_type: Annotated[str, "Media type, such as `application/pdf`."]
+    name: NotRequired[Annotated[str, "Name of the file."]]
+    data: NotRequired[Annotated[str, "The file in base64, if it is inline."]]
+    url: NotRequired[Annotated[str, "Where the file is, if it is not inline."]]
+    bytes: NotRequired[Annotated[int, "Size of an inline file that is shown without its bytes."]]
+
+
 class ElicitationView(TypedDict):
     """Input that an MCP server requests in the middle of a call: a form, or a page to visit."""
 
@@ -57,9 +68,12 @@ class ToolResultView(TypedDict):
     result: Annotated[str, "Text of the result."]
     is_error: Annotated[bool, "Whether the call failed."]
     images: NotRequired[Annotated[list[ImageView], "Images of the result."]]
+    files: NotRequired[Annotated[list[FileView], "Files of the result."]]
 
 
-InputPartView = Annotated[Mapping[str, object], OneOf("InputPartView", (TextView, ImageView))]
+InputPartView = Annotated[Mapping[str, object], OneOf("InputPartView", (TextView, ImageView, FileView))]
 """A part of a user's message."""
-ContentView = Annotated[Mapping[str, object], OneOf("ContentView", (TextView, ImageView, ToolUseView, ToolResultView))]
+ContentView = Annotated[
+    Mapping[str, object], OneOf("ContentView", (TextView, ImageView, FileView, ToolUseView, ToolResultView))
+]
 """A part of any message."""

@@ -30,7 +30,7 @@ class ThreadView(TypedDict):
 
 
 class MessageView(TypedDict):
-    """A message; `content` holds parts of type text, image, tool_use and tool_result."""
+    """A message; `content` holds parts of type text, image, file, tool_use and tool_result."""
 
     id: Annotated[str, "Id of the message."]
     role: Annotated[

@@ -75,6 +75,7 @@ from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.scripted_model import ModelTurn, Script, ScriptedModel
 from tests.doubles.secrets import InMemorySecretStore
+from tests.doubles.sources import InMemorySourceStore
 from tests.doubles.state import InMemoryState, StoredThread
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.doubles.usage import InMemoryUsageStore
@@ -301,6 +302,7 @@ class RunHarness(RunRecords):
         return StartRun(
             runs=self.runs,
             agents=self.agents,
+            sources=InMemorySourceStore(self.state),
             organizations=self.organizations,
             models=AllModels(),
             prices=self.prices,

@@ -20,7 +20,8 @@ from domain.json_value import JsonObject
 from domain.mcp.elicitation import Elicitation
 from domain.mcp.server import ElicitationPolicy
 from domain.runs.run import RunStatus
-from domain.threads.message import ImageContent
+from domain.threads.attachments import PDF
+from domain.threads.message import FileContent, ImageContent, TextContent
 from domain.tools.capabilities import ToolType
 from infrastructure.llm.reply_parts import requested_call
 from infrastructure.native_tools.code_execution import CodeExecutionTool
@@ -148,6 +149,39 @@ async def test_a_token_in_whatever_a_server_answers_is_not_stored_nor_shown(
     run_id = await harness.play()
     assert_halted(harness, run_id, tool_call_id=first_call(harness, run_id))
     assert len(harness.model.requests) == 1
+
+
+def a_pdf(spelling: str) -> McpReply:
+    data = base64.b64encode(f"%PDF-1.7 {spelling}".encode()).decode()
+    file = ContentBlock(
+        kind=ContentKind.RESOURCE, text="a.pdf", file=FileContent(media_type=PDF, name="a.pdf", data=data)
+    )
+    return McpReply(is_error=False, content=(file,))
+
+
+@pytest.mark.requirement("H5")
+async def test_a_token_in_a_file_of_a_result_is_not_stored_nor_shown() -> None:
+    harness = answering(a_pdf(TOKEN))
+    run_id = await harness.play()
+    assert_halted(harness, run_id, tool_call_id=first_call(harness, run_id))
+    assert [file for message in harness.transcript() for result in message.tool_results for file in result.files] == []
+
+
+@pytest.mark.requirement("H5")
+@pytest.mark.parametrize(
+    "file",
+    [
+        FileContent(media_type="text/plain", name="a.txt", data=base64.b64encode(" ".join(TOKEN).encode()).decode()),
+        FileContent(media_type=PDF, name=f"{TOKEN}.pdf", data="JVBERi0="),
+        FileContent(media_type=PDF, url=f"https://example.org/{TOKEN}"),
+    ],
+    ids=["text", "name", "url"],
+)
+async def test_a_file_of_the_user_with_a_token_is_replaced_by_the_mark(file: FileContent) -> None:
+    harness = harness_with({}, says("Hm."))
+    await harness.play((TextContent(text="Read this."), file))
+    assert harness.transcript()[0].content[1] == TextContent(text=MARK)
+    assert_nothing_leaked(harness)
 
 
 async def test_a_token_in_the_bytes_of_an_image_is_not_stored_nor_shown() -> None:

@@ -42,6 +42,7 @@ from tests.builders import (
     an_organization,
 )
 from tests.doubles.runs import InMemoryRunStore
+from tests.doubles.sources import InMemorySourceStore
 from tests.doubles.state import InMemoryState, StoredThread
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.refusals import refused, storage_away
@@ -88,6 +89,7 @@ class Ports:
         starting = StartRun(
             runs=self.runs,
             agents=self.agents,
+            sources=InMemorySourceStore(self.state),
             organizations=self.organizations,
             models=self.models,
             prices=self.prices,

@@ -17,6 +17,7 @@ from infrastructure.runtime.cron import CronsimTimes
 from tests.doubles.schedules import InMemoryScheduleStore
 from tests.doubles.scripted_model import ModelTurn
 from tests.doubles.secrets import InMemorySecretStore
+from tests.doubles.sources import InMemorySourceStore
 from tests.schedule_builders import SCHEDULE, a_schedule, made
 from tests.unit.application.runs.doubles import AllModels
 from tests.unit.application.runs.harness import RunHarness
@@ -35,6 +36,7 @@ class ScheduleHarness(RunHarness):
         start_run = StartRun(
             runs=runs or self.runs,
             agents=self.agents,
+            sources=InMemorySourceStore(self.state),
             organizations=self.organizations,
             models=AllModels(),
             prices=self.prices,

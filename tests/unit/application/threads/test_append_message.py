@@ -9,7 +9,7 @@ from application.threads.append_message import AppendMessage, AppendMessageComma
 from application.threads.ports import ThreadStore
 from domain.errors import ServiceError
 from domain.identity.role import Role as KeyRole
-from domain.threads.message import ImageContent, Message, Role, TextContent, UserContent
+from domain.threads.message import FileContent, ImageContent, Message, Role, TextContent, UserContent
 from tests.builders import RUN, START, THREAD, a_message, a_run, a_thread
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.refusals import refused, storage_away
@@ -18,6 +18,7 @@ from tests.thread_builders import a_quarantine, stored_threads
 from tests.unit.application.actors import a_principal, a_stranger
 
 TEXT = TextContent(text="hello")
+FILE = FileContent(media_type="application/pdf", data="aGk=")
 IMAGE = ImageContent(media_type="image/png", data="aGk=")
 HELLO = AppendMessageCommand(principal=a_principal(KeyRole.RUNNER), thread_id=THREAD, role=Role.USER, content=(TEXT,))
 
@@ -28,8 +29,8 @@ async def append(threads: ThreadStore, command: AppendMessageCommand = HELLO) ->
 
 @pytest.mark.parametrize(
     ("role", "content"),
-    [(Role.USER, (TEXT,)), (Role.USER, (IMAGE,)), (Role.ASSISTANT, (TEXT,))],
-    ids=["text of a user", "image of a user", "text of an assistant"],
+    [(Role.USER, (TEXT,)), (Role.USER, (IMAGE,)), (Role.USER, (FILE,)), (Role.ASSISTANT, (TEXT,))],
+    ids=["text of a user", "image of a user", "file of a user", "text of an assistant"],
 )
 async def test_a_message_is_stored_at_the_end_of_the_thread(role: Role, content: tuple[UserContent, ...]) -> None:
     threads, state = stored_threads(a_message(1, "before"), run=an_ended_run())
@@ -47,8 +48,9 @@ async def test_a_message_is_stored_at_the_end_of_the_thread(role: Role, content:
         (Role.SYSTEM, (TEXT,), "role"),
         (Role.TOOL, (TEXT,), "role"),
         (Role.ASSISTANT, (TEXT, IMAGE), "content.1"),
+        (Role.ASSISTANT, (TEXT, FILE), "content.1"),
     ],
-    ids=["nothing said", "the system", "a tool", "image of an assistant"],
+    ids=["nothing said", "the system", "a tool", "image of an assistant", "file of an assistant"],
 )
 async def test_a_message_that_does_not_belong_on_a_thread_is_refused_by_its_path(
     role: Role, content: tuple[UserContent, ...], path: str

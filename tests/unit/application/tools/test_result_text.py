@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from application.mcp.ports import ContentBlock, ContentKind, McpReply
-from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, reply_text, value_text
+from application.tools.result_text import TEXT_LIMIT_BYTES, ReplyContent, cleaned, cut, reply_content, value_text
 from domain.json_value import JsonValue
-from domain.threads.message import ImageContent
+from domain.threads.attachments import MAX_ATTACHED_BYTES, MAX_ATTACHMENTS, PDF
+from domain.threads.message import FileContent, ImageContent
 
 PICTURE = ImageContent(media_type="image/png", data="aGk=")
 
@@ -44,7 +45,7 @@ def test_texts_are_joined_and_images_kept() -> None:
         block(ContentKind.IMAGE, "image/png, 2 bytes", PICTURE),
         block(ContentKind.TEXT, "two"),
     )
-    assert reply_text(answer) == ("one\ntwo", (PICTURE,))
+    assert reply_content(answer) == ReplyContent(text="one\ntwo", images=(PICTURE,))
 
 
 @pytest.mark.requirement("A6")
@@ -56,23 +57,45 @@ def test_what_cannot_be_shown_is_described() -> None:
         block(ContentKind.IMAGE, "image/tiff, unreadable"),
         block(ContentKind.TEXT, "text"),
     )
-    assert reply_text(answer) == (
-        "text\naudio/wav, 12 KiB\nnotes (file:///notes)\nthe resource's text\nimage/tiff, unreadable",
-        (),
+    assert reply_content(answer) == ReplyContent(
+        text="text\naudio/wav, 12 KiB\nnotes (file:///notes)\nthe resource's text\nimage/tiff, unreadable"
     )
+
+
+@pytest.mark.requirement("A6", "H5")
+def test_files_are_kept_and_only_resources_are_named_beside_them() -> None:
+    audio = FileContent(media_type="audio/wav", data="aGk=")
+    report = FileContent(media_type=PDF, name="report.pdf", data="aGk=")
+    answer = reply(
+        ContentBlock(kind=ContentKind.AUDIO, text="audio/wav, 2 bytes", file=audio),
+        ContentBlock(kind=ContentKind.RESOURCE, text="file:///report.pdf (application/pdf, 2 bytes)", file=report),
+    )
+    assert reply_content(answer) == ReplyContent(
+        text="file:///report.pdf (application/pdf, 2 bytes)", files=(audio, report)
+    )
+
+
+@pytest.mark.requirement("H5")
+def test_what_is_beyond_the_bounds_of_a_message_is_described() -> None:
+    blocks = [block(ContentKind.IMAGE, f"picture {n}", PICTURE) for n in range(MAX_ATTACHMENTS + 1)]
+    content = reply_content(reply(*blocks))
+    assert (len(content.images), content.text) == (MAX_ATTACHMENTS, f"picture {MAX_ATTACHMENTS}")
+    large = ImageContent(media_type="image/png", data="A" * (MAX_ATTACHED_BYTES * 4 // 3 + 4))
+    content = reply_content(reply(block(ContentKind.IMAGE, "image/png, 7169 KiB", large)))
+    assert content == ReplyContent(text="image/png, 7169 KiB")
 
 
 @pytest.mark.requirement("A6")
 def test_structured_content_is_used_only_where_there_is_no_text() -> None:
-    assert reply_text(reply(structured={"a": 1}))[0] == '{\n  "a": 1\n}'
-    assert reply_text(reply(block(ContentKind.TEXT, ""), structured=[1]))[0] == "[\n  1\n]"
-    assert reply_text(reply(block(ContentKind.TEXT, "said"), structured={"a": 1}))[0] == "said"
+    assert reply_content(reply(structured={"a": 1})).text == '{\n  "a": 1\n}'
+    assert reply_content(reply(block(ContentKind.TEXT, ""), structured=[1])).text == "[\n  1\n]"
+    assert reply_content(reply(block(ContentKind.TEXT, "said"), structured={"a": 1})).text == "said"
     image = block(ContentKind.IMAGE, "image/png, 2 bytes", PICTURE)
-    assert reply_text(reply(image, structured={"a": 1})) == ('{\n  "a": 1\n}', (PICTURE,))
+    assert reply_content(reply(image, structured={"a": 1})) == ReplyContent(text='{\n  "a": 1\n}', images=(PICTURE,))
 
 
 def test_a_reply_of_nothing_is_an_empty_text() -> None:
-    assert reply_text(reply()) == ("", ())
+    assert reply_content(reply()) == ReplyContent(text="")
 
 
 @pytest.mark.requirement("B11")

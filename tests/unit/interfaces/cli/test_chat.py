@@ -1,5 +1,7 @@
 """`dragoman chat`: turns on one thread, and what their runs ask in between."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
@@ -97,3 +99,18 @@ def test_a_message_that_is_rejected_ends_no_chat() -> None:
     outcome = service.run("chat", "--agent", "guide", typed=["hello", "again"])
     assert "Too many runs." in outcome.err
     assert outcome.out == "Done.\n"
+
+
+@pytest.mark.requirement("H5")
+def test_files_go_with_the_next_message_alone(tmp_path: Path) -> None:
+    report = tmp_path / "a report.pdf"
+    report.write_bytes(b"%PDF-1.7")
+    service = talking()
+    typed = [f"/attach {report}", f"/attach {tmp_path / 'missing'}", "What is in it?", "Thanks."]
+    outcome = service.run("chat", "--agent", "guide", typed=typed)
+    file = {"type": "file", "media_type": "application/pdf", "name": "a report.pdf", "data": "JVBERi0xLjc="}
+    parts = [{"type": "text", "text": "What is in it?"}, file]
+    assert service.sent("POST", "/v1/runs") == [{"agent": "guide", "input": parts}]
+    assert service.sent("POST", "/v1/threads/thr_1/runs") == [{"agent": "guide", "input": "Thanks."}]
+    assert "a report.pdf goes with the next message." in outcome.err
+    assert "missing cannot be read" in outcome.err

@@ -1,5 +1,6 @@
 """Trimming a request to its budget: whole turns, the newest kept, a prefix that stays."""
 
+import base64
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,15 @@ from hypothesis import strategies as st
 
 from application.runs.execution.context_window import IMAGE_BYTES, ContextWindow, message_bytes
 from domain.ids import ToolCallId
-from domain.threads.message import ImageContent, Message, Role, TextContent, ToolResultContent, ToolUse
+from domain.threads.message import (
+    FileContent,
+    ImageContent,
+    Message,
+    Role,
+    TextContent,
+    ToolResultContent,
+    ToolUse,
+)
 from domain.threads.provider_items import ProviderItems
 from tests.builders import a_message
 
@@ -171,3 +180,25 @@ def test_a_message_has_the_size_of_its_items_if_they_are_larger() -> None:
     small, large = (ProviderItems(origin="acme", data=b"x" * size) for size in (10, 5_000))
     assert message_bytes(replace(plain, items=small)) == message_bytes(plain)
     assert message_bytes(replace(plain, items=large)) == 5_000
+
+
+@pytest.mark.requirement("A13", "H5")
+@pytest.mark.parametrize(
+    ("media_type", "size", "estimate"),
+    [
+        ("application/pdf", 100, IMAGE_BYTES),
+        ("application/pdf", 800_000, 100_000),
+        ("application/pdf", 12_000_000, 200 * IMAGE_BYTES),
+        ("audio/wav", 480_000, 5_000),
+        ("text/csv", 90_000, 90_200),
+        ("application/zip", 900_000, 200),
+    ],
+)
+def test_a_file_is_estimated_by_what_a_model_reads_of_it(media_type: str, size: int, estimate: int) -> None:
+    file = FileContent(media_type=media_type, data=base64.b64encode(bytes(size)).decode())
+    plain = a_message(1, content=(TextContent(text="Read."),))
+    assert message_bytes(replace(plain, content=(*plain.content, file))) - message_bytes(plain) == estimate
+    result = ToolResultContent(tool_id=ToolCallId("1"), tool_name="t", result="")
+    answered = a_message(1, role=Role.TOOL, content=(result,))
+    attached = replace(answered, content=(replace(result, files=(file,)),))
+    assert message_bytes(attached) - message_bytes(answered) == estimate

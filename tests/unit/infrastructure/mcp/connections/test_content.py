@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind
-from domain.threads.message import ImageContent
+from domain.threads.message import FileContent, ImageContent
 from infrastructure.mcp.connections.content import MAX_VALUES, read_reply
 
 PNG = base64.b64encode(b"x" * 3000).decode()
@@ -45,6 +45,21 @@ def test_each_kind_of_block_is_read_or_described(block: dict[str, Any], kind: Co
 def test_an_image_is_kept_as_one() -> None:
     read = only_block({"type": "image", "data": PNG, "mimeType": "image/png"})
     assert read.image == ImageContent(media_type="image/png", data=PNG)
+
+
+@pytest.mark.requirement("H5")
+def test_audio_and_pdfs_are_kept_as_files_and_images_of_resources_as_images() -> None:
+    assert only_block({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}).file == FileContent(
+        media_type="audio/wav", data="AAAA"
+    )
+    resource = {"uri": "file:///a/report.pdf", "blob": "AAAA", "mimeType": "application/pdf"}
+    assert only_block({"type": "resource", "resource": resource}).file == FileContent(
+        media_type="application/pdf", name="report.pdf", data="AAAA"
+    )
+    picture = only_block({"type": "resource", "resource": {**resource, "mimeType": "image/png"}})
+    assert (picture.image, picture.file) == (ImageContent(media_type="image/png", data="AAAA"), None)
+    archive = only_block({"type": "resource", "resource": {**resource, "mimeType": "application/zip"}})
+    assert (archive.image, archive.file) == (None, None)
 
 
 @pytest.mark.parametrize(

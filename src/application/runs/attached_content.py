@@ -1,0 +1,37 @@
+"""The input of a run, with the bytes of its sources."""
+
+from application.sources.ports import SourceStore
+from application.sources.source_content import parts_of
+from domain.errors import not_found
+from domain.ids import OrganizationId, ThreadId
+from domain.sources.source import Source
+from domain.threads.attachments import AttachedSource, attachment, require_few_attachments, require_small
+from domain.threads.message import UserContent
+
+
+async def attached_content(
+    sources: SourceStore,
+    organization_id: OrganizationId,
+    thread_id: ThreadId | None,
+    given: tuple[UserContent | AttachedSource, ...],
+) -> tuple[UserContent, ...]:
+    """The content with sources of the thread as images and files. Raises NOT_FOUND `source_not_found`, INVALID
+    `attachments_too_large`."""
+    content: list[UserContent] = []
+    unread = 0
+    for part in given:
+        if isinstance(part, AttachedSource):
+            source = await sources.get(organization_id, part.source_id)
+            if source is None or source.thread_id != thread_id:
+                raise not_found("source", part.source_id)
+            unread += source.size
+            require_small(unread, "input")
+            content.append(attachment(source.name, await _bytes_of(sources, source)))
+        else:
+            content.append(part)
+    require_few_attachments(content, "input")
+    return tuple(content)
+
+
+async def _bytes_of(sources: SourceStore, source: Source) -> bytes:
+    return b"".join([part async for part in parts_of(sources, source)])

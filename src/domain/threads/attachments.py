@@ -1,0 +1,159 @@
+"""Images and files in messages: their media types, their bounds, and what is shown in place of their bytes."""
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import cast
+
+from domain.errors import ServiceError, Violation, invalid
+from domain.ids import SourceId
+from domain.json_value import JsonObject
+from domain.threads.message import Content, FileContent, ImageContent, TextContent, ToolResultContent
+
+MAX_ATTACHMENTS = 20
+"""Images and files in one message or one tool result."""
+MAX_ATTACHED_BYTES = 7 * 1024 * 1024
+"""Their bytes in sum. Base64 adds a third, so a message fits the limit of a request."""
+
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""Images that models and browsers read."""
+PDF = "application/pdf"
+_TYPE_OF_ENDING = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "pdf": PDF,
+    "wav": "audio/wav",
+    "mp3": "audio/mpeg",
+    "csv": "text/csv",
+    "md": "text/markdown",
+    "html": "text/html",
+    "json": "application/json",
+    "xml": "application/xml",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+}
+_TEXT_TYPES = frozenset({"application/json", "application/xml", "application/yaml", "application/x-ndjson"})
+_SNIFFED = 8 * 1024
+_BASE64_RATIO = 3 / 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachedSource:
+    """A source of the thread whose bytes become a part of the message."""
+
+    source_id: SourceId
+
+
+class FileKind(StrEnum):
+    """How models read a file. `other`: no model reads it."""
+
+    PDF = "pdf"
+    AUDIO = "audio"
+    TEXT = "text"
+    OTHER = "other"
+
+
+def kind_of_file(media_type: str) -> FileKind:
+    if media_type == PDF:
+        return FileKind.PDF
+    if media_type.startswith("audio/"):
+        return FileKind.AUDIO
+    if media_type.startswith("text/") or media_type in _TEXT_TYPES or media_type.endswith(("+json", "+xml")):
+        return FileKind.TEXT
+    return FileKind.OTHER
+
+
+def size_of(part: ImageContent | FileContent) -> int:
+    """Size in bytes; 0 for a part by URL."""
+    return 0 if part.data is None else _decoded_size(part.data)
+
+
+def text_of(part: FileContent) -> str | None:
+    """The text of an inline text file; None for any other."""
+    if part.data is None or kind_of_file(part.media_type) is not FileKind.TEXT:
+        return None
+    return base64.b64decode(part.data).decode("utf-8-sig", errors="replace")
+
+
+def attachment(name: str, content: bytes) -> ImageContent | FileContent:
+    """A file as a part of a message; its media type by its first bytes, or by its name."""
+    media_type = _media_type(name, content)
+    data = base64.b64encode(content).decode()
+    if media_type in IMAGE_TYPES:
+        return ImageContent(media_type=media_type, data=data)
+    return FileContent(media_type=media_type, name=name, data=data)
+
+
+def require_few_attachments(content: Iterable[Content], path: str) -> None:
+    """Raises INVALID `attachments_too_large` for more than MAX_ATTACHMENTS or MAX_ATTACHED_BYTES."""
+    parts = [part for part in content if isinstance(part, ImageContent | FileContent)]
+    if len(parts) > MAX_ATTACHMENTS:
+        raise _too_large(path, f"must have at most {MAX_ATTACHMENTS} images and files")
+    require_small(sum(map(size_of, parts)), path)
+
+
+def require_small(size: int, path: str) -> None:
+    """Raises INVALID `attachments_too_large` for more than MAX_ATTACHED_BYTES."""
+    if size > MAX_ATTACHED_BYTES:
+        raise _too_large(path, f"must have at most {MAX_ATTACHED_BYTES // 2**20} MiB of images and files")
+
+
+def _too_large(path: str, message: str) -> ServiceError:
+    return invalid("attachments_too_large", "The attachments are too large.", Violation(path=path, message=message))
+
+
+def without_attachments(content: tuple[Content, ...]) -> tuple[Content, ...]:
+    """The content of a rolled-back run: its images and files are gone."""
+    return tuple([_without_attachment(part) for part in content])
+
+
+def _without_attachment(part: Content) -> Content:
+    match part:
+        case ImageContent() | FileContent():
+            return TextContent(text=f"[An attachment of type {part.media_type}, removed when the run was rolled back.]")
+        case ToolResultContent() if part.images or part.files:
+            return replace(part, images=(), files=())
+        case _:
+            return part
+
+
+def without_file_bytes(part: JsonObject) -> JsonObject:
+    """A part as JSON, with the sizes of files in place of their bytes: events, lists and webhooks show it so."""
+    if part["type"] == "file":
+        return _sized(part)
+    if part["type"] == "tool_result" and "files" in part:
+        return {**part, "files": [_sized(file) for file in cast("list[JsonObject]", part["files"])]}
+    return part
+
+
+def _sized(file: JsonObject) -> JsonObject:
+    if "data" not in file:
+        return file
+    shown = {name: value for name, value in file.items() if name != "data"}
+    return {**shown, "bytes": _decoded_size(cast(str, file["data"]))}
+
+
+def _decoded_size(data: str) -> int:
+    return int(len(data.rstrip("=")) * _BASE64_RATIO)
+
+
+def _media_type(name: str, content: bytes) -> str:
+    beginning = content[:_SNIFFED]
+    if beginning.startswith(b"%PDF-"):
+        return PDF
+    known = _TYPE_OF_ENDING.get(name.rpartition(".")[2].lower())
+    if known is not None and known != PDF:
+        return known
+    return "application/octet-stream" if b"\0" in beginning or not _is_utf8(content) else "text/plain"
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

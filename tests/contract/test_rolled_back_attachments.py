@@ -1,0 +1,45 @@
+"""The end of a rolled-back run removes the bytes of its images and files."""
+
+from dataclasses import replace
+
+import pytest
+
+from domain.runs.run import MultitaskStrategy
+from domain.threads.message import FileContent, ImageContent, Role, TextContent
+from domain.tools.result import ToolResult
+from tests.builders import ORG, RUN, a_message, a_settlement, a_tool_call
+from tests.contract.run_changes import messages_of
+from tests.contract.run_steps import (
+    finish_step,
+    reply_step,
+    run_number,
+    settle_step,
+    start,
+    start_and_claim,
+    stored,
+)
+from tests.contract.stores import Stores
+
+
+@pytest.mark.requirement("E5", "H5")
+async def test_the_images_and_files_of_a_rolled_back_run_are_gone(run_stores: Stores) -> None:
+    data = "JVBERi0xLjc="
+    file, image = FileContent(media_type="application/pdf", data=data), ImageContent(media_type="image/png", data=data)
+    asking = replace(run_number(1), input=(TextContent(text="Look."), file, image))
+    claimed = await start_and_claim(run_stores, asking)
+    call = a_tool_call(0)
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
+    result = ToolResult.succeeded("a chart", (image,), (file,))
+    message = a_message(9, run_id=RUN, role=Role.TOOL, content=(result.as_content(call.id, call.name),))
+    answered = replace(settle_step(claimed.run, call, a_settlement(call, result)), messages=(message,))
+    await run_stores.journal.commit(claimed.lease, answered)
+    await start(run_stores, run_number(2), strategy=MultitaskStrategy.ROLLBACK)
+    assert data in str(await messages_of(run_stores.runs, ORG, RUN))
+
+    await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
+
+    run = await stored(run_stores, RUN)
+    rest = await messages_of(run_stores.runs, ORG, RUN)
+    assert data not in f"{run} {rest} {await run_stores.runs.tool_calls(ORG, RUN)}"
+    assert (run.input[0], len(run.input)) == (TextContent(text="Look."), 3)
+    assert rest[-1].tool_results == (replace(result.as_content(call.id, call.name), images=(), files=()),)
