@@ -328,8 +328,8 @@ class Runs {
   constructor(readonly client: Dragoman) {}
 
   /**
-   * Start a run. The same `idempotencyKey` with the same body gives the same run for 24 hours; by default each call has a
-   * key of its own, so that a broken connection starts no second run.
+   * Start a run. The same `idempotencyKey` with the same body gives the same run for 24 hours; by default each call has
+   * another key, so that a broken connection starts no second run.
    */
   async start(body: Shape<"RunBody">, idempotencyKey: string = ownKey()): Promise<Run> {
     const headers = { "Idempotency-Key": idempotencyKey };
