@@ -1,7 +1,6 @@
 """The input of a run, with the bytes of its sources."""
 
-from application.sources.ports import SourceStore
-from application.sources.source_content import parts_of
+from application.runs.ports import SourceFiles
 from domain.errors import not_found
 from domain.ids import OrganizationId, ThreadId
 from domain.sources.source import Source
@@ -10,7 +9,7 @@ from domain.threads.message import UserContent
 
 
 async def attached_content(
-    sources: SourceStore,
+    sources: SourceFiles,
     organization_id: OrganizationId,
     thread_id: ThreadId | None,
     given: tuple[UserContent | AttachedSource, ...],
@@ -33,5 +32,8 @@ async def attached_content(
     return tuple(content)
 
 
-async def _bytes_of(sources: SourceStore, source: Source) -> bytes:
-    return b"".join([part async for part in parts_of(sources, source)])
+async def _bytes_of(sources: SourceFiles, source: Source) -> bytes:
+    parts: list[bytes] = []
+    while (part := await sources.part(source.organization_id, source.id, len(parts))) is not None:
+        parts.append(part)
+    return b"".join(parts)

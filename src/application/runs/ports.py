@@ -6,7 +6,7 @@ from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
-from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
+from domain.ids import AgentId, OrganizationId, RunId, SourceId, ThreadId, WorkerId
 from domain.runs.change import Decide, RunChange
 from domain.runs.claiming import Suspected
 from domain.runs.events import NewEvent, RunEvent
@@ -17,6 +17,7 @@ from domain.runs.run_events import run_queued
 from domain.runs.starting import ThreadFacts, make_room
 from domain.runs.step import Step
 from domain.schedules.firing import Firing
+from domain.sources.source import Source
 from domain.threads.message import Message
 from domain.threads.thread import Thread
 
@@ -286,3 +287,13 @@ def status_topic(run_id: RunId) -> str:
 def control_topic(run_id: RunId) -> str:
     """Signalled when the run is requested to stop."""
     return f"run.control:{run_id}"
+
+
+class SourceFiles(Protocol):
+    """Sources of threads, with their bytes."""
+
+    async def get(self, organization_id: OrganizationId, source_id: SourceId) -> Source | None:
+        """The source, or None."""
+
+    async def part(self, organization_id: OrganizationId, source_id: SourceId, position: int) -> bytes | None:
+        """The part at a position; None after the last one."""

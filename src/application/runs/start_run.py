@@ -14,11 +14,11 @@ from application.runs.ports import (
     NewRun,
     RunQueue,
     RunStore,
+    SourceFiles,
     StartedRun,
 )
 from application.runs.run_model import model_of_run
 from application.runs.trace_ended_run import TraceEndedRun
-from application.sources.ports import SourceStore
 from application.system.ports import Clock, IdSource
 from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
@@ -88,7 +88,7 @@ class StartRun:
         *,
         runs: RunStore,
         agents: AgentStore,
-        sources: SourceStore,
+        sources: SourceFiles,
         organizations: OrganizationStore,
         models: ModelDirectory,
         prices: PriceTable,
