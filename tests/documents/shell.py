@@ -3,6 +3,7 @@ steps were done; and holds what they print against what the page says."""
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,8 +25,9 @@ _ADDRESS = "127.0.0.1:8321"
 def first_steps(directory: Path) -> None:
     """A directory as `make setup` leaves it, in which README's first steps were done and the service stopped."""
     (directory / ".venv").symlink_to(sys.prefix)
-    for shipped in ("examples", "clients"):
-        (directory / shipped).symlink_to(ROOT / shipped)
+    (directory / "examples").symlink_to(ROOT / "examples")
+    built = shutil.ignore_patterns("node_modules", "dist", "__pycache__")
+    shutil.copytree(ROOT / "clients", directory / "clients", ignore=built)
     subprocess.run(["git", "init", "--quiet", str(directory)], check=True)
     home = directory / ".dragoman"
     home.mkdir(mode=0o700)
