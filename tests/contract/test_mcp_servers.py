@@ -96,7 +96,9 @@ async def test_a_server_with_every_field_set_is_read_back_as_it_was_by_id_and_by
 @pytest.mark.requirement("B2")
 async def test_what_is_installed_is_kept_with_its_server_until_it_is_taken_away(stores: Stores) -> None:
     server = a_server(config=PACKAGED)
-    installation = Installation(version="2025.4.25", location="org/server/generation", installed_at=after(3))
+    installation = Installation(
+        version="2025.4.25", location="org/server/generation", installed_at=after(3), lock=b"\x00locked"
+    )
     await stores.servers.add(server, created())
 
     installed = replace(server, version=2, installation=installation)

@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
-from application.mcp.ports import McpConnections, McpInstaller, ServerState, ServerStatus
+from application.mcp.ports import McpConnections, ServerState, ServerStatus
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_reports import OtherReports, together
 from domain.mcp.server import McpServer
+
+_OF_ALL = frozenset({ServerState.INSTALLING, ServerState.NOT_INSTALLED, ServerState.DISABLED})
+"""States that no other process can have another view of."""
 
 
 class ServerStatuses:
@@ -17,22 +20,18 @@ class ServerStatuses:
         *,
         connections: McpConnections,
         installs: ServerInstalls,
-        installer: McpInstaller,
         reports: OtherReports | None = None,
     ) -> None:
         self._connections = connections
         self._installs = installs
-        self._installer = installer
         self._reports = reports
 
     async def everywhere(self, server: McpServer) -> ServerStatus:
-        """The status over all processes. A server connected elsewhere need not be installed here."""
+        """The status over all processes. What is installed is installed here too, at its first start."""
         own = self.of(server)
-        if self._reports is None or own.state in (ServerState.INSTALLING, ServerState.DISABLED):
+        if self._reports is None or own.state in _OF_ALL:
             return own
         reports = await self._reports.of(server)
-        if own.state is ServerState.NOT_INSTALLED and (server.installation is None or not reports):
-            return own
         return together(own, reports)
 
     def of(self, server: McpServer) -> ServerStatus:
@@ -43,16 +42,11 @@ class ServerStatuses:
         if under_way is not None:
             progress, since = under_way
             status = ServerStatus(state=ServerState.INSTALLING, since=since, install=progress)
-        elif self._is_missing(server):
+        elif server.lacks_installation:
             status = self._not_installed(server, status)
         if installation is None:
             return status
         return replace(status, installed_version=installation.version, installed_at=installation.installed_at)
-
-    def _is_missing(self, server: McpServer) -> bool:
-        if not server.config.needs_installation:
-            return False
-        return server.installation is None or not self._installer.has(server.installation)
 
     def _not_installed(self, server: McpServer, status: ServerStatus) -> ServerStatus:
         failed = self._installs.failure(server.id)

@@ -1,7 +1,7 @@
 """The installation of an MCP server: what was installed, where and when. Only an uninstallation
 removes it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 
@@ -11,9 +11,11 @@ class Installation:
 
     `version` is the exact package version, or a digest of the copied files. `location` is the path
     of the copy below this machine's directory of installed servers. A location is never reused, so
-    it identifies the installation.
+    it identifies the installation. `lock` has the exact versions and hashes of all its packages, compressed: other
+    machines install the same by it. None without packages of a registry.
     """
 
     version: str
     location: str
     installed_at: datetime
+    lock: bytes | None = field(default=None, repr=False)

@@ -13,7 +13,7 @@ from application.gateway.subscriptions.subscribers import Subscribers
 from application.identity.ports import OrganizationStore
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
-from application.mcp.ports import ConnectionScope, McpCatalogStore, McpInstaller, McpServerStore, ServerStatus
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpServerStore, ServerStatus
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from domain.mcp.server import McpServer
@@ -102,6 +102,7 @@ def connections(
     proxies: Proxies,
     oauth: LazyOAuth,
     launches: InstalledLaunches,
+    installer: LocalMcpInstaller,
     confinement: ServerConfinement,
     engine: ContainerEngine,
     marks: ContainerMarks,
@@ -119,6 +120,7 @@ def connections(
 
     def load() -> ClosableConnections:
         from infrastructure.mcp.connections.pool import SdkMcpConnections
+        from infrastructure.mcp.install.restoring import RestoredInstallations
         from infrastructure.mcp.install.server_containers import ServerContainers
         from infrastructure.mcp.secret_values import SecretValues
         from infrastructure.mcp.transports.permitted_transports import PermittedTransports
@@ -142,6 +144,7 @@ def connections(
                     credentials=oauth.get().credentials,
                     environment={**base_process_environment(), "PATH": node.search_path},
                     launch=launches.of,
+                    restored=RestoredInstallations(installer.restore),
                     confine=confinement.of_server,
                     contain=contained.starting,
                     egress=egress,
@@ -242,7 +245,7 @@ def mcp_installer(
     engine: ContainerEngine,
     clock: Clock,
     ids: IdSource,
-) -> McpInstaller:
+) -> LocalMcpInstaller:
     environment = installer_environment()
     return LocalMcpInstaller(
         directories=directories,

@@ -15,7 +15,6 @@ from application.mcp.import_mcp_servers import ImportMcpServers
 from application.mcp.install_mcp_server import InstallMcpServer
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.oauth_client import DescribeOAuthClient
-from application.mcp.ports import McpInstaller
 from application.mcp.preview_mcp_import import PreviewMcpImport
 from application.mcp.queries import (
     DescribeConfinement,
@@ -41,6 +40,7 @@ from infrastructure.mcp.connections.resource_watches import ResourceWatches
 from infrastructure.mcp.containers.engine import ContainerEngine
 from infrastructure.mcp.containers.marks import ContainerMarks
 from infrastructure.mcp.install.directories import InstallDirectories
+from infrastructure.mcp.install.installer import LocalMcpInstaller
 from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.install.server_confinement import ServerConfinement
@@ -72,12 +72,21 @@ class McpServers(containers.DeclarativeContainer):
     )
     state_reporter: providers.Provider[StateReporter | None] = singleton(mcp_assembly.state_reporter, Platform.settings)
     subscribers: providers.Provider[Subscribers] = singleton(storage_assembly.subscribers, Platform.row_notifications)
+    mcp_installer: providers.Provider[LocalMcpInstaller] = singleton(
+        mcp_assembly.mcp_installer,
+        directories=install_directories,
+        node=node_runtime,
+        launches=server_launches,
+        confinement=server_confinement,
+        engine=container_engine,
+    )
     connections: providers.Provider[SupervisedConnections] = singleton(
         mcp_assembly.connections,
         switch=mcp_switch,
         egress=Platform.egress_policy,
         oauth=oauth,
         launches=server_launches,
+        installer=mcp_installer,
         confinement=server_confinement,
         engine=container_engine,
         marks=container_marks,
@@ -94,20 +103,11 @@ class McpServers(containers.DeclarativeContainer):
     catalog_updater = singleton(CatalogUpdater, connections=connections)
     catalog_reader = singleton(CatalogReader, catalog_updater=catalog_updater)
 
-    mcp_installer: providers.Provider[McpInstaller] = singleton(
-        mcp_assembly.mcp_installer,
-        directories=install_directories,
-        node=node_runtime,
-        launches=server_launches,
-        confinement=server_confinement,
-        engine=container_engine,
-    )
     server_installs = singleton(ServerInstalls, installer=mcp_installer, connections=announced_connections)
     server_statuses = singleton(
         ServerStatuses,
         connections=connections,
         installs=server_installs,
-        installer=mcp_installer,
         reports=state_reporter,
     )
     install_mcp_server = singleton(

@@ -29,7 +29,7 @@ from infrastructure.mcp.oauth.parts import OAuthParts
 from infrastructure.mcp.secret_values import SecretReader, SecretValues
 from infrastructure.mcp.transports.launch import Launch, launch_in_place
 from infrastructure.mcp.transports.remote import Credentials, RemoteClient
-from infrastructure.mcp.transports.server_transports import Confine, Contain, ServerTransports
+from infrastructure.mcp.transports.server_transports import Confine, Contain, Restored, ServerTransports
 from infrastructure.runtime.system import SystemClock
 from infrastructure.secrets.redaction import Redactor
 from tests.builders import ORG, RUN, SERVER, THREAD, a_server
@@ -104,6 +104,7 @@ async def sdk_connections(
     resolver: AbstractResolver | None = None,
     oauth: OAuthParts | None = None,
     launch: Callable[[McpServer], Launch] = launch_in_place,
+    restored: Restored | None = None,
     confine: Confine | None = None,
     contain: Contain | None = None,
     environment: Mapping[str, str] = os.environ,
@@ -119,6 +120,7 @@ async def sdk_connections(
         credentials=_no_oauth if oauth is None else oauth.credentials,
         environment=environment,
         launch=launch,
+        restored=restored,
         confine=confine,
         contain=contain,
         limits=limits,

@@ -30,12 +30,13 @@ def locked_hashes(lock: str) -> ArchiveHashes:
     return found
 
 
-def reported_hashes(report: dict[str, Any]) -> ArchiveHashes:
-    """Hashes in pip's installation report (version 1). Entries without hash, such as checkouts, are
-    left out."""
-    found: ArchiveHashes = {}
+def lock_of_report(report: dict[str, Any]) -> str:
+    """The requirements with hashes of what pip's installation report (version 1) says. Entries
+    without hash, such as checkouts, are left out."""
+    lines = []
     for item in report["install"]:
         hashes = item["download_info"].get("archive_info", {}).get("hashes") or {}
         if "sha256" in hashes:
-            found[canonical_name(item["metadata"]["name"])] = [f"sha256:{hashes['sha256']}"]
-    return found
+            package = item["metadata"]
+            lines.append(f"{package['name']}=={package['version']} --hash=sha256:{hashes['sha256']}\n")
+    return "".join(lines)

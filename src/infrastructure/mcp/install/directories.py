@@ -2,10 +2,13 @@
 valid once its manifest exists, which is written last; the rest of the tree may be removed at
 startup."""
 
+import fcntl
 import json
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +21,7 @@ _LOG = "install.log"
 _REMOVED = ".removed"
 _DATA = ".data"
 _CACHE = ".cache"
+_BUILDING = ".building"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _LOCATION_PARTS = 3
 
@@ -25,6 +29,7 @@ _LOCATION_PARTS = 3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """Content of an installation. `commands` are paths by name, with `preferred` as default.
+    `lock` is the installer's own file of them, without local files.
     `packages` are the exact versions of all packages, and `hashes` those of their archives, by the
     same names: npm's integrity (SRI), or each that the Python registry has of the version
     (`sha256:` and hex)."""
@@ -34,6 +39,7 @@ class Manifest:
     preferred: str | None = None
     packages: dict[str, str] = field(default_factory=dict)
     hashes: dict[str, list[str]] = field(default_factory=dict)
+    lock: str | None = None
 
 
 class InstallDirectories:
@@ -60,6 +66,21 @@ class InstallDirectories:
             (self._root / directory).mkdir(mode=0o700, parents=True, exist_ok=True)
         path.mkdir(mode=0o700)
         return path
+
+    @contextmanager
+    def building(self, location: str) -> Iterator[bool]:
+        """The right to build an installation at a known place, which processes of this machine may
+        want at once. False if another one has it."""
+        path = self._root / _BUILDING / location.replace("/", ".")
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        with path.open("wb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
 
     def finish(self, location: str, manifest: Manifest) -> None:
         """Write the manifest, which makes the installation valid."""
@@ -125,8 +146,10 @@ class InstallDirectories:
                         location=location,
                     )
                 )
-            else:
-                shutil.rmtree(path, ignore_errors=True)
+                continue
+            with self.building(location) as is_abandoned:
+                if is_abandoned:
+                    shutil.rmtree(path, ignore_errors=True)
         return tuple(found)
 
     def _server(self, organization_id: OrganizationId, server_id: McpServerId) -> Path:

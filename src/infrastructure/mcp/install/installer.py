@@ -3,6 +3,7 @@ not at all."""
 
 import asyncio
 import logging
+import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from application.mcp.ports import (
     McpInstallFailureKind,
 )
 from application.system.ports import Clock, IdSource
+from domain.errors import ServiceError
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
@@ -66,12 +68,35 @@ class LocalMcpInstaller:
 
     async def install(self, server: McpServer, on_progress: InstallProgressCallback) -> Installation:
         location = f"{server.organization_id}/{server.id}/{self._ids.new('ins')}"
+        manifest = await self._make(server, location, on_progress)
+        lock = None if manifest.lock is None else zlib.compress(manifest.lock.encode())
+        return Installation(version=manifest.version, location=location, installed_at=self._clock.now(), lock=lock)
+
+    async def restore(self, server: McpServer) -> bool:
+        """Install on this machine what is recorded with the server, by its lock. False while another process of this machine
+        does. Raises McpInstallFailure, CHANGED if its source has another version here."""
+        recorded = server.installation
+        assert recorded is not None  # asked for installed servers only
+        with self._directories.building(recorded.location) as is_ours:
+            if is_ours and not self.has(recorded):
+                await asyncio.to_thread(self._directories.remove, recorded.location)
+                await self._make(server, recorded.location, lambda _: None, recorded)
+        return is_ours
+
+    async def _make(
+        self,
+        server: McpServer,
+        location: str,
+        on_progress: InstallProgressCallback,
+        recorded: Installation | None = None,
+    ) -> Manifest:
+        """Make the installation at `location`, or leave nothing there."""
         try:
             target = await asyncio.to_thread(self._directories.create, location)
             with InstallLog(self._directories.log_path(server.organization_id, server.id)) as log:
                 job = InstallJob(log=log, on_progress=on_progress, environment=self._environment, confine=self._confine)
                 try:
-                    manifest = await self._installed(server.config, target, job)
+                    manifest = await self._installed(server.config, target, job, recorded)
                 except McpInstallFailure as failure:
                     log.note(failure.detail)
                     raise
@@ -85,7 +110,7 @@ class LocalMcpInstaller:
             if isinstance(exc, OSError):
                 raise disk_failure(exc) from exc
             raise
-        return Installation(version=manifest.version, location=location, installed_at=self._clock.now())
+        return manifest
 
     async def uninstall(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         await asyncio.to_thread(self._directories.remove_all, organization_id, server_id)
@@ -106,14 +131,18 @@ class LocalMcpInstaller:
     async def remove(self, location: str) -> None:
         await asyncio.to_thread(self._directories.remove, location)
 
-    async def _installed(self, config: McpServerConfig, target: Path, job: InstallJob) -> Manifest:
+    async def _installed(
+        self, config: McpServerConfig, target: Path, job: InstallJob, recorded: Installation | None
+    ) -> Manifest:
+        lock = None if recorded is None or recorded.lock is None else zlib.decompress(recorded.lock).decode()
+        config = config if recorded is None else _pinned(config, recorded.version)
         try:
             async with asyncio.timeout(self._deadline_s):
                 match config.kind:
                     case McpServerKind.NPM:
-                        manifest = await self._npm.install(config, target, job)
+                        manifest = await self._npm.install(config, target, job, lock)
                     case McpServerKind.PYTHON:
-                        manifest = await self._python.install(config, target, job)
+                        manifest = await self._python.install(config, target, job, lock)
                     case McpServerKind.OCI:
                         manifest = await self._images.install(config, job)
                     case _:
@@ -122,6 +151,9 @@ class LocalMcpInstaller:
             raise McpInstallFailure(
                 McpInstallFailureKind.TIMEOUT, f"The installation was not done after {self._deadline_s:g} seconds."
             ) from exc
+        if recorded is not None and manifest.version != recorded.version:
+            detail = f"Its source has version {manifest.version} on this machine, and {recorded.version} is installed."
+            raise McpInstallFailure(McpInstallFailureKind.CHANGED, detail)
         try:
             self._launches.launch(config, manifest, target)
         except NoSuchCommandError as exc:
@@ -142,3 +174,11 @@ class LocalMcpInstaller:
             await asyncio.wait([copying])
             raise
         return replace(Manifest(version=digest), preferred=single_executable(source))
+
+
+def _pinned(config: McpServerConfig, version: str) -> McpServerConfig:
+    """The configuration for exactly this version of a registry's package; unchanged if it names the source otherwise."""
+    try:
+        return replace(config, version=version) if config.kind in (McpServerKind.NPM, McpServerKind.PYTHON) else config
+    except ServiceError:  # a version in the name of the package, or a local file
+        return config

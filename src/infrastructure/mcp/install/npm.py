@@ -19,6 +19,18 @@ _UNREACHABLE = re.compile(
 _UNTRUSTED = re.compile(r"CERT|UNABLE_TO_(GET|VERIFY)|SSL")
 _REFUSED = ("E401", "E403", "ENEEDAUTH")
 MODULES = "node_modules"
+_LOCK = "package-lock.json"
+_OPTIONS = (
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    "--omit=dev",
+    "--no-update-notifier",
+    "--fetch-retries=2",
+    "--fetch-retry-mintimeout=500",
+    "--fetch-retry-maxtimeout=5000",
+    "--loglevel=http",
+)
 
 
 class NpmPackages:
@@ -27,8 +39,10 @@ class NpmPackages:
     def __init__(self, *, node: NodeRuntime) -> None:
         self._node = node
 
-    async def install(self, config: McpServerConfig, target: Path, job: InstallJob) -> Manifest:
-        """Raises McpInstallFailure."""
+    async def install(
+        self, config: McpServerConfig, target: Path, job: InstallJob, lock: str | None = None
+    ) -> Manifest:
+        """Install the package, or exactly what the `lock` of an earlier installation has. Raises McpInstallFailure."""
         assert config.package is not None  # validated by the configuration
         package = npm_package(config.package, config.version)
         npm = self._node.npm()
@@ -41,33 +55,20 @@ class NpmPackages:
             require_file(package.specifier)
         # With a package.json, npm uses the working directory; its option --prefix would move its
         # global settings.
-        (target / "package.json").write_text('{"private": true}\n', encoding="utf-8")
+        wanted = {} if lock is None else json.loads(lock)["packages"][""]
+        (target / "package.json").write_text(json.dumps({**wanted, "private": True}), encoding="utf-8")
+        if lock is not None:
+            (target / _LOCK).write_text(lock, encoding="utf-8")
         job.step("downloading", until=90)
-        ended = await job.run(
-            *npm,
-            "install",
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--omit=dev",
-            "--save-exact",
-            "--no-update-notifier",
-            "--fetch-retries=2",
-            "--fetch-retry-mintimeout=500",
-            "--fetch-retry-maxtimeout=5000",
-            "--loglevel=http",
-            "--",
-            package.specifier,
-            cwd=target,
-            env={"PATH": self._node.search_path},
-        )
+        what = ("install", *_OPTIONS, "--save-exact", "--", package.specifier) if lock is None else ("ci", *_OPTIONS)
+        ended = await job.run(*npm, *what, cwd=target, env={"PATH": self._node.search_path})
         if ended.status:
             raise _failure(ended, package.specifier)
         job.step("checking", until=100)
-        return _manifest(target)
+        return _manifest(target, is_file=package.name is None)
 
 
-def _manifest(target: Path) -> Manifest:
+def _manifest(target: Path, *, is_file: bool) -> Manifest:
     (name,) = cast("dict[str, str]", _json(target / "package.json")["dependencies"])
     described = _json(target / MODULES / name / "package.json")
     unscoped = name.rpartition("/")[2]
@@ -85,12 +86,13 @@ def _manifest(target: Path) -> Manifest:
         preferred=unscoped,
         packages={place: str(entry.get("version")) for place, entry in locked.items()},
         hashes={place: [str(entry["integrity"])] for place, entry in locked.items() if "integrity" in entry},
+        lock=None if is_file else (target / _LOCK).read_text(encoding="utf-8"),
     )
 
 
 def _locked(target: Path) -> dict[str, dict[str, Any]]:
     """The lock entries, by place in the tree since a package may have several versions."""
-    packages = cast("dict[str, dict[str, Any]]", _json(target / "package-lock.json").get("packages") or {})
+    packages = cast("dict[str, dict[str, Any]]", _json(target / _LOCK).get("packages") or {})
     return {place.removeprefix(f"{MODULES}/"): entry for place, entry in packages.items() if place}
 
 

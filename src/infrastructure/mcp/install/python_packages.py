@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,8 +12,8 @@ from domain.mcp.server import McpServerConfig
 from infrastructure.mcp.install.archive_hashes import (
     ArchiveHashes,
     canonical_name,
+    lock_of_report,
     locked_hashes,
-    reported_hashes,
 )
 from infrastructure.mcp.install.copying import require_file
 from infrastructure.mcp.install.directories import Manifest
@@ -55,8 +56,11 @@ class PythonPackages:
         self._has_pip = has_pip
         self._uv = uv
 
-    async def install(self, config: McpServerConfig, target: Path, job: InstallJob) -> Manifest:
-        """Install into `target`, which cannot be moved afterwards. Raises McpInstallFailure."""
+    async def install(
+        self, config: McpServerConfig, target: Path, job: InstallJob, lock: str | None = None
+    ) -> Manifest:
+        """Install into `target`, which cannot be moved afterwards: the package, or exactly what the `lock` of an earlier
+        installation has. Raises McpInstallFailure."""
         assert config.package is not None  # validated by the configuration
         package = python_package(config.package, config.version)
         first = package.requirements[0]
@@ -65,9 +69,11 @@ class PythonPackages:
         job.step("preparing", until=15)
         await self._make_environment(target, job)
         job.step("downloading", until=90)
-        hashes = await self._fill(target, package.requirements, job)
+        lock = await self._fill(target, package.requirements, job, lock)
         job.step("checking", until=100)
-        return await self._described(target, package.name or first, hashes, job)
+        manifest = await self._described(target, package.name or first, locked_hashes(lock), job)
+        is_whole = {canonical_name(name) for name in manifest.packages} - {"pip"} <= locked_hashes(lock).keys()
+        return replace(manifest, lock=lock) if package.name is not None and is_whole else manifest
 
     async def _make_environment(self, target: Path, job: InstallJob) -> None:
         ended = await job.run(
@@ -85,42 +91,47 @@ class PythonPackages:
             raise _no_environment()
         return PYTHON, "-I", "-m", "pip"
 
-    async def _fill(self, target: Path, requirements: tuple[str, ...], job: InstallJob) -> ArchiveHashes:
+    async def _fill(self, target: Path, requirements: tuple[str, ...], job: InstallJob, lock: str | None) -> str:
+        """Install the requirements, or what the lock has; returns the lock."""
         if not requirements[0].endswith(_SOURCES):
             try:
-                return await self._filled(target, requirements, job, builds=False)
+                return await self._filled(target, requirements, job, lock, builds=False)
             except McpInstallFailure as failure:
                 if failure.kind not in _WITHOUT_WHEELS:
                     raise
             job.note("not all packages have wheels; they are built, without credentials for indexes")
             await self._make_environment(target, job)
-        return await self._filled(target, requirements, job, builds=True)
+        return await self._filled(target, requirements, job, lock, builds=True)
 
     async def _filled(
-        self, target: Path, requirements: tuple[str, ...], job: InstallJob, *, builds: bool
-    ) -> ArchiveHashes:
+        self, target: Path, requirements: tuple[str, ...], job: InstallJob, lock: str | None, *, builds: bool
+    ) -> str:
+        if lock is not None:
+            (target / _LOCK).write_text(lock, encoding="utf-8")
         if self._uv is not None:
-            if await self._fill_by_uv(self._uv, target, requirements, job, builds=builds):
-                return locked_hashes((target / _LOCK).read_text(encoding="utf-8"))
+            if await self._fill_by_uv(self._uv, target, requirements, job, lock, builds=builds):
+                return (target / _LOCK).read_text(encoding="utf-8")
             job.note("uv failed; pip tries again")
             await self._make_environment(target, job)  # what uv has installed would run in pip's process
         pip = await self._pip(target, job)
         options = ("--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "--compile")
         wheels = () if builds else ("--only-binary=:all:",)
-        arguments = ("install", *options, *wheels, "--report", _REPORT, "--", *requirements)
+        wanted = ("--", *requirements) if lock is None else ("--require-hashes", "--requirement", _LOCK)
+        arguments = ("install", *options, *wheels, "--report", _REPORT, *wanted)
         ended = await job.run(*pip, *arguments, cwd=target, runs_packages=builds)
         if ended.status:
             raise _failure(ended, requirements)
-        return reported_hashes(json.loads((target / _REPORT).read_text(encoding="utf-8")))
+        return lock or lock_of_report(json.loads((target / _REPORT).read_text(encoding="utf-8")))
 
     async def _fill_by_uv(
-        self, uv: str, target: Path, requirements: tuple[str, ...], job: InstallJob, *, builds: bool
+        self, uv: str, target: Path, requirements: tuple[str, ...], job: InstallJob, lock: str | None, *, builds: bool
     ) -> bool:
         """Lock the requirements, by which uv reports hashes, and install the lock."""
         (target / _WANTED).write_text("".join(f"{requirement}\n" for requirement in requirements), encoding="utf-8")
         options = ("--no-progress", "--python", PYTHON, *(() if builds else ("--no-build",)))
         locking = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--output-file", _LOCK, _WANTED)
-        if (await job.run(uv, "pip", "compile", *options, *locking, cwd=target, runs_packages=builds)).status:
+        compiling = (uv, "pip", "compile", *options, *locking)
+        if lock is None and (await job.run(*compiling, cwd=target, runs_packages=builds)).status:
             return False
         # Copies: a server that writes to its own files must not change others through links to uv's
         # cache.

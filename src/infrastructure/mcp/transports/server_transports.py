@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from application.mcp.ports import McpFailure
+from application.mcp.ports import McpFailure, McpFailureKind
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth
 from domain.mcp.network import HostAllowlist
 from domain.mcp.server import McpServer, McpServerKind
@@ -77,6 +77,16 @@ class OpenTransport(Protocol):
         ...
 
 
+class Restored(Protocol):
+    """Files of installed servers that this machine lacks."""
+
+    async def ready(self, server: McpServer) -> None:
+        """Return once they are here. Raises McpFailure NOT_CONNECTED, NOT_INSTALLED."""
+        ...
+
+    async def close(self) -> None: ...
+
+
 Confine = Callable[[McpServer, Launch], Awaitable[Confined]]
 Contain = Callable[[McpServer, Launch, Mapping[str, str], StderrLog], StartServer]
 CredentialsFor = Callable[[McpServer], Credentials]
@@ -88,6 +98,7 @@ class ServerTransports:
     - `environment` is Dragoman's own; a started server inherits a few names of it.
     - `limits` are its resource limits, `launch` its start command, and `confine` says what it may use. `contain` starts
       servers of kind oci; `egress` guards the hosts of one that has an allowlist.
+    - `restored` has the files of a server that was installed on another machine.
     - A started server that does not read for `write_timeout_s`, or its longer call timeout, is
       stopped.
     """
@@ -100,6 +111,7 @@ class ServerTransports:
         credentials: CredentialsFor,
         environment: Mapping[str, str],
         launch: Callable[[McpServer], Launch] = launch_in_place,
+        restored: Restored | None = None,
         confine: Confine | None = None,
         contain: Contain | None = None,
         egress: EgressPolicy | None = None,
@@ -113,6 +125,7 @@ class ServerTransports:
         self._credentials = credentials
         self._environment = environment
         self._launch = launch
+        self._restored = restored
         self._confine = confine
         self._contain = contain
         self._egress = egress or EgressPolicy()
@@ -121,6 +134,8 @@ class ServerTransports:
 
     async def close(self) -> None:
         await self._remote.close()
+        if self._restored is not None:
+            await self._restored.close()
 
     def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
         config = server.config
@@ -128,7 +143,13 @@ class ServerTransports:
             is_legacy = config.kind is McpServerKind.SSE
             kind = LegacySseTransport if is_legacy else StreamableHttpTransport
             return LateTransport(lambda: self._reached(server), disconnect_cancels=kind.disconnect_cancels)
-        launch = self._launch(server)
+        launch: Launch | None = None
+        try:
+            launch = self._launch(server)
+        except McpFailure as failure:
+            is_elsewhere = failure.kind is McpFailureKind.NOT_INSTALLED and server.installation is not None
+            if self._restored is None or not is_elsewhere:
+                raise
         return LateTransport(
             lambda: self._started(server, launch, log), disconnect_cancels=StdioServerTransport.disconnect_cancels
         )
@@ -153,8 +174,12 @@ class ServerTransports:
         is_legacy = config.kind is McpServerKind.SSE
         return LegacySseTransport(endpoint) if is_legacy else StreamableHttpTransport(endpoint)
 
-    async def _started(self, server: McpServer, launch: Launch, log: StderrLog) -> ServerTransport:
+    async def _started(self, server: McpServer, launch: Launch | None, log: StderrLog) -> ServerTransport:
         config = server.config
+        if launch is None:
+            assert self._restored is not None  # else there is a launch
+            await self._restored.ready(server)
+            launch = self._launch(server)
         env = await self._secrets.values(server, "env", config.env)
         if config.kind is McpServerKind.OCI:
             assert self._contain is not None  # the container of a service has it

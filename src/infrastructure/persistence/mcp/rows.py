@@ -43,6 +43,7 @@ def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:
         "installed_version": installation.version if installation else None,
         "installed_location": installation.location if installation else None,
         "installed_at": installation.installed_at if installation else None,
+        "installed_lock": installation.lock if installation else None,
     }
 
 
@@ -61,7 +62,12 @@ def server_of(row: AnyRow, box: SecretBox) -> McpServer:
 def _installation_of(row: AnyRow) -> Installation | None:
     if row.installed_location is None:
         return None
-    return Installation(version=row.installed_version, location=row.installed_location, installed_at=row.installed_at)
+    return Installation(
+        version=row.installed_version,
+        location=row.installed_location,
+        installed_at=row.installed_at,
+        lock=row.installed_lock,
+    )
 
 
 def state_row(organization_id: OrganizationId, catalog: McpCatalog) -> dict[str, object]:

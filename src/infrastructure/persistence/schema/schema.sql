@@ -1,4 +1,4 @@
--- revision 0048
+-- revision 0049
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -87,7 +87,7 @@ CREATE TABLE mcp_server (
 	updated_at BIGINT NOT NULL,
 	installed_version TEXT,
 	installed_location TEXT,
-	installed_at BIGINT,
+	installed_at BIGINT, installed_lock BLOB,
 	CONSTRAINT pk_mcp_server PRIMARY KEY (id),
 	CONSTRAINT fk_mcp_server_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT uq_mcp_server_organization_id_slug UNIQUE (organization_id, slug)

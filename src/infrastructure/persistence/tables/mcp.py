@@ -17,10 +17,11 @@ mcp_server = Table(
     Column("secrets", LargeBinary, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
-    # The installation: version, location and time; null without one.
+    # The installation: version, location, time and lock; null without one.
     Column("installed_version", PlainText),
     Column("installed_location", PlainText),
     Column("installed_at", Moment),
+    Column("installed_lock", LargeBinary),
     UniqueConstraint("organization_id", "slug"),
     Index(None, "organization_id", "created_at", "id"),
 )

@@ -51,9 +51,23 @@ def wheel(directory: Path, *, scripts: tuple[str, ...] = ("tiny-server",), requi
         "tiny_server-1.2.3.dist-info/entry_points.txt": "[console_scripts]\n"
         + "".join(f"{script} = tiny_server:run\n" for script in scripts),
     }
-    record = "tiny_server-1.2.3.dist-info/RECORD"
+    return _wheel(directory / "tiny_server-1.2.3-py3-none-any.whl", files, "tiny_server-1.2.3")
+
+
+def library(directory: Path, version: str) -> Path:
+    """A wheel of a module that others may require: `tiny-helper`."""
+    dist = f"tiny_helper-{version}"
+    files = {
+        "tiny_helper.py": f"VERSION = {version!r}\n",
+        f"{dist}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: tiny_helper\nVersion: {version}\n",
+        f"{dist}.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    return _wheel(directory / f"{dist}-py3-none-any.whl", files, dist)
+
+
+def _wheel(path: Path, files: dict[str, str], dist: str) -> Path:
+    record = f"{dist}.dist-info/RECORD"
     files[record] = "".join(f"{name},,\n" for name in [*files, record])
-    path = directory / "tiny_server-1.2.3-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in files.items():
             archive.writestr(name, text)

@@ -123,6 +123,23 @@ def test_an_installed_server_works_after_a_restart_without_network(
     assert tool in {entry["name"] for entry in outcome["tools"]}
 
 
+@pytest.mark.requirement("B2", "E6")
+@pytest.mark.parametrize(
+    "package",
+    [pytest.param(npm(MEMORY), id="npm", marks=needs_npm), pytest.param(python("mcp-server-time"), id="python")],
+)
+async def test_another_machine_installs_the_same_by_the_lock(tmp_path: Path, package: McpServer) -> None:
+    here, there = Workshop(tmp_path / "here"), Workshop(tmp_path / "there", uv=str(UV) if UV.exists() else None)
+    server = await here.install(package)
+    assert server.installation is not None
+    assert server.installation.lock is not None
+    assert await there.installer.restore(server)
+    same = [workshop.directories.manifest(server.installation.location) for workshop in (here, there)]
+    assert same[0] is not None
+    assert same[1] is not None
+    assert (same[0].version, same[0].packages) == (same[1].version, same[1].packages)
+
+
 @pytest.mark.requirement("B2")
 def test_what_is_installed_stays_until_it_is_uninstalled(dragoman: DragomanHere, tmp_path: Path) -> None:
     add_and_install(dragoman, "tiny", "--kind", "python", "--package", str(wheel(tmp_path)))

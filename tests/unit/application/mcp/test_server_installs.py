@@ -50,7 +50,7 @@ class Estate:
             clock=clock,
             ids=ids,
         )
-        self.statuses = ServerStatuses(connections=connections, installs=installs, installer=installer)
+        self.statuses = ServerStatuses(connections=connections, installs=installs)
 
     def begin(self) -> ServerStatus:
         self.installs.start(a_principal(), self.stored)
@@ -158,7 +158,8 @@ async def test_a_server_whose_files_are_gone_is_installed_again(estate: Estate) 
     lost = await estate.installed()
     assert lost.installation is not None
     await estate.installer.remove(lost.installation.location)
-    assert estate.status.state is ServerState.NOT_INSTALLED
+    assert estate.status.state is ServerState.DISCONNECTED, "its next start installs it again"
+    assert estate.status.installed_version == lost.installation.version
     again = await estate.installed()
     assert again.installation is not None
     assert again.installation.location != lost.installation.location
