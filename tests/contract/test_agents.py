@@ -58,7 +58,13 @@ async def test_an_agent_with_every_field_set_is_read_back_as_it_was(stores: Stor
     settings = ModelSettings(
         effort=Effort.HIGH, stop=("\n", "END"), cache_ttl=CacheTtl.ONE_HOUR, extra_body={"top_k": 3, "a": [{"b": None}]}
     )
-    config = replace(agent.config, description="Finds things.", agents=("clerk", "writer"), model_settings=settings)
+    config = replace(
+        agent.config,
+        description="Finds things.",
+        agents=("clerk", "writer"),
+        model_settings=settings,
+        output_schema={"type": "object", "properties": {"b": {}, "a": {"enum": [None, 1.5]}}},
+    )
     agent = replace(agent, config=config)
     await stores.agents.add(agent, created())
     assert await stores.agents.get(ORG, AGENT) == agent

@@ -16,6 +16,7 @@ from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.runs.events import RunEventType
 from domain.runs.limits import LimitSettings
+from domain.runs.model_settings import Effort, ModelSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.runs.webhook import Webhook
 from domain.schedules.firing import Firing, not_fired_audit
@@ -55,6 +56,7 @@ FULL = replace(
         missed=MissedFires.SKIP,
         next_fire_at=after(3_600.123456),
     ),
+    model_settings=ModelSettings(effort=Effort.LOW, stop=("END",)),
     webhook=Webhook(
         url="https://example.com/hooks/T0K3N", secret=SecretRef("SIGNING"), events=(RunEventType.RUN_FAILED,)
     ),

@@ -18,6 +18,8 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0032": ("0031", "adds to runs what a model provider said, which no saved run has"),
     "0034": ("0031", "adds to model providers what no provider from before has"),
     "0039": ("0031", "adds to requests of runs what none from before has"),
+    "0040": ("0031", "adds to runs and their requests what none from before has"),
+    "0042": ("0031", "adds to schedules what none from before has"),
     "0038": ("0031", "adds to model providers what all from before have alike"),
     "0044": ("0031", "adds to requests of runs what none from before has"),
     "0035": ("0031", "adds to messages what no message from before has"),

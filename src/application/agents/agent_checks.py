@@ -1,11 +1,13 @@
 """Checks an agent's settings: models, native tools, MCP servers."""
 
 from application.agents.model_settings_check import settings_violations
+from application.agents.output_schema_check import output_schema_violations
 from application.agents.ports import AgentStore, ModelDirectory, NativeToolDirectory
 from application.mcp.ports import McpServerStore
 from application.models.cost_limit import cost_limit_violations
 from application.models.ports import PriceTable
 from application.policy.policy_checks import PolicyChecks
+from application.policy.ports import SchemaValidator
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.agents.agent import AgentConfig, AgentSettings
 from domain.errors import ServiceError, Violation, invalid
@@ -17,7 +19,8 @@ from domain.tools.capabilities import NATIVE_TYPES, ToolType
 class AgentChecks:
     """Creates an AgentConfig from settings, and reports all errors at once, with nearest matches
     for typos. Models must be reachable, tools installed, servers and agents registered in the
-    organization; a cost limit requires models with a price, a model setting a model that takes it."""
+    organization; a cost limit requires models with a price, a model setting a model that takes it, an
+    output schema one that answers can be checked by."""
 
     def __init__(
         self,
@@ -28,6 +31,7 @@ class AgentChecks:
         servers: McpServerStore,
         agents: AgentStore,
         policies: PolicyChecks,
+        schemas: SchemaValidator,
     ) -> None:
         self._models = models
         self._prices = prices
@@ -35,6 +39,7 @@ class AgentChecks:
         self._servers = servers
         self._agents = agents
         self._policies = policies
+        self._schemas = schemas
 
     async def config_of(self, organization_id: OrganizationId, settings: AgentSettings) -> AgentConfig:
         """The valid configuration. Raises INVALID `agent_invalid`, one violation per fault."""
@@ -55,6 +60,8 @@ class AgentChecks:
             wrong += cost_limit_violations(self._prices, settings.limits.max_cost_usd, models)
             wrong += cost_limit_violations(self._prices, settings.daily_budget_usd, models, path="daily_budget_usd")
         wrong += self._policies.violations(settings.tool_policies)
+        if config is not None:
+            wrong += output_schema_violations(self._schemas, settings.output_schema)
         wrong += self._tool_violations(settings)
         wrong += await self._server_violations(organization_id, settings)
         wrong += await self._agent_violations(organization_id, settings)

@@ -41,6 +41,8 @@ class ModelRequest:
     - `run_id` and `turn` identify the request in logs and for scripted models.
     - `max_output_tokens` None uses the provider's default.
     - `reasoning_summary`: the agent wants summaries of the model's reasoning, as ReasoningDelta.
+    - `output_schema`: the answer is a JSON object that matches it. A provider that cannot be held to it is asked in the
+      prompt, so replies may not match.
     - `settings` that the model does not take are not sent. `max_output_tokens` decides, not theirs.
     """
 
@@ -56,6 +58,7 @@ class ModelRequest:
     retries: RetryLimits = RetryLimits()
     reasoning_summary: bool = False
     settings: ModelSettings | None = None
+    output_schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

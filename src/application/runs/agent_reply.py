@@ -10,7 +10,7 @@ from domain.runs.run_json import run_to_json
 from domain.threads.message import ToolUse
 from domain.tools.result import ToolResult
 
-_TOLD = ("thread_id", "status", "output", "error", "incomplete_reason", "usage")
+_TOLD = ("thread_id", "status", "output", "output_json", "error", "incomplete_reason", "usage")
 
 
 def reply_of(run: Run) -> AgentReply:

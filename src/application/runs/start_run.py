@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 from application.agents.agent_lookup import existing_agent
+from application.agents.output_schema_check import output_schema_violations
 from application.agents.ports import AgentStore, ModelDirectory
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.models.ports import PriceTable
 from application.policy.canary_guard import CanaryGuard
+from application.policy.ports import SchemaValidator
 from application.runs.attached_content import attached_content
 from application.runs.ports import (
     IdempotencyKey,
@@ -43,7 +45,8 @@ class StartRunCommand:
     """The command of StartRun.
 
     - `agent` is an id or a name; without `thread_id` a thread is created.
-    - `limits` and `tool_allowlist` narrow the agent's, `model_settings` replace the agent's one by one. `wired` nodes replace the agent's tools (for workflows).
+    - `limits` and `tool_allowlist` narrow the agent's, `model_settings` replace the agent's one by one, `output_schema` the agent's.
+    - `wired` nodes replace the agent's tools (for workflows).
     - `body_digest` distinguishes bodies with the same idempotency key.
     - `firing` starts the run only if its schedule has not advanced.
     - `run_id` is the run's id; the idempotency key must then identify the same request.
@@ -57,6 +60,7 @@ class StartRunCommand:
     strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE
     limits: LimitSettings = LimitSettings()
     model_settings: ModelSettings = NO_SETTINGS
+    output_schema: JsonObject | None = None
     model: str | None = None
     tool_allowlist: tuple[str, ...] | None = None
     metadata: JsonObject | None = None
@@ -80,6 +84,7 @@ class StartRun:
       key started requires `operator`, as cancelling them does.
     - Settings that may raise the price (`OPERATORS_ONLY`) require `operator`.
     - Sources of the thread in the input are read now; deleting one later does not change the message.
+    - An output schema must be one that answers can be checked by.
     - A canary token of the agent in the input is replaced by its mark.
     """
 
@@ -92,6 +97,7 @@ class StartRun:
         organizations: OrganizationStore,
         models: ModelDirectory,
         prices: PriceTable,
+        schemas: SchemaValidator,
         queue: RunQueue,
         connections: McpConnections,
         trace_ended: TraceEndedRun,
@@ -105,6 +111,7 @@ class StartRun:
         self._organizations = organizations
         self._models = models
         self._prices = prices
+        self._schemas = schemas
         self._queue = queue
         self._connections = connections
         self._trace_ended = trace_ended
@@ -124,6 +131,9 @@ class StartRun:
         _require_role_for(command.model_settings, command.principal)
         if is_blank(command.input):
             raise invalid("input_empty", "A run needs an input.", Violation(path="input", message="must not be empty"))
+        unusable = output_schema_violations(self._schemas, command.output_schema)
+        if unusable:
+            raise invalid("output_schema_invalid", "The output schema is not valid.", *unusable)
         now = self._clock.now()
         organization_id = command.principal.organization_id
         key = None
@@ -163,6 +173,7 @@ class StartRun:
             model=model,
             limits=command.limits,
             model_settings=command.model_settings,
+            output_schema=command.output_schema,
             tool_allowlist=command.tool_allowlist,
             metadata=command.metadata or {},
             requested_by=command.principal.key_id,

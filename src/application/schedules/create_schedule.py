@@ -13,6 +13,7 @@ from domain.identity.role import Role
 from domain.ids import ScheduleId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
+from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.run import MultitaskStrategy
 from domain.runs.webhook import Webhook
 from domain.schedules.schedule import MissedFires, Schedule
@@ -32,6 +33,7 @@ class CreateScheduleCommand:
     thread_id: ThreadId | None = None
     strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE
     limits: LimitSettings = LimitSettings()
+    model_settings: ModelSettings = NO_SETTINGS
     model: str | None = None
     tool_allowlist: tuple[str, ...] | None = None
     metadata: JsonObject = field(default_factory=dict)
@@ -77,6 +79,7 @@ class CreateSchedule:
             thread_id=command.thread_id,
             strategy=command.strategy,
             limits=command.limits,
+            model_settings=command.model_settings,
             model=command.model,
             tool_allowlist=command.tool_allowlist,
             metadata=command.metadata,

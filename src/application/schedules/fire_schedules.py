@@ -148,6 +148,7 @@ def _command(schedule: Schedule, firing: Firing) -> StartRunCommand:
         thread_id=schedule.thread_id,
         strategy=schedule.strategy,
         limits=schedule.limits,
+        model_settings=schedule.model_settings,
         model=schedule.model,
         tool_allowlist=schedule.tool_allowlist,
         metadata={

@@ -18,7 +18,7 @@ class ScheduleChecks:
     """Rules:
     - Expression and time zone are valid, and there is a next run time.
     - The thread exists.
-    - The model is allowed and available, and the limits can be enforced with it.
+    - The model is allowed and available, takes the settings, and the limits can be enforced with it.
     - The webhook is usable.
     - A disabled agent is accepted.
     - Every trigger checks everything again.
@@ -55,7 +55,7 @@ class ScheduleChecks:
 
     async def require_runnable(self, schedule: Schedule, agent: Agent) -> None:
         """Raise NOT_FOUND `thread_not_found`, FORBIDDEN `model_not_allowed`, INVALID
-        `model_unavailable`, `limits_invalid`, `webhook_invalid`."""
+        `model_unavailable`, `model_settings_invalid`, `limits_invalid`, `webhook_invalid`."""
         organization_id = schedule.organization_id
         if schedule.thread_id is not None and await self._threads.get(organization_id, schedule.thread_id) is None:
             raise not_found("thread", schedule.thread_id)
@@ -65,6 +65,7 @@ class ScheduleChecks:
             agent,
             wanted=schedule.model,
             limits=schedule.limits,
+            settings=schedule.model_settings,
             organization=await self._organizations.get(organization_id),
             models=self._models,
             prices=self._prices,

@@ -47,7 +47,7 @@ class AgentCall:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentReply:
     """The answer of an agent: `result` as text, and `run` as JSON `{run_id, thread_id, status,
-    output, error, incomplete_reason, pending, usage}` (None if no run was started)."""
+    output, output_json, error, incomplete_reason, pending, usage}` (None if no run was started)."""
 
     result: ToolResult
     run: JsonObject | None = None

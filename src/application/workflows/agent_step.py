@@ -15,7 +15,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import OrganizationId, RunId, derived_id
-from domain.json_value import JsonValue
+from domain.json_value import JsonObject, JsonValue
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import TextContent
 from domain.threads.message_json import tool_use_to_json
@@ -69,7 +69,10 @@ class AgentStep:
             return AwaitsAnswer(asked={"calls": calls}, due_at=due_at, run_seq=ended.last_seq)
         if ended.status is not RunStatus.COMPLETED:
             raise _failure(ended)
-        return Succeeded(output={"text": ended.output, "run_id": ended.id, "thread_id": ended.thread_id})
+        output: JsonObject = {"text": ended.output, "run_id": ended.id, "thread_id": ended.thread_id}
+        if ended.output_json is not None:
+            output["output_json"] = ended.output_json
+        return Succeeded(output=output)
 
     async def cancel(self, organization_id: OrganizationId, run_id: RunId, *, actor: str) -> None:
         run = await self._runs.get(organization_id, run_id)
@@ -109,9 +112,14 @@ class AgentStep:
         given = await context.given(node, config.input, self._expressions)
         text = await unhurried(lambda: as_text(given), (given,))
         command = StartRunCommand(
-            principal=Principal(key_id=context.requested_by, organization_id=context.organization_id, role=Role.RUNNER),
+            # Model settings of a node were saved by an admin.
+            principal=Principal(
+                key_id=context.requested_by, organization_id=context.organization_id, role=Role.OPERATOR
+            ),
             agent=config.agent,
             input=(TextContent(text=text),),
+            model_settings=config.model_settings,
+            output_schema=config.output_schema,
             wired=WiredNodes(workflow_run_id=context.workflow_run_id, node_ids=node.connected_tool_node_ids),
             metadata={"workflow_run_id": context.workflow_run_id, "node_id": node.id},
             # A continued node finds the run that it started.

@@ -8,10 +8,12 @@ from typing import Any
 
 from domain.errors import Violation, invalid
 from domain.ids import AgentId, OrganizationId
+from domain.json_value import JsonObject
 from domain.policy.canary import CanaryToken, canary_violations
 from domain.policy.rules import NO_POLICIES, ToolPolicies
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, ModelSettings
+from domain.runs.output import size_violations
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
 
 
@@ -31,6 +33,7 @@ class AgentSettings:
     - `description` describes this agent to those clients.
     - `model_settings` are sent to the model, and to fallback models that take them.
     - `daily_budget_usd` bounds the total cost of its runs on one UTC day.
+    - `output_schema` is the JSON Schema of the answers of its runs.
     - `reasoning_summary`: models are asked for summaries of their reasoning, which are shown.
     """
 
@@ -51,6 +54,7 @@ class AgentSettings:
     agents: tuple[str, ...] = ()
     independent_agents: tuple[str, ...] = ()
     reasoning_summary: bool = False
+    output_schema: JsonObject | None = None
 
     @classmethod
     def of(cls, config: "AgentConfig") -> "AgentSettings":
@@ -102,6 +106,7 @@ class AgentConfig(AgentSettings):
             for pattern, rule in self.tool_policies.rules
             if rule.overridable
         ]
+        wrong += size_violations(self.output_schema)
         wrong += canary_violations(self.canary_tokens, self.instructions)
         if wrong:
             raise invalid("agent_invalid", "The agent is not valid.", *wrong)

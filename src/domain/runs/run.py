@@ -95,6 +95,7 @@ class Run:
     """The state of a run, without its messages and events.
 
     - `limits` and `tool_allowlist` narrow those of the agent; `model_settings` replace the agent's one by one.
+    - `output_schema` replaces the agent's. `output_json` is the object in the answer that matches the schema.
     - With `wired` the run has the tools of these workflow nodes instead of its agent's.
     - `attempt` counts claims. `lapses` counts the lost workers that are attributed to the run
       (`domain/runs/lost_workers.py`) since a worker last stored a step.
@@ -117,9 +118,11 @@ class Run:
     requested_by: ApiKeyId | None
     created_at: datetime
     model_settings: ModelSettings = NO_SETTINGS
+    output_schema: JsonObject | None = None
     webhook: WebhookNote | None = None
     wired: WiredNodes | None = None
     output: str | None = None
+    output_json: JsonObject | None = None
     error: RunError | None = None
     incomplete_reason: IncompleteReason | None = None
     pending: tuple[ToolUse, ...] = ()
@@ -181,6 +184,7 @@ class Run:
         *,
         at: datetime,
         output: str | None = None,
+        output_json: JsonObject | None = None,
         error: RunError | None = None,
         incomplete_reason: IncompleteReason | None = None,
     ) -> "Run":
@@ -194,6 +198,7 @@ class Run:
             self,
             status=self._next(status),
             output=output,
+            output_json=output_json,
             error=error,
             incomplete_reason=incomplete_reason,
             pending=(),

@@ -17,6 +17,7 @@ def run_to_json(run: Run) -> JsonObject:
         "model": run.model,
         "input": [content_to_json(part) for part in run.input],
         "output": run.output,
+        "output_json": run.output_json,
         "error": None if run.error is None else {"code": run.error.code, "detail": run.error.detail},
         "incomplete_reason": None if run.incomplete_reason is None else run.incomplete_reason.value,
         "pending": [tool_use_to_json(use) for use in run.pending],

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from domain.ids import OrganizationId, WorkflowId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.server import McpServerConfig
+from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.secrets.secret import SecretRef, SecretValue
 from domain.tools.capabilities import ToolType
 
@@ -150,11 +151,14 @@ class EntrypointConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentNodeConfig:
     """A run of an agent (id or name) on a new thread. `input` is a template; None passes the
-    outputs of the predecessors. `tools_timeout_s` is how long the node waits for its tools."""
+    outputs of the predecessors. `tools_timeout_s` is how long the node waits for its tools. `model_settings` and
+    `output_schema` are those of the run."""
 
     agent: str
     input: JsonValue = None
     tools_timeout_s: float = 60.0
+    model_settings: ModelSettings = NO_SETTINGS
+    output_schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from domain.json_value import JsonObject, JsonValue
 from domain.mcp.slug import is_legal_slug
 from domain.secrets.secret import SecretRef, SecretValue, is_legal_secret_name
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
+from domain.workflows.agent_node import read_agent_node
 from domain.workflows.config_reader import ConfigReader
 from domain.workflows.graph import (
-    AgentNodeConfig,
     BoundValue,
     Case,
     ConditionConfig,
@@ -75,11 +75,7 @@ def _of_kind(kind: NodeKind, mode: NodeMode, reader: ConfigReader) -> NodeConfig
         case NodeKind.ENTRYPOINT:
             return EntrypointConfig(schema=reader.schema("schema"))
         case NodeKind.AGENT:
-            return AgentNodeConfig(
-                agent=reader.text("agent"),
-                input=reader.template("input"),
-                tools_timeout_s=reader.number("tools_timeout_s", default=60.0, least=0.001, most=_DAY_S) or 0.0,
-            )
+            return read_agent_node(reader)
         case NodeKind.HTTP_REQUEST:
             return _http_request(mode, reader)
         case NodeKind.MCP_SERVER:

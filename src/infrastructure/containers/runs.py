@@ -9,6 +9,7 @@ from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
 from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.ask_model import AskModel
 from application.runs.execution.call_tools import CallTools, CallToolsSettings
+from application.runs.execution.check_output import CheckOutput
 from application.runs.execution.daily_budget import DailyBudgets
 from application.runs.execution.execute_run import ExecuteRun
 from application.runs.execution.prepare_prompt import PreparePrompt
@@ -45,7 +46,7 @@ class Runs(containers.DeclarativeContainer):
         AgentLoop,
         prepare_prompt=singleton(PreparePrompt, catalog=Tools.toolset_builder),
         ask_model=singleton(AskModel, models=Models.models, prices=Models.prices),
-        record_reply=singleton(RecordReply, check=Tools.check_tool_call),
+        record_reply=singleton(RecordReply, check=Tools.check_tool_call, check_output=singleton(CheckOutput)),
         recheck_calls=singleton(RecheckCalls, check=Tools.check_tool_call),
         call_tools=singleton(
             CallTools, execute_tool=Tools.execute_tool, box=Platform.secret_box, settings=CallToolsSettings()

@@ -74,7 +74,7 @@ class AnthropicWire:
         parts += [b',"messages":[', b",".join(messages), b"]"]
         if self._streaming:
             parts.append(b',"stream":true')
-        if request.settings is not None or request.reasoning_summary:
+        if request.settings is not None or request.reasoning_summary or request.output_schema is not None:
             parts.append(appended(_parameters(model_name, request, settings, max_tokens, origin)))
         parts.append(b"}")
         return b"".join(parts)
@@ -183,6 +183,7 @@ def _parameters(
         max_tokens=max_tokens,
         summary=request.reasoning_summary,
         may_think=settings.thinking_budget is None or _all_think(request.messages, origin),
+        schema=request.output_schema,
     )
 
 

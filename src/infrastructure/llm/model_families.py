@@ -4,8 +4,11 @@ wire's."""
 import re
 from enum import Enum
 
+from application.models.ports import ModelRequest
+from domain.json_value import JsonObject
 from infrastructure.llm.items_origin import model_family
 from infrastructure.llm.providers import ProviderConfig
+from infrastructure.llm.strict_schema import OPENAI_CONSTRAINTS, strict_schema
 
 _COMMON = frozenset(
     {"effort", "temperature", "top_p", "max_output_tokens", "parallel_tool_calls", "service_tier", "extra_body"}
@@ -17,6 +20,8 @@ TAKEN_BY_MESSAGES = _COMMON | {"thinking_budget", "stop", "cache_ttl"}
 _SAMPLING = frozenset({"temperature", "top_p"})
 _OPENAI_REASONING = re.compile(r"(?:^|/)(?:gpt-(?:[5-9]|\d\d)(?!.*-chat)|o\d)")
 _OPENAI_PLAIN = re.compile(r"(?:^|/)(?:gpt-[34]|chatgpt|gpt-\d+(?:\.\d+)?-chat)")
+_GEMINI = re.compile(r"(?:^|/)gemini-(?P<major>\d{1,2})")
+_GEMINI_WITH_TOOLS = 3
 _CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(?P<major>\d{1,2})(?:[.-](?P<minor>\d{1,2})(?!\d))?")
 
 
@@ -53,6 +58,32 @@ def settings_taken(provider: ProviderConfig, model_name: str) -> frozenset[str]:
     if not provider.kind.is_openai_compatible:
         return taken_by_messages(model_name)
     return taken_by_responses(model_name) if provider.speaks_responses else taken_by_chat(model_name)
+
+
+def native_schema(provider: ProviderConfig, request: ModelRequest) -> JsonObject | None:
+    """The output schema of the request as its model generates answers by; None if the model is to be asked for it.
+
+    - Models of OpenAI take every schema. Gemini takes one beside tools since version 3.
+    - Claude takes one since 4.5, if it is in the subset.
+    - Servers of other models have it too, but often call no tools then.
+    """
+    name, schema = request.model.partition(":")[2], request.output_schema
+    if schema is None:
+        return None
+    if not provider.kind.is_openai_compatible:
+        version = _claude_version(name)
+        taken = version is not None and version >= (4, 5)
+        return strict_schema(schema, optional=True, constraints=frozenset()) if taken else None
+    if not provider.speaks_responses and not _generates_by_schema(model_family(name), has_tools=bool(request.tools)):
+        return None
+    return strict_schema(schema, optional=False, constraints=OPENAI_CONSTRAINTS) or schema
+
+
+def _generates_by_schema(family: str, *, has_tools: bool) -> bool:
+    gemini = _GEMINI.search(family)
+    if gemini is not None:
+        return not has_tools or int(gemini["major"]) >= _GEMINI_WITH_TOOLS
+    return bool(_OPENAI_REASONING.search(family) or _OPENAI_PLAIN.search(family))
 
 
 def thinking_of(model_name: str) -> Thinking:

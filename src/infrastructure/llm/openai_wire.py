@@ -12,6 +12,7 @@ import msgspec
 from application.models.ports import ModelRequest, ToolChoice
 from domain.json_value import JsonObject, JsonValue
 from domain.model_providers.provider import EchoReasoning
+from domain.runs.model_settings import NO_SETTINGS
 from domain.threads.message import (
     Content,
     FileContent,
@@ -105,8 +106,9 @@ class OpenAIWire:
             parts.append(b',"%b":%d' % (self._token_limit_field, request.max_output_tokens))
         if self._streaming:
             parts.append(self._stream)
-        if request.settings is not None:
-            parts.append(appended(chat_parameters(request.settings, has_tools=bool(request.tools))))
+        if request.settings is not None or request.output_schema is not None:
+            settings, schema = request.settings or NO_SETTINGS, request.output_schema
+            parts.append(appended(chat_parameters(settings, has_tools=bool(request.tools), schema=schema)))
         parts.append(b"}")
         return b"".join(parts)
 

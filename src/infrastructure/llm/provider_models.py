@@ -1,12 +1,16 @@
 """Opens the adapter for a provider's configuration."""
 
+from functools import partial
+
 from application.models.ports import LanguageModel, ModelList
 from application.system.ports import OutboundPolicy
 from infrastructure.llm.anthropic import AnthropicModels
 from infrastructure.llm.deployments import DeploymentModels, OpenDeployment
 from infrastructure.llm.exchange import ProviderHttp, ReplyLimits
+from infrastructure.llm.model_families import native_schema
 from infrastructure.llm.model_list import HttpModelList
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
+from infrastructure.llm.output_schemas import OutputSchemas
 from infrastructure.llm.provider_errors import address_refused
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.responses import ResponsesModels
@@ -45,7 +49,8 @@ class ProviderModels:
         adapter: type[AnthropicModels | ResponsesModels | OpenAICompatibleModels] = AnthropicModels
         if provider.kind.is_openai_compatible:
             adapter = ResponsesModels if provider.speaks_responses else OpenAICompatibleModels
-        return adapter(provider=provider, http=http, streaming=self._streaming, reply_limits=self._reply_limits)
+        opened = adapter(provider=provider, http=http, streaming=self._streaming, reply_limits=self._reply_limits)
+        return OutputSchemas(opened, partial(native_schema, provider))
 
     def model_list(self, provider: ProviderConfig) -> ModelList:
         """The list of a provider without deployments. Raises ModelError like `open`."""

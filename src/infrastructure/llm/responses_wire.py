@@ -62,9 +62,14 @@ class ResponsesWire:
         if request.max_output_tokens is not None:
             parts.append(b',"max_output_tokens":%d' % request.max_output_tokens)
         summary = summary and request.reasoning_summary
-        if summary or request.settings is not None:
-            settings = request.settings or NO_SETTINGS
-            parts.append(appended(responses_parameters(settings, has_tools=bool(request.tools), summary=summary)))
+        if summary or request.settings is not None or request.output_schema is not None:
+            parameters = responses_parameters(
+                request.settings or NO_SETTINGS,
+                has_tools=bool(request.tools),
+                summary=summary,
+                schema=request.output_schema,
+            )
+            parts.append(appended(parameters))
         if encrypted_reasoning:
             parts.append(b',"include":["reasoning.encrypted_content"]')
         if request.messages:

@@ -9,6 +9,7 @@ from application.models.ports import ModelRequest
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.model_settings import Effort, ModelSettings
 from infrastructure.llm.model_families import Thinking
+from infrastructure.llm.strict_schema import OPENAI_CONSTRAINTS, strict_schema
 
 _encode = msgspec.json.Encoder().encode
 _MIN_BUDGET = 1_024
@@ -24,8 +25,9 @@ def with_taken_settings(request: ModelRequest, taken_by: Callable[[str], frozens
     return request if taken.issuperset(settings.stated) else replace(request, settings=settings.only(taken))
 
 
-def chat_parameters(settings: ModelSettings, *, has_tools: bool) -> JsonObject:
+def chat_parameters(settings: ModelSettings, *, has_tools: bool, schema: JsonObject | None = None) -> JsonObject:
     return _stated(
+        response_format=None if schema is None else {"type": "json_schema", "json_schema": _named(schema)},
         reasoning_effort=settings.effort,
         verbosity=settings.verbosity,
         temperature=settings.temperature,
@@ -38,10 +40,13 @@ def chat_parameters(settings: ModelSettings, *, has_tools: bool) -> JsonObject:
     )
 
 
-def responses_parameters(settings: ModelSettings, *, has_tools: bool, summary: bool) -> JsonObject:
+def responses_parameters(
+    settings: ModelSettings, *, has_tools: bool, summary: bool, schema: JsonObject | None = None
+) -> JsonObject:
+    written = None if schema is None else {"type": "json_schema", **_named(schema)}
     return _stated(
         reasoning=_stated(effort=settings.effort, summary="auto" if summary else None) or None,
-        text=_stated(verbosity=settings.verbosity) or None,
+        text=_stated(verbosity=settings.verbosity, format=written) or None,
         temperature=settings.temperature,
         top_p=settings.top_p,
         parallel_tool_calls=settings.parallel_tool_calls if has_tools else None,
@@ -51,19 +56,32 @@ def responses_parameters(settings: ModelSettings, *, has_tools: bool, summary: b
 
 
 def messages_parameters(
-    settings: ModelSettings, thinking: Thinking, *, max_tokens: int, summary: bool, may_think: bool
+    settings: ModelSettings,
+    thinking: Thinking,
+    *,
+    max_tokens: int,
+    summary: bool,
+    may_think: bool,
+    schema: JsonObject | None = None,
 ) -> JsonObject:
     """`thinking` is how this model is asked to think, `may_think` whether the thread lets it with a budget."""
+    written: JsonObject | None = None if schema is None else {"type": "json_schema", "schema": schema}
     effort = _CLAUDE_EFFORTS.get(settings.effort) if settings.effort is not None else None
     return _stated(
         thinking=_thinking(settings, thinking, max_tokens=max_tokens, summary=summary, may_think=may_think),
-        output_config=_stated(effort=effort) or None,
+        output_config=_stated(effort=effort, format=written) or None,
         temperature=settings.temperature,
         top_p=settings.top_p,
         stop_sequences=None if settings.stop is None else [*settings.stop],
         service_tier=settings.service_tier,
         extra=settings.extra_body,
     )
+
+
+def _named(schema: JsonObject) -> JsonObject:
+    """`strict` is refused for schemas outside of the subset."""
+    is_strict = strict_schema(schema, optional=False, constraints=OPENAI_CONSTRAINTS) == schema
+    return {"name": "output", "schema": schema, "strict": is_strict}
 
 
 def appended(parameters: JsonObject) -> bytes:

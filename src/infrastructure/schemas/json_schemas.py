@@ -1,13 +1,14 @@
 """JSON Schema validation by jsonschema-rs: compiled once, no network access, linear-time patterns,
 bounded work.
 
-Validation runs on the event loop, so schemas and values that would block it are rejected first.
+Most validation runs on the event loop, so schemas and values that would block it are rejected first.
 """
 
 import hashlib
 import json
 from dataclasses import dataclass
 from itertools import islice
+from threading import Lock
 
 import jsonschema_rs
 import msgspec
@@ -53,10 +54,11 @@ class _Compiled:
 
 class JsonSchemaValidator:
     """JSON Schema 2020-12, or the draft that `$schema` names. Caches the `cache_size` most recently
-    used schemas."""
+    used schemas. For several threads."""
 
     def __init__(self, *, cache_size: int = 1_024) -> None:
         self._compiled: LruCache[bytes, _Compiled] = LruCache(cache_size)
+        self._lock = Lock()
         self._encoder = msgspec.json.Encoder()
 
     def violations(self, schema: JsonObject, value: JsonValue) -> tuple[str, ...]:
@@ -99,10 +101,12 @@ class JsonSchemaValidator:
         except (UnicodeEncodeError, OverflowError, RecursionError, TypeError):
             return _Compiled(problem="it is not JSON, or nested too deeply")
         key = hashlib.blake2b(encoded, digest_size=16).digest()
-        compiled = self._compiled.get(key)
+        with self._lock:
+            compiled = self._compiled.get(key)
         if compiled is None:
             compiled = _compiled(encoded)
-            self._compiled.put(key, compiled)
+            with self._lock:
+                self._compiled.put(key, compiled)
         return compiled
 
 

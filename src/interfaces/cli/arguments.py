@@ -19,6 +19,10 @@ ThreadArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The thread's id, or its beginning.", autocompletion=THREADS)
 ]
 WorkflowArgument = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name or id.", autocompletion=WORKFLOWS)]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A model setting, such as effort=high. Repeatable."),
+]
 AgentOption = Annotated[
     str | None, typer.Option("--agent", metavar="NAME", help="The agent, by name or id.", autocompletion=AGENTS)
 ]

@@ -12,6 +12,14 @@ def load_definition(path: Path, *, what: str, needs: str, texts: Collection[str]
     - Under the keys `texts`, YAML's bare `true`, `no`, `on` and the like are strings.
     - Raises BadUsage naming the file and the position of a syntax error.
     """
+    document = load_object(path, texts=texts)
+    if not isinstance(document.get("name"), str) or not document["name"]:
+        raise BadUsage(f"{path} is no {what}: it must be a mapping with at least {needs}.")
+    return document
+
+
+def load_object(path: Path, *, texts: Collection[str] = ()) -> JsonObject:
+    """Any mapping in a file. Raises BadUsage naming the file and the position of a syntax error."""
     from interfaces.definition_text import DefinitionTextError, read_definition
 
     try:
@@ -22,6 +30,6 @@ def load_definition(path: Path, *, what: str, needs: str, texts: Collection[str]
         raise BadUsage(f"{path} is not UTF-8 text.") from exc
     except DefinitionTextError as exc:
         raise BadUsage(f"{path} {exc}") from exc
-    if not isinstance(document, dict) or not isinstance(document.get("name"), str) or not document["name"]:
-        raise BadUsage(f"{path} is no {what}: it must be a mapping with at least {needs}.")
+    if not isinstance(document, dict):
+        raise BadUsage(f"{path} must be a mapping.")
     return document

@@ -2,9 +2,14 @@
 
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import fields as fields_of
 
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.model_settings import ModelSettings
 from interfaces.cli.failures import BadUsage
+
+_SETTINGS = tuple(field.name for field in fields_of(ModelSettings))
+_SETTINGS_TEXTS = frozenset({"effort", "verbosity", "service_tier", "cache_ttl"})
 
 
 def field_values(
@@ -13,6 +18,11 @@ def field_values(
     """The fields. A value is JSON, otherwise text; of `texts` it is always text, or null where it may be.
     `fields` are all that there are, if they are known. Raises BadUsage."""
     return dict(_field(entry, texts, may_be_null, fields) for entry in entries)
+
+
+def model_settings(entries: Sequence[str]) -> JsonObject:
+    """Model settings given as NAME=VALUE. Raises BadUsage."""
+    return field_values(entries, texts=_SETTINGS_TEXTS, may_be_null=_SETTINGS_TEXTS, fields=_SETTINGS)
 
 
 def _field(

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from interfaces.cli.terminal import Terminal, duration, one_line, short_json
-from interfaces.cli.transcript import incomplete_text, parts_of, provider_words, show_pending
+from interfaces.cli.transcript import incomplete_text, output_text, parts_of, provider_words, show_pending
 from interfaces.http.runs.views import RunErrorView, RunView
 from interfaces.http.threads.views import MessageView
 
@@ -46,7 +46,8 @@ class RunDisplay(Protocol):
 
 
 class PlainRunDisplay:
-    """A line on stderr for each thing that happens. The answer alone goes to stdout, when it is whole."""
+    """A line on stderr for each thing that happens. The answer alone goes to stdout, when it is whole: the object that
+    matches the output schema, otherwise the text."""
 
     def __init__(self, terminal: Terminal, *, answer: bool) -> None:
         self._terminal = terminal
@@ -71,7 +72,7 @@ class PlainRunDisplay:
     def finish(self, run: RunView) -> None:
         """The run has ended or waits."""
         if self._answer and run["output"] and run["status"] != "requires_action":
-            self._terminal.line(run["output"])
+            self._terminal.line(output_text(run))
         self._terminal.note(summary(run))
         if words := provider_words(run):
             self._terminal.note(f"The model provider said: {words}")

@@ -1,5 +1,6 @@
 """Messages and runs as text for people."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -90,6 +91,12 @@ def incomplete_text(run: RunView) -> str:
     return "" if reason is None else f"{reason}: {reason.explanation}"
 
 
+def output_text(run: RunView) -> str:
+    """The object that matches the output schema, as JSON, otherwise the text of the output."""
+    found = run["output_json"]
+    return run["output"] or "" if found is None else json.dumps(found, ensure_ascii=False, indent=2)
+
+
 def provider_words(run: RunView) -> str:
     """The model provider's error on one line; empty if unknown."""
     said = None if run["error"] is None else run["error"].get("provider_error")
@@ -107,6 +114,7 @@ def describe_run(terminal: Terminal, run: RunView, *, agent: str | None) -> None
             "reason": incomplete_text(run),
             "error": f"{run['error']['code']}: {one_line(run['error']['detail'])}" if run["error"] else "",
             "provider said": provider_words(run),
+            "output": "" if run["output_json"] is None else short_json(run["output_json"]),
             "thread": run["thread_id"],
             "agent": f"{agent or run['agent_id']}, version {run['agent_version']}",
             "created": run["created_at"],

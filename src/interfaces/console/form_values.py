@@ -1,5 +1,6 @@
 """Values of a form as text, and their conversion to JSON, with faults by field."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -140,6 +141,11 @@ def allowlist_values(allowlist: list[str] | None) -> dict[str, str]:
 def joined(entries: Iterable[str]) -> str:
     """One entry per line."""
     return "\n".join(entries)
+
+
+def json_text(value: object) -> str:
+    """A JSON value as indented text; empty for null."""
+    return "" if value is None else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def text(value: object) -> str:

@@ -102,6 +102,34 @@ async def test_an_unreadable_if_match_is_refused(service: Service, if_match: str
     assert paths_of(problem_of(response, 422, "if_match_invalid")) == ["If-Match"]
 
 
+@pytest.mark.requirement("H3")
+async def test_an_output_schema_is_stored_removed_and_refused_if_no_answer_could_be_checked_by_it(
+    service: Service,
+) -> None:
+    schema = {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "integer"}}}
+    created = await service.call("POST", "/v1/agents", json={**GUIDE, "output_schema": schema})
+    assert created.json()["output_schema"] == schema
+    for unusable in (
+        {"type": "array"},
+        {"type": "object", "properties": {"a": {"type": "text"}}},
+        {"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}},
+        {"type": "object", "description": "x" * 70_000},
+        {"type": "object", "enum": [1] * 31_000},
+    ):
+        refused = await service.call("PATCH", "/v1/agents/guide", json={"output_schema": unusable})
+        assert paths_of(problem_of(refused, 422, "agent_invalid")) == ["output_schema"]
+    removed = await service.call("PATCH", "/v1/agents/guide", json={"output_schema": None})
+    assert removed.json()["output_schema"] is None
+
+
+@pytest.mark.requirement("H3")
+async def test_a_run_with_an_output_schema_that_no_answer_could_be_checked_by_is_refused(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json=GUIDE)
+    body = {"agent": "guide", "input": "hello", "output_schema": {"type": "string"}}
+    refused = await service.call("POST", "/v1/runs", json=body)
+    assert paths_of(problem_of(refused, 422, "output_schema_invalid")) == ["output_schema"]
+
+
 async def test_a_name_in_use_is_a_conflict(service: Service) -> None:
     await service.call("POST", "/v1/agents", json=GUIDE)
     problem_of(await service.call("POST", "/v1/agents", json=GUIDE), 409, "agent_name_taken")

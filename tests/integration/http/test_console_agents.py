@@ -83,6 +83,7 @@ async def test_what_is_entered_is_what_the_api_reads_back(service: Service) -> N
         "allowlist_entries": "send_*\ncreate_calendar_event",
         "limits.max_turns": "7",
         "limits.timeout_s": "1.5",
+        "output_schema": '{"type": "object", "properties": {"b": {}, "a": {}}}',
         "model_settings.effort": "low",
         "model_settings.temperature": "0.5",
         "model_settings.max_output_tokens": "900",
@@ -120,6 +121,7 @@ async def test_what_is_entered_is_what_the_api_reads_back(service: Service) -> N
     }
     assert agent["canary_tokens"] == [{"id": "trap", "per_run": False}]
     assert agent["enabled"] is True
+    assert agent["output_schema"] == {"type": "object", "properties": {"b": {}, "a": {}}}
     settings = cast("dict[str, object]", agent["model_settings"])
     assert {name: value for name, value in settings.items() if value is not None} == {
         "effort": "low",

@@ -9,6 +9,7 @@ import pytest
 
 from domain.identity.role import Role
 from domain.ids import ApprovalId, RunId
+from domain.json_value import JsonObject
 from domain.mcp.server_pin import ServerPin
 from domain.runs.limits import IncompleteReason
 from domain.runs.provider_error import ProviderError
@@ -36,6 +37,7 @@ async def ended_run(
     *,
     error: RunError | None = None,
     incomplete_reason: IncompleteReason | None = None,
+    output_json: JsonObject | None = None,
 ) -> RunId:
     """A run that has ended like this: its id."""
     service.worker.act = Act.REST
@@ -43,7 +45,7 @@ async def ended_run(
     await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hello"})
     stored = service.state.runs[service.worker.submitted[-1]]
     stored.run = stored.run.claimed(at=START).ended(
-        status, at=START, output="So far", error=error, incomplete_reason=incomplete_reason
+        status, at=START, output="So far", output_json=output_json, error=error, incomplete_reason=incomplete_reason
     )
     return stored.run.id
 
@@ -202,6 +204,14 @@ async def test_the_page_of_an_incomplete_run_says_why_in_words(service: Service)
         "Ended early: the model provider&#39;s content filter stopped the answer (<code>content_filter</code>)."
         in page.text
     )
+
+
+@pytest.mark.requirement("H3")
+async def test_the_page_of_a_run_shows_the_object_of_its_answer(service: Service) -> None:
+    run_id = await ended_run(service, RunStatus.COMPLETED, output_json={"city": "<Lisbon>"})
+    page = await browse(service, "GET", f"/console/runs/{run_id}", headers=await signed_in(service))
+    assert "Output by its schema" in page.text
+    assert "&lt;Lisbon&gt;" in page.text
 
 
 @pytest.mark.requirement("H6", "C6")

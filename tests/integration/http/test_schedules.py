@@ -22,12 +22,17 @@ FULL = {
     ],
     "multitask_strategy": "reject",
     "limits": {"max_turns": 3, "timeout_s": 60.0},
+    "model_settings": {"effort": "low"},
     "model": MODEL,
     "tool_allowlist": ["send_email"],
     "metadata": {"team": "ops"},
     "missed": "skip",
     "webhook": {"url": "https://example.com/hooks/T0K3N", "events": ["run.failed"]},
 }
+
+
+_OTHERWISE = ("agent", "limits", "model_settings", "input", "webhook")
+"""Fields that a view has in another form."""
 
 
 @pytest.fixture
@@ -91,9 +96,10 @@ async def test_everything_a_run_may_be_asked_for_a_schedule_keeps(service: Servi
     created = await service.call("POST", "/v1/schedules", json={**FULL, "thread_id": thread})
     assert created.status_code == 201, created.text
     made = created.json()
-    kept = {name: value for name, value in FULL.items() if name not in ("agent", "limits", "input", "webhook")}
+    kept = {name: value for name, value in FULL.items() if name not in _OTHERWISE}
     assert made.items() >= {**kept, "thread_id": thread, "agent_id": agent}.items()
     assert (made["limits"]["max_turns"], made["limits"]["timeout_s"], made["limits"]["max_tokens"]) == (3, 60.0, None)
+    assert {name for name, value in made["model_settings"].items() if value is not None} == {"effort"}
     assert [part["type"] for part in made["input"]] == ["text", "image"]
     assert made["webhook"] == {"receiver": "example.com:443", "secret": None, "events": ["run.failed"]}
     assert "T0K3N" not in created.text
@@ -108,6 +114,7 @@ async def test_everything_a_run_may_be_asked_for_a_schedule_keeps(service: Servi
             "limits": {"max_turns": None, "max_tokens": 9},
             "multitask_strategy": "enqueue",
             "missed": "run_once",
+            "model_settings": {},
             "metadata": {},
             "webhook": None,
             "input": "Look again.",
@@ -117,6 +124,7 @@ async def test_everything_a_run_may_be_asked_for_a_schedule_keeps(service: Servi
     after = emptied.json()
     assert [after[name] for name in ("thread_id", "model", "tool_allowlist", "webhook")] == [None] * 4
     assert after["metadata"] == {}
+    assert set(after["model_settings"].values()) == {None}
     assert (after["limits"]["max_turns"], after["limits"]["timeout_s"], after["limits"]["max_tokens"]) == (
         None,
         60.0,

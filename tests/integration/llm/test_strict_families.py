@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from application.models.ports import LanguageModel, ModelError, TextDelta
+from domain.json_value import JsonObject
 from domain.runs.model_settings import Effort, ModelSettings
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.llm.provider_http import AiohttpProviders
@@ -17,7 +18,7 @@ from infrastructure.llm.routing import RoutedModels
 from infrastructure.llm.scripted import ScriptedModels
 from tests.integration.llm.strict.chat import StrictChat, bad_request
 from tests.integration.llm.strict.families import FAMILIES, ModelFamily
-from tests.integration.llm.strict.provider import Said, StrictProvider
+from tests.integration.llm.strict.provider import Json, Said, StrictProvider
 from tests.unit.llm.conversations import Conversation
 from tests.unit.llm.model_requests import SomeProviders
 from tests.unit.llm.sdk_types import NEEDS_SDK_TYPES
@@ -171,6 +172,38 @@ async def settings_that_another_family_takes(vendors: Vendors, family: ModelFami
     assert there.refused == []
 
 
+CITY: JsonObject = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "population": {"type": "integer", "minimum": 1}},
+    "required": ["city", "population"],
+}
+
+
+async def structured_output(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
+    """Beside tools. The schema is a parameter, or the model is asked for it; neither is refused."""
+    there, model = vendors.at[family.name], vendors.models(streaming=streaming)
+    thread = Conversation(settings=family.settings, output_schema=CITY)
+    answer = '{"city": "Lisbon", "population": 575739}'
+    there.say(Said(calls=((CLOCK, {}),)), Said(text=answer))
+    await thread.ask(model, family.model)
+    thread.answer("12:00")
+    assert (await thread.ask(model, family.model)).text == answer
+    assert there.refused == []
+    for body in there.bodies:
+        assert schema_in(body) or '"population"' in instructions_of(body)
+
+
+def schema_in(body: Json) -> object:
+    """The schema that a request has as a parameter."""
+    written = body.get("text", {}).get("format") or body.get("output_config", {}).get("format")
+    written = written or body.get("response_format", {}).get("json_schema") or {}
+    return written.get("schema")
+
+
+def instructions_of(body: Json) -> str:
+    return str(body["messages"][0]["content"])
+
+
 async def cancel_in_mid_stream(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:
     there = vendors.at[family.name]
     there.say(Said(text="It is noon, as it often is at this time of the day, which is noon.", hangs_after=16))
@@ -191,6 +224,7 @@ CASES: dict[str, Case] = {
     "fallback to another family and back": fallback_to_another_family_and_back,
     "cached input from turn 3": cached_input_from_the_third_turn,
     "settings of another family": settings_that_another_family_takes,
+    "structured output": structured_output,
     "cancel in mid-stream": cancel_in_mid_stream,
 }
 
@@ -224,7 +258,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.requirement("H1", "H2")
+@pytest.mark.requirement("H1", "H2", "H3")
 @pytest.mark.parametrize(("case", "streaming"), WAYS)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 async def test_every_family_holds_every_case(
@@ -284,6 +318,43 @@ async def test_a_refusal_that_nothing_helps_is_told_and_forgotten(vendors: Vendo
     assert raised.value.code == "model_rejected"
     assert (await thread.ask(model, "qwen:qwen3-max")).text == "It is noon."
     assert "reasoning_content" in str(there.bodies[-1])
+
+
+@pytest.mark.requirement("H3")
+@pytest.mark.parametrize("name", ["openai", "anthropic", "claude", "google"])
+async def test_models_that_generate_by_a_schema_get_it_as_a_parameter(vendors: Vendors, name: str) -> None:
+    family = next(family for family in FAMILIES if family.name == name)
+    there = vendors.at[name]
+    there.say(Said(text="{}"))
+    await Conversation(settings=family.settings, output_schema=CITY).ask(vendors.models(), family.model)
+    assert schema_in(there.bodies[-1]) is not None
+    assert "JSON Schema" not in str(there.bodies[-1])
+
+
+@pytest.mark.requirement("H3")
+@pytest.mark.parametrize("name", ["openai", "anthropic", "google"])
+async def test_a_schema_that_the_provider_refuses_is_asked_for_from_its_first_refusal_on(
+    vendors: Vendors, name: str
+) -> None:
+    family = next(family for family in FAMILIES if family.name == name)
+    there, model = vendors.at[name], vendors.models()
+    there.refuse(bad_request("Invalid schema for response_format 'output': it nests too deeply."))
+    there.say(*[Said(text="{}")] * 3)
+    for _ in range(2):
+        await Conversation(output_schema=CITY).ask(model, family.model)
+    assert len(there.refused) == 1
+    assert [schema_in(body) is None for body in there.bodies] == [False, True, True]
+    assert all("JSON Schema" in str(body) for body in there.bodies[1:])
+    await Conversation(output_schema={**CITY, "title": "City"}).ask(model, family.model)
+    assert schema_in(there.bodies[-1]) is not None
+
+
+@pytest.mark.requirement("H3")
+async def test_another_refusal_is_told_though_a_schema_was_sent(vendors: Vendors) -> None:
+    vendors.at["openai"].refuse(bad_request("You exceeded your budget."))
+    with pytest.raises(ModelError):
+        await Conversation(output_schema=CITY).ask(vendors.models(), "openai:gpt-5.5")
+    assert len(vendors.at["openai"].bodies) == 1
 
 
 def test_the_documentation_has_the_same_table() -> None:

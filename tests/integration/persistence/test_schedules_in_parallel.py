@@ -21,6 +21,7 @@ from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.tables import audit_event, run, schedule
 from infrastructure.runtime.cron import CronsimTimes
 from infrastructure.runtime.system import RandomIds
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import START, an_agent, an_audit_event
 from tests.contract.sql_legs import sql_stores
 from tests.contract.stores import Stores
@@ -49,6 +50,7 @@ class Process:
             organizations=stores.organizations,
             models=models,
             prices=prices,
+            schemas=JsonSchemaValidator(),
             queue=self.queue,
             connections=connections,
             trace_ended=TraceEndedRun(runs=stores.runs, agents=stores.agents, tracer=RecordingTracer()),

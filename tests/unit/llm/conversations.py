@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from application.models.ports import LanguageModel, ModelReply, ModelRequest, ReasoningDelta, TextDelta
 from domain.ids import tool_call_id
+from domain.json_value import JsonObject
 from domain.runs.model_settings import ModelSettings
 from domain.threads.message import ImageContent, Message, Role, TextContent, ToolUse
 from domain.tools.tool import Tool
@@ -22,11 +23,13 @@ class Conversation:
         *,
         tools: tuple[Tool, ...] = TOOLS,
         settings: ModelSettings | None = None,
+        output_schema: JsonObject | None = None,
     ) -> None:
         self.messages: list[Message] = [a_user_message(question)]
         self.replies: list[ModelReply] = []
         self._tools = tools
         self._settings = settings
+        self._output_schema = output_schema
 
     async def ask(self, model: LanguageModel, name: str, *, reasoning_summary: bool = False) -> ModelReply:
         """The model's reply, which the thread then has. Deltas must make up its text."""
@@ -61,7 +64,12 @@ class Conversation:
 
     def request(self, name: str, *, reasoning_summary: bool = False) -> ModelRequest:
         request = a_request(name, messages=tuple(self.messages), tools=self._tools, turn=len(self.replies) + 1)
-        return replace(request, reasoning_summary=reasoning_summary, settings=self._settings)
+        return replace(
+            request,
+            reasoning_summary=reasoning_summary,
+            settings=self._settings,
+            output_schema=self._output_schema,
+        )
 
     def _next(self) -> int:
         return len(self.messages) + 1

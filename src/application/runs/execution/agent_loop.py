@@ -12,7 +12,7 @@ from application.runs.execution.daily_budget import DailyBudgets
 from application.runs.execution.interruption import TimeUp
 from application.runs.execution.prepare_prompt import AgentDisabled, PreparePrompt, Prompt
 from application.runs.execution.recheck_calls import RecheckCalls
-from application.runs.execution.record_reply import RecordReply, answered_step
+from application.runs.execution.record_reply import RecordReply
 from application.runs.execution.run_session import RunSession
 from application.system.ports import Clock
 from domain.runs.closing import closing_step
@@ -119,8 +119,7 @@ class AgentLoop:
             except (ModelError, TimeUp):
                 logger.warning("closing turn failed", extra={"run_id": session.run.id, "limit": limit.value})
             else:
-                now = self._clock.now()
-                await session.advance(lambda: answered_step(session, answer, at=now, limit=limit))
+                await self._record_reply.close(session, answer, limit=limit)
                 return
         await self._end_incomplete(session, limit)
 

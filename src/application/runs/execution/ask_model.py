@@ -130,6 +130,7 @@ class AskModel:
             settings=settings,
             retries=RetryLimits(attempts=limits.model_attempts, total_s=limits.model_retry_s),
             reasoning_summary=session.agent.config.reasoning_summary,
+            output_schema=session.output_schema,
         )
 
     async def _read(

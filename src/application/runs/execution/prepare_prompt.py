@@ -11,6 +11,7 @@ from application.runs.execution.compose_request import servers_overview, system_
 from application.runs.execution.run_session import RunSession
 from application.tools.toolset import Toolset
 from application.tools.toolset_builder import ToolsetBuilder
+from domain.json_value import canonical_json
 from domain.runs.called_by import CalledBy
 
 logger = logging.getLogger(__name__)
@@ -18,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """`fixed_bytes` is the size of the system prompt and the tool definitions."""
+    """`fixed_bytes` is the size of the system prompt, the tool definitions and the output schema."""
 
     toolset: Toolset
     system: str
@@ -68,7 +69,11 @@ class PreparePrompt:
         if run.overview is None and not toolset.is_reduced:
             session.run = run.advanced(usage=run.usage, overview=overview)
         system = session.guard.filled(system_prompt(session.agent.config, overview))
-        return Prompt(toolset=toolset, system=system, fixed_bytes=len(system.encode()) + toolset.definition_bytes)
+        schema = session.output_schema
+        fixed_bytes = len(system.encode()) + toolset.definition_bytes
+        if schema is not None:
+            fixed_bytes += len(canonical_json(schema).encode())
+        return Prompt(toolset=toolset, system=system, fixed_bytes=fixed_bytes)
 
     async def _is_outdated(self, session: RunSession, previous: Prompt) -> bool:
         return await self._catalog.is_outdated(previous.toolset, session.run.organization_id)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from application.runs.execution.ask_model import Answer
+from application.runs.execution.check_output import CheckOutput
 from application.runs.execution.recheck_calls import asks_for_approval, awaiting_approval
 from application.runs.execution.run_session import RunSession
 from application.runs.ports import RunReader
@@ -14,6 +15,7 @@ from application.tools import failure_text
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.toolset import Toolset
 from domain.ids import tool_call_id
+from domain.json_value import JsonObject
 from domain.policy.decision import Decision
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.events import NewEvent
@@ -21,6 +23,7 @@ from domain.runs.finish_reason import FinishReason
 from domain.runs.halting import halted_end
 from domain.runs.ledger import Settlement, ToolCall, ToolCallState
 from domain.runs.limits import IncompleteReason
+from domain.runs.output import CheckedOutput, output_invalid, repair_request
 from domain.runs.run import RunStatus
 from domain.runs.run_events import message_completed, run_ended, tool_settled, tool_started, turn_started
 from domain.runs.step import Step
@@ -49,6 +52,8 @@ class _Decided:
 class RecordReply:
     """Rules:
     - A complete reply without calls completes the run.
+    - With an output schema, the reply must match it. One that does not is stored with a request to repair it, once;
+      the second one ends the run `failed` with `output_invalid`.
     - A reply without calls that was cut at the output limit ends the run `incomplete` with `max_output_tokens`.
     - A filtered or refused reply, or one that filled the context window, ends the run
       `incomplete` with that reason. Its calls are dropped.
@@ -64,8 +69,9 @@ class RecordReply:
     - All of this is one step.
     """
 
-    def __init__(self, *, check: CheckToolCall, runs: RunReader, clock: Clock) -> None:
+    def __init__(self, *, check: CheckToolCall, check_output: CheckOutput, runs: RunReader, clock: Clock) -> None:
         self._check = check
+        self._check_output = check_output
         self._runs = runs
         self._clock = clock
 
@@ -80,8 +86,7 @@ class RecordReply:
             await session.advance(lambda: paused_step(session, answer, at=now))
             return limit
         if reason.forbids_calls or not answer.reply.calls:
-            await session.advance(lambda: answered_step(session, answer, at=now, limit=reason.incomplete_reason))
-            return None
+            return await self._answered(session, answer, limit=limit)
         uses = self._uses(session, answer)
         made = await self._calls_made(session, toolset, uses)
         was_cut = reason is FinishReason.LENGTH
@@ -94,6 +99,28 @@ class RecordReply:
             lambda: self._step(session, toolset, answer, message=message, decided=decided, blocked=blocked, now=now)
         )
         return reached
+
+    async def close(self, session: RunSession, answer: Answer, *, limit: IncompleteReason) -> None:
+        """Store the closing turn's reply and end the run `incomplete` for the limit. A reply that repairs the output
+        ends it by its own result. Raises LeaseLost, CanaryFound."""
+        now = self._clock.now()
+        reason = answer.reply.finish_reason.incomplete_reason if session.repairs_output else limit
+        output = await self._check_output.execute(session, answer, _whole_text(session, answer))
+        await session.advance(lambda: answered_step(session, answer, at=now, limit=reason, output=output))
+
+    async def _answered(
+        self, session: RunSession, answer: Answer, *, limit: IncompleteReason | None
+    ) -> IncompleteReason | None:
+        """Store a reply without calls. Returns `limit` if the model is asked to repair it."""
+        now = self._clock.now()
+        reason = answer.reply.finish_reason.incomplete_reason
+        output = await self._check_output.execute(session, answer, _whole_text(session, answer))
+        schema, faults = session.output_schema, () if output is None else output.faults
+        if schema is not None and faults and reason is None and not session.has_repaired_output:
+            await session.advance(lambda: repair_step(session, answer, schema, faults, at=now))
+            return limit
+        await session.advance(lambda: answered_step(session, answer, at=now, limit=reason, output=output))
+        return None
 
     def _uses(self, session: RunSession, answer: Answer) -> tuple[ToolUse, ...]:
         turn = session.run.usage.turns + 1
@@ -218,14 +245,14 @@ class RecordReply:
         )
 
 
-def _paused_text(session: RunSession) -> str:
-    """The text of the paused replies just before, which no tool message follows."""
+def _whole_text(session: RunSession, answer: Answer) -> str:
+    """The text of the reply, after that of the paused replies just before, which no other message follows."""
     texts: list[str] = []
     for message in reversed(session.transcript):
         if message.run_id != session.run.id or message.role is not Role.ASSISTANT or message.tool_uses:
             break
         texts.append(message.text)
-    return "".join(reversed(texts))
+    return "".join([*reversed(texts), answer.reply.text])
 
 
 def _left_out(entry: _Decided, blocked: ToolCall, now: datetime) -> _Decided:
@@ -284,16 +311,42 @@ def paused_step(session: RunSession, answer: Answer, *, at: datetime) -> Step:
     return Step(run=run, messages=(message,), events=events, spent=(spent,))
 
 
-def answered_step(session: RunSession, answer: Answer, *, at: datetime, limit: IncompleteReason | None) -> Step:
-    """The last step of a run with its answer: completed, or incomplete for a `limit`. Calls of the
-    reply are dropped. The output starts with the paused replies before this one."""
+def repair_step(
+    session: RunSession, answer: Answer, schema: JsonObject, faults: tuple[str, ...], *, at: datetime
+) -> Step:
+    """An answer that does not match the output schema, and the turn that repairs it."""
     message = reply_message(session, answer, (), at=at)
     spent = answer.spending(session, at=at)
     run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))
+    request = repair_request(run, schema, faults, at=at)
+    events = (
+        message_completed(message, spent),
+        message_completed(request),
+        turn_started(run.usage.turns + 1, at=at),
+    )
+    return Step(run=run, messages=(message, request), events=events, spent=(spent,))
+
+
+def answered_step(
+    session: RunSession,
+    answer: Answer,
+    *,
+    at: datetime,
+    limit: IncompleteReason | None,
+    output: CheckedOutput | None = None,
+) -> Step:
+    """The last step of a run with its answer: completed, incomplete for a `limit`, or failed without a matching
+    `output`. Calls of the reply are dropped. The text starts with the paused replies before this one."""
+    message = reply_message(session, answer, (), at=at)
+    spent = answer.spending(session, at=at)
+    run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))
+    error = output_invalid(output.faults) if limit is None and output is not None and output.faults else None
     ended = run.ended(
-        RunStatus.COMPLETED if limit is None else RunStatus.INCOMPLETE,
+        RunStatus.INCOMPLETE if limit is not None else RunStatus.COMPLETED if error is None else RunStatus.FAILED,
         at=at,
-        output=_paused_text(session) + answer.reply.text,
+        output=_whole_text(session, answer),
+        output_json=None if output is None else output.value,
+        error=error,
         incomplete_reason=limit,
     )
     return Step(

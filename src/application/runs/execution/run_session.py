@@ -18,10 +18,12 @@ from domain.agents.agent import Agent
 from domain.copies import with_changes
 from domain.identity.organization import Organization
 from domain.ids import MessageId, RunId
+from domain.json_value import JsonObject
 from domain.policy.caller import CallerRules
 from domain.runs.events import NewEvent
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import Limits
+from domain.runs.output import is_repair_request
 from domain.runs.step import Step
 from domain.runs.usage import ModelSpending, Usage
 from domain.threads.message import Role
@@ -85,6 +87,21 @@ class RunSession:
         self.caller: CallerRules | None = None
         self.limits = self._limits()
         self.calls_made: Counter[str] | None = None
+
+    @property
+    def output_schema(self) -> JsonObject | None:
+        """The run's, otherwise the agent's."""
+        return self.agent.config.output_schema if self.run.output_schema is None else self.run.output_schema
+
+    @property
+    def repairs_output(self) -> bool:
+        """Whether the model is asked to repair its answer now."""
+        return bool(self.transcript) and is_repair_request(self.transcript[-1], self.run)
+
+    @property
+    def has_repaired_output(self) -> bool:
+        """Whether the model was asked to repair an answer of this run."""
+        return any(is_repair_request(message, self.run) for message in reversed(self.transcript))
 
     @property
     def usage(self) -> Usage:

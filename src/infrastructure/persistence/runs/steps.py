@@ -48,6 +48,7 @@ _state: dict[str, BindParameter[Any]] = {
         "active_s",
         "pending",
         "output",
+        "output_json",
         "error_code",
         "error_detail",
         "provider_error",

@@ -55,6 +55,7 @@ run = Table(
     Column("provider_error", JsonText),
     Column("reasoning_tokens", BigInteger, nullable=False, server_default="0"),
     Column("usage_estimated", Boolean, nullable=False, server_default=false()),
+    Column("output_json", JsonText),
     CheckConstraint(
         "status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled',"
         " 'halted')",
@@ -98,6 +99,7 @@ run_request = Table(
     Column("wired", JsonText),
     Column("model_settings", JsonText),
     Column("retry_of", PlainText),
+    Column("output_schema", JsonText),
 )
 
 # An event about a message of the same step has its `message_id`; `data` is then the remaining content, or NULL.

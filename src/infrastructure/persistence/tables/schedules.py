@@ -32,6 +32,7 @@ schedule = Table(
     Column("strategy", PlainText, nullable=False),
     Column("limits", JsonText, nullable=False),
     Column("model", PlainText),
+    Column("model_settings", JsonText, nullable=False, server_default="{}"),
     Column("tool_allowlist", JsonText),
     Column("metadata", JsonText, nullable=False),
     Column("webhook", JsonText),

@@ -9,9 +9,11 @@ from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.agent_file import AppliedAgent, apply_agent, change_agent, is_agent_file, load_agent_file
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.arguments import AGENTS, SERVERS, THREADS
+from interfaces.cli.arguments import AGENTS, SERVERS, THREADS, SettingsOption
 from interfaces.cli.attaching import input_with
+from interfaces.cli.definition_file import load_object
 from interfaces.cli.failures import ApiProblem, BadUsage
+from interfaces.cli.field_values import model_settings
 from interfaces.cli.run_group import require_message
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal
@@ -61,6 +63,13 @@ def start_run(
             help="An image, PDF, audio or text file for the model. Repeatable; 7 MiB in sum.",
         ),
     ] = None,
+    output_schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--output-schema", metavar="FILE", help="A .json or .yaml file with the JSON Schema of the answer."
+        ),
+    ] = None,
+    settings: SettingsOption = None,
     webhook: Annotated[
         str | None, typer.Option("--webhook", metavar="URL", help="Webhook URL for the end of the run.")
     ] = None,
@@ -75,6 +84,11 @@ def start_run(
         raise BadUsage("--server cannot be combined with --agent; list servers in the agent's mcp_servers.")
     message = input_with(text, attach or [])
     wanted = load_agent_file(Path(agent)) if agent is not None and is_agent_file(agent) else None
+    options: JsonObject = {} if webhook is None else {"webhook": webhook}
+    if output_schema is not None:
+        options["output_schema"] = load_object(output_schema)
+    if settings:
+        options["model_settings"] = model_settings(settings)
 
     async def perform(api: ServiceApi) -> int:
         from interfaces.cli.steering import shown_to_the_end, started, view_for
@@ -84,11 +98,9 @@ def start_run(
             name = _say_applied(session.terminal, await apply_agent(api, wanted))
         elif agent is None:
             name = _say_applied(session.terminal, await default_agent(api, model, server or []))
-        body: JsonObject = {"agent_id" if name.startswith("agt_") else "agent": name, "input": message}
+        body: JsonObject = {"agent_id" if name.startswith("agt_") else "agent": name, "input": message, **options}
         if agent is not None and model is not None:
             body["model"] = model
-        if webhook is not None:
-            body["webhook"] = webhook
         view = view_for(session.terminal, as_json=as_json)
         ending = await started(api, body, thread_id=thread_id, view=view)
         return shown_to_the_end(session.terminal, view, ending, as_json=as_json)

@@ -11,13 +11,23 @@ from domain.errors import invalid
 from domain.json_value import JsonObject, JsonValue
 from interfaces.console import policy_rows
 from interfaces.console.agents.settings_fields import PREFIX, settings_body, settings_values
-from interfaces.console.form_values import LIMITS, FormValues, allowlist_values, fields_of, joined, limit_values, text
+from interfaces.console.form_values import (
+    LIMITS,
+    FormValues,
+    allowlist_values,
+    fields_of,
+    joined,
+    json_text,
+    limit_values,
+    text,
+)
 from interfaces.http.agents.views import AgentView
 
 TOOLS, SERVERS, CANARIES = "tools.", "servers.", "canary"
 _TEXTS, _NAMES = fields_of(AgentSettings, str), ("name", "model")
 _LINES = tuple(name for name in fields_of(AgentSettings, tuple[str, ...]) if name not in ("tools", "mcp_servers"))
 _NUMBERS, _TICKS = fields_of(AgentSettings, Decimal | None), fields_of(AgentSettings, bool)
+_JSON = fields_of(AgentSettings, JsonObject | None)
 _PLAIN = frozenset(field.name for field in fields(AgentSettings)) - {"limits", "tool_policies", "canary_tokens", PREFIX}
 """Fields of the settings by input type. Fields that the template does not show are not sent."""
 NEW_AGENT = {"enabled": "on", "allowlist": "inherit"}
@@ -28,6 +38,7 @@ def agent_values(view: AgentView) -> dict[str, str]:
     """The fields of an agent. Canary tokens are never read back."""
     shown = cast("Mapping[str, JsonValue]", view)
     values = {name: text(shown[name]) for name in (*_TEXTS, *_NUMBERS)}
+    values |= {name: json_text(shown[name]) for name in _JSON}
     values |= {"version": str(view["version"])}
     values |= {name: joined(cast("list[str]", shown[name])) for name in _LINES}
     values |= {f"{TOOLS}{name}": "on" for name in view["tools"]}
@@ -51,6 +62,7 @@ def agent_body(form: FormValues) -> JsonObject:
     body |= {name: form[name].strip() for name in _NAMES}
     body |= {name: form.lines(name) for name in _LINES if form.has(name)}
     body |= {name: form.number(name) for name in _NUMBERS if form.has(name)}
+    body |= {name: form.json_object(name) for name in _JSON if form.has(name)}
     body |= {
         "limits": form.limits(),
         "model_settings": settings_body(form),

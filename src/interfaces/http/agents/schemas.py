@@ -20,6 +20,11 @@ _DAY_S = 86_400
 _MAX_DESCRIPTION = 2_000
 DailyBudget = Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None
 _POLICIES: JsonObject = {"mcp__git__git_push": {"decision": "require_approval"}}
+_ANSWER: JsonObject = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "population": {"type": "integer"}},
+    "required": ["city", "population"],
+}
 _EXAMPLE: JsonObject = {
     "name": "repository-guide",
     "model": "openai:gpt-5-mini",
@@ -100,6 +105,7 @@ class CreateAgentBody(Body):
     agents: Strings = ()
     independent_agents: Strings = ()
     reasoning_summary: bool = False
+    output_schema: dict[str, object] | None = Field(default=None, examples=[_ANSWER])
 
     def to_canaries(self) -> tuple[GivenCanary, ...]:
         return _given(self.canary_tokens)
@@ -115,13 +121,14 @@ class UpdateAgentBody(Patch, of=CreateAgentBody):
     by one."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"instructions": "Be brief."},)
-    nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist", "daily_budget_usd"})
+    nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist", "daily_budget_usd", "output_schema"})
 
     tool_allowlist: Strings | None = Field(default=None, description="null removes the allowlist.")
     tool_policies: PoliciesBody | None = Field(default=None, description="Replaces all of them.")
     limits: LimitsBody | None = Field(default=None, description="Merged with its limits one by one.")
     model_settings: ModelSettingsBody | None = Field(default=None, description="Replaces all of them.")
     daily_budget_usd: DailyBudget = Field(default=None, description="null removes the budget.")
+    output_schema: dict[str, object] | None = Field(default=None, description="null removes it.")
     canary_tokens: CanaryTokens | None = Field(
         default=None, description=_CANARIES + " Replaces all of them.", repr=False
     )

@@ -1,5 +1,6 @@
 """Agents and limits as JSON."""
 
+from collections.abc import Mapping
 from typing import Annotated, TypedDict
 
 from domain.agents.agent import Agent
@@ -67,6 +68,10 @@ class AgentView(TypedDict):
     reasoning_summary: Annotated[
         bool, "Whether models are asked for summaries of their reasoning, published as `reasoning.delta`."
     ]
+    output_schema: Annotated[
+        Mapping[str, object] | None,
+        "JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run.",
+    ]
     version: Version
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -123,6 +128,7 @@ def agent_view(agent: Agent) -> AgentView:
         "agents": list(config.agents),
         "independent_agents": list(config.independent_agents),
         "reasoning_summary": config.reasoning_summary,
+        "output_schema": config.output_schema,
         "version": agent.version,
         "created_at": timestamp(agent.created_at),
         "updated_at": timestamp(agent.updated_at),

@@ -42,7 +42,11 @@ class RunBody(Body):
         default_factory=LimitsBody, description="Limits of the run; they can only narrow the agent's."
     )
     model_settings: ModelSettingsBody = Field(
-        default_factory=ModelSettingsBody, description="Replace the agent's one by one."
+        default_factory=ModelSettingsBody,
+        description="Replace the agent's one by one. `extra_body` and `service_tier` require the role operator.",
+    )
+    output_schema: dict[str, object] | None = Field(
+        default=None, description="JSON Schema of the answer, of type object. Replaces the agent's."
     )
     model: Name | None = Field(
         default=None, description="The agent's, one of its fallbacks, or one of the organization's."
@@ -87,6 +91,7 @@ class RunBody(Body):
             strategy=self.multitask_strategy,
             limits=self.limits.to_domain(),
             model_settings=self.model_settings.to_domain(),
+            output_schema=cast("JsonObject | None", self.output_schema),
             model=self.model,
             tool_allowlist=self.tool_allowlist,
             metadata=cast(JsonObject, self.metadata),

@@ -63,6 +63,10 @@ class RunView(TypedDict):
     model: Annotated[str, "The model, as `PROVIDER:NAME`."]
     input: Annotated[list[InputPartView], "Input of the run."]
     output: Annotated[str | None, "Text of the last reply; null if there is none."]
+    output_json: Annotated[
+        Mapping[str, object] | None,
+        "The object in the output that matches the output schema; null without a schema, or if none matches.",
+    ]
     error: Annotated[RunErrorView | None, "Why it failed; null if it did not."]
     incomplete_reason: Annotated[
         IncompleteReason | None,

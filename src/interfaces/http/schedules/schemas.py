@@ -12,6 +12,7 @@ from domain.ids import ThreadId
 from domain.json_value import JsonObject
 from domain.runs.run import MultitaskStrategy
 from domain.schedules.schedule import MissedFires
+from interfaces.http.agents.model_settings import ModelSettingsBody
 from interfaces.http.agents.schemas import LimitsBody
 from interfaces.http.bodies import Body, Name, Patch, Strings
 from interfaces.http.schedules.views import ScheduleView
@@ -48,6 +49,7 @@ class ScheduleBody(Body):
     thread_id: Name | None = None
     multitask_strategy: Strategy = MultitaskStrategy.ENQUEUE
     limits: LimitsBody = Field(default_factory=LimitsBody)
+    model_settings: ModelSettingsBody = Field(default_factory=ModelSettingsBody)
     model: Name | None = None
     tool_allowlist: Strings | None = None
     metadata: dict[str, object] = Field(default_factory=dict)
@@ -70,6 +72,7 @@ class ScheduleBody(Body):
             thread_id=None if self.thread_id is None else ThreadId(self.thread_id),
             strategy=self.multitask_strategy,
             limits=self.limits.to_domain(),
+            model_settings=self.model_settings.to_domain(),
             model=self.model,
             tool_allowlist=self.tool_allowlist,
             metadata=cast(JsonObject, self.metadata),
@@ -91,6 +94,7 @@ class UpdateScheduleBody(Patch, of=ScheduleBody):
     input: UserInput | None = Field(default=None, description="Text, or parts of type text, image and file.")
     multitask_strategy: Strategy | None = None
     limits: LimitsBody | None = None
+    model_settings: ModelSettingsBody | None = Field(default=None, description="Replaces all of them.")
     metadata: dict[str, object] | None = Field(default=None, description="Replaces it entirely.")
     webhook: WebhookField | None = None
 

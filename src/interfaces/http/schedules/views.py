@@ -8,6 +8,7 @@ from domain.runs.run import MultitaskStrategy
 from domain.runs.webhook import Webhook
 from domain.schedules.schedule import MissedFires, Schedule
 from domain.threads.message_json import content_to_json, timestamp
+from interfaces.http.agents.model_settings_views import ModelSettingsView, model_settings_view
 from interfaces.http.agents.views import LimitsView, limits_view
 from interfaces.http.threads.content_views import InputPartView
 from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp, UpdatedAt, Version
@@ -43,6 +44,7 @@ class ScheduleView(TypedDict):
     thread_id: Annotated[str | None, "The thread of every run. By default each run gets a new thread."]
     multitask_strategy: Annotated[MultitaskStrategy, "What happens to an unfinished run of the thread."]
     limits: Annotated[LimitsView, "Limits of the runs; they can only narrow the agent's."]
+    model_settings: Annotated[ModelSettingsView, "Replace the agent's one by one."]
     model: Annotated[str | None, "The agent's, one of its fallbacks, or one of the organization's; null: the agent's."]
     tool_allowlist: Annotated[list[str] | None, "As for a run: it can only narrow the agent's."]
     metadata: Annotated[Mapping[str, object], "Metadata of every run; `schedule` is added."]
@@ -77,6 +79,7 @@ def schedule_view(schedule: Schedule) -> ScheduleView:
         "thread_id": schedule.thread_id,
         "multitask_strategy": schedule.strategy,
         "limits": limits_view(schedule.limits),
+        "model_settings": model_settings_view(schedule.model_settings),
         "model": schedule.model,
         "tool_allowlist": None if schedule.tool_allowlist is None else list(schedule.tool_allowlist),
         "metadata": schedule.metadata,

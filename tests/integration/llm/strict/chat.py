@@ -27,6 +27,7 @@ class StrictChat:
     results, and messages of the vendor's own model whose fields were altered."""
 
     paths = ("/chat/completions",)
+    _takes_schemas = False
 
     def __init__(self) -> None:
         self._count = 0
@@ -72,7 +73,9 @@ class StrictChat:
         return Answer(whole=whole, events=tuple(events), end=b"data: [DONE]\n\n")
 
     def _parameters(self, body: Json) -> Iterator[Refusal]:
-        for name in sorted(set(body) - _TAKEN):
+        if "response_format" in body and not self._takes_schemas:
+            yield bad_request("This response_format type is unavailable now", param=None, code="invalid_request_error")
+        for name in sorted(set(body) - _TAKEN - {"response_format"}):
             yield bad_request(f"Unsupported parameter: '{name}' is not supported with this model.", param=name)
 
     def _pairs(self, messages: list[Json]) -> Iterator[Refusal]:
@@ -187,6 +190,8 @@ class StrictToolLoop(StrictChat):
 class StrictGemini(StrictChat):
     """The first call of each step of the current turn needs its signature, or the documented placeholder for calls of
     other models: https://ai.google.dev/gemini-api/docs/thought-signatures"""
+
+    _takes_schemas = True
 
     def _missing(self, body: Json) -> Iterator[Refusal]:
         start = _loop_start(body["messages"])

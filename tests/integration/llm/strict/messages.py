@@ -5,11 +5,12 @@ import json
 from collections.abc import Iterator
 from itertools import chain
 
-from tests.integration.llm.strict.provider import Answer, Json, PromptCache, Refusal, Said, pieces
+from tests.integration.llm.strict.provider import Answer, Json, PromptCache, Refusal, Said, is_closed, pieces
 from tests.unit.llm.sdk_types import valid_messages_body
 
 _THINKING = ("thinking", "redacted_thinking")
 _SAMPLING = ("temperature", "top_p", "top_k")
+_UNSUPPORTED = frozenset({"minimum", "maximum", "multipleOf", "minLength", "maxLength"})
 
 
 def invalid_request(message: str) -> Refusal:
@@ -75,6 +76,15 @@ class StrictMessages:
 
     def _parameters(self, body: Json) -> Iterator[Refusal]:
         thinking = body.get("thinking", {})
+        schema = body.get("output_config", {}).get("format", {}).get("schema", {})
+        if not is_closed(schema):
+            yield invalid_request(
+                "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false"
+            )
+        for name in sorted(_UNSUPPORTED & keywords_in(schema)):
+            yield invalid_request(
+                f"output_config.format.schema: For 'integer' type, property '{name}' is not supported"
+            )
         if self._adaptive:
             for name in _SAMPLING:
                 if name in body:
@@ -148,6 +158,12 @@ class StrictMessages:
     def _id(self, prefix: str) -> str:
         self._count += 1
         return f"{prefix}_{self._count:024x}"
+
+
+def keywords_in(value: object) -> set[str]:
+    if isinstance(value, list):
+        return set().union(*map(keywords_in, value))
+    return set(value).union(*map(keywords_in, value.values())) if isinstance(value, dict) else set()
 
 
 def _identity(blocks: list[Json]) -> str:

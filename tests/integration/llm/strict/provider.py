@@ -78,6 +78,17 @@ def pieces(text: str, size: int = 8) -> Iterator[str]:
         yield text[start : start + size]
 
 
+def is_closed(schema: Any) -> bool:
+    """Whether all objects of a JSON Schema have no other properties than their own."""
+    if isinstance(schema, list):
+        return all(map(is_closed, schema))
+    if not isinstance(schema, dict):
+        return True
+    if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+        return False
+    return all(map(is_closed, schema.values()))
+
+
 class Family(Protocol):
     """One API of one vendor. It remembers what it said, and refuses a request that does not fit it."""
 

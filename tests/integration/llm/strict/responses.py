@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from itertools import chain
 
-from tests.integration.llm.strict.provider import Answer, Json, PromptCache, Refusal, Said, pieces
+from tests.integration.llm.strict.provider import Answer, Json, PromptCache, Refusal, Said, is_closed, pieces
 from tests.unit.llm.sdk_types import valid_responses_body
 
 _SAMPLING = ("temperature", "top_p")
@@ -48,6 +48,19 @@ class StrictResponses:
                     param=name,
                     code="unsupported_parameter",
                 )
+        written = body.get("text", {}).get("format", {})
+        if written.get("strict") and not is_closed(written["schema"]):
+            return invalid_request(
+                f"Invalid schema for response_format '{written['name']}': In context=(), 'additionalProperties' is"
+                " required to be supplied and to be false.",
+                param="text.format.schema",
+                code="invalid_json_schema",
+            )
+        if body["model"] in self._plain and written:
+            return invalid_request(
+                "Invalid parameter: 'text.format' of type 'json_schema' is not supported with this model.",
+                param="text.format",
+            )
         if body["model"] in self._plain and "reasoning.encrypted_content" in body.get("include", ()):
             return invalid_request("Encrypted content is not supported with this model.", param="include")
         if body["model"] in self._plain and "summary" in body.get("reasoning", {}):

@@ -79,6 +79,7 @@ class Ports:
             servers=self.servers,
             agents=self._agents,
             policies=PolicyChecks(schemas=self.schemas),
+            schemas=self.schemas,
         )
         return await checks.config_of(organization_id, settings)
 

@@ -16,6 +16,7 @@ from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
 from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.ask_model import AskModel
 from application.runs.execution.call_tools import CallTools, CallToolsSettings
+from application.runs.execution.check_output import CheckOutput
 from application.runs.execution.daily_budget import DailyBudgets
 from application.runs.execution.execute_run import ExecuteRun, ExecuteRunCommand
 from application.runs.execution.prepare_prompt import PreparePrompt
@@ -105,7 +106,12 @@ class Worker:
                 catalog=harness.catalog, agents=harness.agents, organizations=harness.organizations
             ),
             ask_model=AskModel(models=harness.model, prices=harness.prices, tracer=harness.tracer, clock=harness.clock),
-            record_reply=RecordReply(check=harness.check, runs=harness.runs, clock=harness.clock),
+            record_reply=RecordReply(
+                check=harness.check,
+                check_output=CheckOutput(schemas=harness.schemas),
+                runs=harness.runs,
+                clock=harness.clock,
+            ),
             recheck_calls=RecheckCalls(check=harness.check, clock=harness.clock),
             call_tools=CallTools(
                 execute_tool=harness.execute_tool,
@@ -306,6 +312,7 @@ class RunHarness(RunRecords):
             organizations=self.organizations,
             models=AllModels(),
             prices=self.prices,
+            schemas=self.schemas,
             queue=self.queue,
             connections=self.connections,
             trace_ended=self.trace_ended,
@@ -326,6 +333,7 @@ class RunHarness(RunRecords):
         principal: Principal = ADMIN,
         agent: str | None = None,
         run_id: RunId | None = None,
+        output_schema: JsonObject | None = None,
     ) -> RunId:
         command = StartRunCommand(
             principal=principal,
@@ -337,6 +345,7 @@ class RunHarness(RunRecords):
             tool_allowlist=tool_allowlist,
             strategy=strategy,
             run_id=run_id,
+            output_schema=output_schema,
         )
         return (await self.start_run().execute(command)).run.id
 

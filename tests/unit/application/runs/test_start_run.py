@@ -26,6 +26,7 @@ from domain.schedules.firing import Firing
 from domain.threads.message import TextContent
 from domain.tools.wired import WiredNodes
 from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import (
     AGENT,
     ORG,
@@ -93,6 +94,7 @@ class Ports:
             organizations=self.organizations,
             models=self.models,
             prices=self.prices,
+            schemas=JsonSchemaValidator(),
             queue=self.queue,
             connections=self.connections,
             trace_ended=self.trace_ended,

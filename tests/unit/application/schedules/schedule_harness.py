@@ -40,6 +40,7 @@ class ScheduleHarness(RunHarness):
             organizations=self.organizations,
             models=AllModels(),
             prices=self.prices,
+            schemas=self.schemas,
             queue=self.queue,
             connections=self.connections,
             trace_ended=self.trace_ended,

@@ -8,17 +8,22 @@ from unittest.mock import AsyncMock
 import pytest
 from pytest_mock import MockerFixture
 
-from application.runs.ports import events_topic
+from application.runs.ports import StartedRun, events_topic
 from application.runs.start_run import StartRun
 from application.runs.stop_run import StopRun
 from application.workflows.agent_step import AgentStep
 from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Succeeded
 from domain.errors import ErrorKind, ServiceError
+from domain.identity.role import Role
 from domain.ids import RunId, WorkflowRunId
+from domain.json_value import JsonObject
 from domain.runs.limits import IncompleteReason
+from domain.runs.model_settings import Effort, ModelSettings
+from domain.runs.output import output_invalid
 from domain.runs.run import Run, RunStatus
 from domain.tools.wired import WiredNodes
 from domain.workflows.execution import NodeRun
+from domain.workflows.plan import PlannedNode
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 from tests.builders import KEY, ORG, RUN, START, a_run, a_tool_call, a_tool_use
@@ -50,7 +55,7 @@ class Step:
         self.state.runs[run.id] = StoredRun(run=run)
         self.wakeups.wake(events_topic(run.id))
 
-    async def execute(self, run: NodeRun = BEGUN) -> object:
+    async def execute(self, run: NodeRun = BEGUN, node: PlannedNode = NODE) -> object:
         context = NodeContext(
             organization_id=ORG,
             workflow_run_id=WorkflowRunId("wfr_1"),
@@ -61,7 +66,7 @@ class Step:
             note_audit=lambda entry: None,
         )
         async with asyncio.timeout(5):
-            return await self.step.execute(NODE, run, context)
+            return await self.step.execute(node, run, context)
 
 
 @pytest.fixture
@@ -88,6 +93,42 @@ async def test_a_completed_run_is_a_success(step: Step) -> None:
     outcome = await step.execute()
     assert isinstance(outcome, Succeeded)
     assert outcome.output == {"text": "High stands the minster.", "run_id": RUN, "thread_id": WAITING.thread_id}
+
+
+@pytest.mark.requirement("H3")
+async def test_the_object_of_a_run_with_a_schema_is_in_the_output_of_its_node(step: Step) -> None:
+    step.stand(replace(a_run(), status=RunStatus.COMPLETED, output='{"a": 1}', output_json={"a": 1}))
+    outcome = await step.execute()
+    assert isinstance(outcome, Succeeded)
+    assert isinstance(outcome.output, dict)
+    assert outcome.output["output_json"] == {"a": 1}
+
+
+@pytest.mark.requirement("H3")
+async def test_a_run_whose_output_matches_no_schema_fails_its_node_with_the_faults_and_may_be_tried_again(
+    step: Step,
+) -> None:
+    begun = a_run(status=RunStatus.IN_PROGRESS)
+    step.stand(begun.ended(RunStatus.FAILED, at=START, output="No.", error=output_invalid(("it is no object",))))
+    with pytest.raises(NodeFailed) as failed:
+        await step.execute()
+    error = failed.value.error
+    assert (error.code, error.retryable) == ("output_invalid", True)
+    assert "it is no object" in error.detail
+
+
+@pytest.mark.requirement("H3")
+async def test_the_run_has_the_settings_and_the_schema_of_its_node(step: Step) -> None:
+    schema: JsonObject = {"type": "object"}
+    node = agent("poet", model_settings={"effort": "low", "service_tier": "flex"}, output_schema=schema)
+    step.stand(replace(a_run(), status=RunStatus.COMPLETED, output="{}", output_json={}))
+    step.start_run.execute.return_value = StartedRun(run=a_run(), created=True)
+    fresh = NodeRun(node_id="poet").started(at=FixedClock().now())
+    await step.execute(fresh, planned(entrypoint(), node, "start -> poet").by_id["poet"])
+    (command,) = step.start_run.execute.await_args.args
+    assert command.model_settings == ModelSettings(effort=Effort.LOW, service_tier="flex")
+    assert command.output_schema == schema
+    assert command.principal.role is Role.OPERATOR
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,7 @@ def run_document(status: str = "completed", **changes: JsonValue) -> JsonObject:
         "input": [{"type": "text", "text": "hi"}],
         "output": None,
         "error": None,
+        "output_json": None,
         "incomplete_reason": None,
         "pending": [],
         "usage": {

@@ -52,7 +52,9 @@ def test_a_schedule_is_added_and_its_first_time_told() -> None:
 def test_all_there_is_to_say_about_a_schedule_is_sent() -> None:
     service = FakeService().on("POST", "/v1/schedules", {**SCHEDULE, "enabled": False, "next_fire_at": None})
     given = ("--thread", "thr_1", "--model", "openai:a", "--missed", "skip", "--strategy", "reject", "--paused")
-    outcome = service.run(*ADD, "--agent", "agt_1", *given, "--webhook", "https://example.com/hook", "--json")
+    outcome = service.run(
+        *ADD, "--agent", "agt_1", *given, "--webhook", "https://example.com/hook", "--set", "effort=low", "--json"
+    )
     assert outcome.json["next_fire_at"] is None
     [body] = service.sent("POST", "/v1/schedules")
     assert isinstance(body, dict)
@@ -63,6 +65,7 @@ def test_all_there_is_to_say_about_a_schedule_is_sent() -> None:
         "missed": "skip",
         "multitask_strategy": "reject",
         "webhook": "https://example.com/hook",
+        "model_settings": {"effort": "low"},
         "enabled": False,
     }
 

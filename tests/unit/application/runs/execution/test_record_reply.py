@@ -5,6 +5,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.models.ports import ModelReply, RequestedCall
 from application.runs.execution.ask_model import Answer
+from application.runs.execution.check_output import CheckOutput
 from application.runs.execution.record_reply import RecordReply
 from application.runs.execution.run_session import RunSession
 from application.runs.ports import LeaseLost, RunJournal, RunReader
@@ -69,8 +70,16 @@ class Ports:
     async def record(
         self, answer: Answer, toolset: Toolset | None = None, *, limit: IncompleteReason | None = None
     ) -> IncompleteReason | None:
-        recording = RecordReply(check=CheckToolCall(schemas=JsonSchemaValidator()), runs=self.runs, clock=FixedClock())
-        return await recording.execute(self.session, toolset or a_toolset(), answer, limit=limit)
+        return await self.recording().execute(self.session, toolset or a_toolset(), answer, limit=limit)
+
+    def recording(self) -> RecordReply:
+        schemas = JsonSchemaValidator()
+        return RecordReply(
+            check=CheckToolCall(schemas=schemas),
+            check_output=CheckOutput(schemas=schemas),
+            runs=self.runs,
+            clock=FixedClock(),
+        )
 
     @property
     def run(self) -> Run:

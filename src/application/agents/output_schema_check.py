@@ -1,0 +1,17 @@
+"""Violations of an output schema that no answer could be checked by."""
+
+from application.policy.ports import SchemaValidator
+from domain.errors import Violation
+from domain.json_value import JsonObject
+from domain.runs.output import size_violations
+
+PATH = "output_schema"
+
+
+def output_schema_violations(schemas: SchemaValidator, schema: JsonObject | None) -> list[Violation]:
+    """A schema that is too large is not compiled."""
+    too_large = size_violations(schema)
+    if schema is None or too_large:
+        return too_large
+    problem = schemas.problem_with(schema)
+    return [] if problem is None else [Violation(path=PATH, message=problem)]
