@@ -60,6 +60,10 @@ export interface components {
             independent_agents: string[];
             /** @description Whether models are asked for summaries of their reasoning, published as `reasoning.delta`. */
             reasoning_summary: boolean;
+            /** @description JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run. */
+            output_schema: {
+                [key: string]: unknown;
+            } | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -675,6 +679,27 @@ export interface components {
              * @default false
              */
             reasoning_summary?: boolean;
+            /**
+             * @description JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run.
+             * @example {
+             *       "type": "object",
+             *       "properties": {
+             *         "city": {
+             *           "type": "string"
+             *         },
+             *         "population": {
+             *           "type": "integer"
+             *         }
+             *       },
+             *       "required": [
+             *         "city",
+             *         "population"
+             *       ]
+             *     }
+             */
+            output_schema?: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * CreateApiKeyBody
@@ -2789,8 +2814,12 @@ export interface components {
             multitask_strategy?: components["schemas"]["MultitaskStrategy"];
             /** @description Limits of the run; they can only narrow the agent's. */
             limits?: components["schemas"]["LimitsBody"];
-            /** @description Replace the agent's one by one. */
+            /** @description Replace the agent's one by one. `extra_body` and `service_tier` require the role operator. */
             model_settings?: components["schemas"]["ModelSettingsBody"];
+            /** @description JSON Schema of the answer, of type object. Replaces the agent's. */
+            output_schema?: {
+                [key: string]: unknown;
+            } | null;
             /** @description The agent's, one of its fallbacks, or one of the organization's. */
             model?: string | null;
             /** @description Tool names or globs; they can only narrow the agent's. */
@@ -3100,6 +3129,10 @@ export interface components {
             input: components["schemas"]["InputPartView"][];
             /** @description Text of the last reply; null if there is none. */
             output: string | null;
+            /** @description The object in the output that matches the output schema; null without a schema, or if none matches. */
+            output_json: {
+                [key: string]: unknown;
+            } | null;
             /** @description Why it failed; null if it did not. */
             error: components["schemas"]["RunErrorView"] | null;
             /** @description The limit that it reached, or why the last reply is incomplete; null unless it ended `incomplete`. */
@@ -3181,6 +3214,10 @@ export interface components {
             independent_agents: string[];
             /** @description Whether models are asked for summaries of their reasoning, published as `reasoning.delta`. */
             reasoning_summary: boolean;
+            /** @description JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run. */
+            output_schema: {
+                [key: string]: unknown;
+            } | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -3303,6 +3340,8 @@ export interface components {
             multitask_strategy?: components["schemas"]["MultitaskStrategy"];
             /** @description Limits of the runs; they can only narrow the agent's. */
             limits?: components["schemas"]["LimitsBody"];
+            /** @description Replace the agent's one by one. */
+            model_settings?: components["schemas"]["ModelSettingsBody"];
             /** @description The agent's, one of its fallbacks, or one of the organization's; null: the agent's. */
             model?: string | null;
             /** @description As for a run: it can only narrow the agent's. */
@@ -3370,6 +3409,8 @@ export interface components {
             multitask_strategy: components["schemas"]["MultitaskStrategy"];
             /** @description Limits of the runs; they can only narrow the agent's. */
             limits: components["schemas"]["LimitsView"];
+            /** @description Replace the agent's one by one. */
+            model_settings: components["schemas"]["ModelSettingsView"];
             /** @description The agent's, one of its fallbacks, or one of the organization's; null: the agent's. */
             model: string | null;
             /** @description As for a run: it can only narrow the agent's. */
@@ -4279,6 +4320,10 @@ export interface components {
             independent_agents?: string[] | null;
             /** @description Whether models are asked for summaries of their reasoning, published as `reasoning.delta`. */
             reasoning_summary?: boolean | null;
+            /** @description null removes it. */
+            output_schema?: {
+                [key: string]: unknown;
+            } | null;
         };
         /**
          * UpdateMcpServerBody
@@ -4446,6 +4491,8 @@ export interface components {
             multitask_strategy?: components["schemas"]["MultitaskStrategy"] | null;
             /** @description Limits of the runs; they can only narrow the agent's. */
             limits?: components["schemas"]["LimitsBody"] | null;
+            /** @description Replaces all of them. */
+            model_settings?: components["schemas"]["ModelSettingsBody"] | null;
             /** @description The agent's, one of its fallbacks, or one of the organization's; null: the agent's. */
             model?: string | null;
             /** @description As for a run: it can only narrow the agent's. */

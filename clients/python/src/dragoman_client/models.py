@@ -2960,7 +2960,9 @@ class RunBody(TypedDict):
     limits: NotRequired[LimitsBody]
     """Limits of the run; they can only narrow the agent's."""
     model_settings: NotRequired[ModelSettingsBody]
-    """Replace the agent's one by one."""
+    """Replace the agent's one by one. `extra_body` and `service_tier` require the role operator."""
+    output_schema: NotRequired[dict[str, Any] | None]
+    """JSON Schema of the answer, of type object. Replaces the agent's."""
     model: NotRequired[str | None]
     """The agent's, one of its fallbacks, or one of the organization's."""
     tool_allowlist: NotRequired[list[str] | None]
@@ -3009,6 +3011,8 @@ class RunView(TypedDict):
     """Input of the run."""
     output: str | None
     """Text of the last reply; null if there is none."""
+    output_json: dict[str, Any] | None
+    """The object in the output that matches the output schema; null without a schema, or if none matches."""
     error: RunErrorView | None
     """Why it failed; null if it did not."""
     incomplete_reason: IncompleteReason | None
@@ -3066,6 +3070,8 @@ class ScheduleBody(TypedDict):
     """What happens to an unfinished run of the thread."""
     limits: NotRequired[LimitsBody]
     """Limits of the runs; they can only narrow the agent's."""
+    model_settings: NotRequired[ModelSettingsBody]
+    """Replace the agent's one by one."""
     model: NotRequired[str | None]
     """The agent's, one of its fallbacks, or one of the organization's; null: the agent's."""
     tool_allowlist: NotRequired[list[str] | None]
@@ -3104,6 +3110,8 @@ class ScheduleView(TypedDict):
     """What happens to an unfinished run of the thread."""
     limits: LimitsView
     """Limits of the runs; they can only narrow the agent's."""
+    model_settings: ModelSettingsView
+    """Replace the agent's one by one."""
     model: str | None
     """The agent's, one of its fallbacks, or one of the organization's; null: the agent's."""
     tool_allowlist: list[str] | None
@@ -3421,6 +3429,8 @@ class UpdateAgentBody(TypedDict):
     """Names among `agents` whose runs follow their own policies only. For the runs of all others, this agent's allowlist and policies apply, too."""
     reasoning_summary: NotRequired[bool | None]
     """Whether models are asked for summaries of their reasoning, published as `reasoning.delta`."""
+    output_schema: NotRequired[dict[str, Any] | None]
+    """null removes it."""
 
 
 class UpdateMcpServerBody(TypedDict):
@@ -3556,6 +3566,8 @@ class UpdateScheduleBody(TypedDict):
     """What happens to an unfinished run of the thread."""
     limits: NotRequired[LimitsBody | None]
     """Limits of the runs; they can only narrow the agent's."""
+    model_settings: NotRequired[ModelSettingsBody | None]
+    """Replaces all of them."""
     model: NotRequired[str | None]
     """The agent's, one of its fallbacks, or one of the organization's; null: the agent's."""
     tool_allowlist: NotRequired[list[str] | None]
@@ -3709,6 +3721,8 @@ class AgentView(TypedDict):
     """Names among `agents` whose runs follow their own policies only. For the runs of all others, this agent's allowlist and policies apply, too."""
     reasoning_summary: bool
     """Whether models are asked for summaries of their reasoning, published as `reasoning.delta`."""
+    output_schema: dict[str, Any] | None
+    """JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -3766,6 +3780,8 @@ class CreateAgentBody(TypedDict):
     """Names among `agents` whose runs follow their own policies only. For the runs of all others, this agent's allowlist and policies apply, too."""
     reasoning_summary: NotRequired[bool]
     """Whether models are asked for summaries of their reasoning, published as `reasoning.delta`."""
+    output_schema: NotRequired[dict[str, Any] | None]
+    """JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run."""
 
 
 class CreateOrganizationBody(TypedDict):
@@ -3985,6 +4001,8 @@ class SavedAgentView(TypedDict):
     """Names among `agents` whose runs follow their own policies only. For the runs of all others, this agent's allowlist and policies apply, too."""
     reasoning_summary: bool
     """Whether models are asked for summaries of their reasoning, published as `reasoning.delta`."""
+    output_schema: dict[str, Any] | None
+    """JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
