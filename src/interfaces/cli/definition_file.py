@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.failures import BadUsage
 
 
@@ -12,24 +12,28 @@ def load_definition(path: Path, *, what: str, needs: str, texts: Collection[str]
     - Under the keys `texts`, YAML's bare `true`, `no`, `on` and the like are strings.
     - Raises BadUsage naming the file and the position of a syntax error.
     """
-    document = load_object(path, texts=texts)
-    if not isinstance(document.get("name"), str) or not document["name"]:
+    document = _read(path, texts)
+    if not isinstance(document, dict) or not isinstance(document.get("name"), str) or not document["name"]:
         raise BadUsage(f"{path} is no {what}: it must be a mapping with at least {needs}.")
     return document
 
 
-def load_object(path: Path, *, texts: Collection[str] = ()) -> JsonObject:
+def load_object(path: Path) -> JsonObject:
     """Any mapping in a file. Raises BadUsage naming the file and the position of a syntax error."""
+    document = _read(path, ())
+    if not isinstance(document, dict):
+        raise BadUsage(f"{path} must be a mapping.")
+    return document
+
+
+def _read(path: Path, texts: Collection[str]) -> JsonValue:
     from interfaces.definition_text import DefinitionTextError, read_definition
 
     try:
-        document = read_definition(path.read_text(encoding="utf-8"), is_json=path.suffix == ".json", texts=texts)
+        return read_definition(path.read_text(encoding="utf-8"), is_json=path.suffix == ".json", texts=texts)
     except OSError as exc:
         raise BadUsage(f"{path} cannot be read: {exc.strerror or 'not a file'}.") from exc
     except UnicodeDecodeError as exc:
         raise BadUsage(f"{path} is not UTF-8 text.") from exc
     except DefinitionTextError as exc:
         raise BadUsage(f"{path} {exc}") from exc
-    if not isinstance(document, dict):
-        raise BadUsage(f"{path} must be a mapping.")
-    return document
