@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from domain.json_value import JsonObject, JsonValue
+from domain.json_value import JsonObject
 from interfaces.cli.failures import BadUsage
 
 
@@ -26,7 +26,7 @@ def load_object(path: Path) -> JsonObject:
     return document
 
 
-def _read(path: Path, texts: Collection[str]) -> JsonValue:
+def _read(path: Path, texts: Collection[str]) -> object:
     from interfaces.definition_text import DefinitionTextError, read_definition
 
     try:
