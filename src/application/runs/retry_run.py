@@ -66,6 +66,7 @@ class RetryRun:
                 strategy=MultitaskStrategy.REJECT,
                 limits=run.limits,
                 model_settings=run.model_settings,
+                output_schema=run.output_schema,
                 model=await self._model(run),
                 tool_allowlist=run.tool_allowlist,
                 metadata=run.metadata,

@@ -14,7 +14,7 @@ from domain.runs.model_settings import Effort, ModelSettings, Verbosity
 from domain.runs.provider_error import ProviderError
 from infrastructure.llm.anthropic_wire import AnthropicWire
 from infrastructure.llm.model_families import native_schema
-from infrastructure.llm.openai_wire import OpenAIWire
+from infrastructure.llm.openai_wire import ChatDialect, OpenAIWire
 from infrastructure.llm.output_schemas import OutputSchemas
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.responses_wire import ResponsesWire
@@ -170,7 +170,7 @@ def test_responses_have_the_schema_beside_the_verbosity() -> None:
 
 @pytest.mark.requirement("H3")
 def test_chat_completions_have_the_schema_as_their_response_format() -> None:
-    wire = OpenAIWire(streaming=True, image_input=True, token_limit_field="max_tokens")
+    wire = OpenAIWire(streaming=True, image_input=True, dialect=ChatDialect())
     body = valid_chat_body(wire.body("gemini-3-pro", with_schema(schema=CLOSED, tools=True)))
     assert body["response_format"] == {
         "type": "json_schema",

@@ -52,8 +52,8 @@ class _Decided:
 class RecordReply:
     """Rules:
     - A complete reply without calls completes the run.
-    - With an output schema, the reply must match it. One that does not is stored with a request to repair it, once;
-      the second one ends the run `failed` with `output_invalid`.
+    - With an output schema, the reply must match it. One that does not is stored with a request to repair it. The
+      second one ends the run `failed` with `output_invalid`; a retry of the run begins with its request.
     - A reply without calls that was cut at the output limit ends the run `incomplete` with `max_output_tokens`.
     - A filtered or refused reply, or one that filled the context window, ends the run
       `incomplete` with that reason. Its calls are dropped.
@@ -340,7 +340,10 @@ def answered_step(
     message = reply_message(session, answer, (), at=at)
     spent = answer.spending(session, at=at)
     run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))
-    error = output_invalid(output.faults) if limit is None and output is not None and output.faults else None
+    error, request = None, None
+    schema, faults = session.output_schema, () if output is None else output.faults
+    if limit is None and faults and schema is not None:
+        error, request = output_invalid(faults), repair_request(run, schema, faults, at=at)
     ended = run.ended(
         RunStatus.INCOMPLETE if limit is not None else RunStatus.COMPLETED if error is None else RunStatus.FAILED,
         at=at,
@@ -349,10 +352,11 @@ def answered_step(
         error=error,
         incomplete_reason=limit,
     )
+    requests = () if request is None else (request,)
     return Step(
         run=ended,
-        events=(message_completed(message, spent), run_ended(ended, at=at)),
-        messages=(message,),
+        events=(message_completed(message, spent), *map(message_completed, requests), run_ended(ended, at=at)),
+        messages=(message, *requests),
         audit=(run_ended_audit(ended, at=at),),
         spent=(spent,),
     )

@@ -15,6 +15,7 @@ from tests.unit.application.runs.crashing import crash_after
 from tests.unit.application.runs.doubles import asks, says
 from tests.unit.application.runs.harness import RunHarness
 from tests.unit.application.runs.invariants import assert_consistent
+from tests.unit.application.runs.test_retry_run import retry
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 LISBON = '{"city": "Lisbon"}'
@@ -81,6 +82,19 @@ async def test_a_second_answer_that_does_not_match_fails_the_run_which_says_why(
         "detail": run.error.detail,
     }
     assert_consistent(harness, run_id)
+
+
+@pytest.mark.requirement("H3")
+async def test_a_retry_of_such_a_run_begins_with_another_repair_by_the_same_schema() -> None:
+    harness = RunHarness([says("Lisbon."), says("Lisbon!"), says("Well."), says(LISBON)])
+    failed = await harness.start(output_schema=SCHEMA)
+    await harness.worker.execute(failed)
+    retried = (await retry(harness, failed)).run
+    await harness.worker.execute(retried.id)
+    run = harness.run(retried.id)
+    assert (run.status, run.output_json) == (RunStatus.COMPLETED, {"city": "Lisbon"})
+    assert [request.messages[-1].role for request in harness.model.requests] == [Role.USER] * 4
+    assert_consistent(harness, failed, retried.id)
 
 
 @pytest.mark.requirement("H3")
