@@ -12,12 +12,12 @@ pytestmark = pytest.mark.requirement("S1")
 def test_indexes_of_pip_are_read_from_its_file_and_lose_their_credentials(tmp_path: Path) -> None:
     file = tmp_path / "pip.conf"
     file.write_text(
-        "[global]\nindex-url = https://me:pass@word@index.example/simple\nfind-links =\n  /opt/wheels\n  /srv/wheels\n"
+        "[global]\nindex-url = https://me:pass@word@index.example/simple\nfind-links =\n  /usr/share/wheels\n  /srv/wheels\n"
         "[install]\ntrusted-host = index.example\nno-index = true\n[freeze]\ntimeout = 10\n[global.other]\nx = %(y)s\n"
     )
     assert plain_indexes([file], {}) == {
         "PIP_INDEX_URL": "https://index.example/simple",
-        "PIP_FIND_LINKS": "/opt/wheels /srv/wheels",
+        "PIP_FIND_LINKS": "/usr/share/wheels /srv/wheels",
         "PIP_TRUSTED_HOST": "index.example",
         "PIP_NO_INDEX": "true",
     }
@@ -26,12 +26,12 @@ def test_indexes_of_pip_are_read_from_its_file_and_lose_their_credentials(tmp_pa
 def test_indexes_of_uv_are_read_from_its_file_and_lose_their_credentials(tmp_path: Path) -> None:
     file = tmp_path / "uv.toml"
     file.write_text(
-        'find-links = ["/opt/wheels", "/srv/wheels"]\noffline = true\nkeyring-provider = "subprocess"\n'
+        'find-links = ["/usr/share/wheels", "/srv/wheels"]\noffline = true\nkeyring-provider = "subprocess"\n'
         '[[index]]\nname = "own"\nurl = "https://me:password@own.example/simple"\n'
         '[[index]]\nurl = "https://main.example/simple"\ndefault = true\n[pip]\nextra-index-url = ["https://more.example"]\n'
     )
     assert plain_indexes([file], {}) == {
-        "UV_FIND_LINKS": "/opt/wheels,/srv/wheels",
+        "UV_FIND_LINKS": "/usr/share/wheels,/srv/wheels",
         "UV_OFFLINE": "true",
         "UV_INDEX": "own=https://own.example/simple",
         "UV_DEFAULT_INDEX": "https://main.example/simple",
