@@ -43,7 +43,7 @@ from infrastructure.webhooks.http_sender import HttpWebhookSender
 from tests.integration.forward_proxy import ForwardProxy
 from tests.unit.llm.model_requests import a_request, reply_of
 
-pytestmark = pytest.mark.requirement("B16")
+pytestmark = pytest.mark.requirement("B16", "S4")
 
 HOST = "target.test"
 """A name that only the proxy knows."""

@@ -58,7 +58,7 @@ async def failure(host: str, *, guarded: bool, allow: tuple[str, ...] = ()) -> t
         return raised.value, door.visits
 
 
-@pytest.mark.requirement("B16", "C7")
+@pytest.mark.requirement("B16", "C7", "S4")
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0x7f000001"])
 async def test_an_organizations_provider_inside_is_not_asked_however_its_address_is_written(host: str) -> None:
     error, visits = await failure(host, guarded=True)
@@ -66,7 +66,7 @@ async def test_an_organizations_provider_inside_is_not_asked_however_its_address
     assert "not public" in error.detail
 
 
-@pytest.mark.requirement("B16", "C7")
+@pytest.mark.requirement("B16", "C7", "S4")
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_what_the_operator_allows_is_reached(host: str) -> None:
     error, visits = await failure(host, guarded=True, allow=("127.0.0.0/8", "localhost"))

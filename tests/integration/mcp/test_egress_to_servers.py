@@ -12,7 +12,7 @@ from infrastructure.mcp.faults import TransportFailedError
 from infrastructure.mcp.transports.remote import Endpoint, RemoteClient
 from tests.integration.mcp.parts import IN_RUN, a_call, answering, http, remote, sdk_connections
 
-pytestmark = pytest.mark.requirement("B16")
+pytestmark = pytest.mark.requirement("B16", "S4")
 
 KINDS = pytest.mark.parametrize("kind", [McpServerKind.HTTP, McpServerKind.SSE])
 PUBLIC_ONLY = EgressPolicy()

@@ -84,7 +84,7 @@ async def test_a_receiver_verifies_the_signature_with_code_that_is_not_ours() ->
         Verifier(present).verify(got.body + b" ", got.headers)
 
 
-@pytest.mark.requirement("E7", "B16")
+@pytest.mark.requirement("E7", "B16", "S4")
 async def test_a_redirect_to_a_private_address_is_not_followed() -> None:
     async with receiving() as inside:
         async with receiving(lambda _: web.Response(status=307, headers={"location": inside.url})) as receiver:
@@ -95,7 +95,7 @@ async def test_a_redirect_to_a_private_address_is_not_followed() -> None:
     assert inside.url not in attempt.error
 
 
-@pytest.mark.requirement("E7", "B16")
+@pytest.mark.requirement("E7", "B16", "S4")
 async def test_a_private_address_is_not_requested_however_it_is_named() -> None:
     async with receiving() as receiver:
         port = receiver.url.rsplit(":", 1)[1]
@@ -115,7 +115,7 @@ async def test_a_private_address_is_not_requested_however_it_is_named() -> None:
             assert await sender.send(f"http://public.example:{port}", {}, b"{}") == Attempt(status=204)
 
 
-@pytest.mark.requirement("E7", "B16")
+@pytest.mark.requirement("E7", "B16", "S4")
 @pytest.mark.parametrize(
     "host",
     [
@@ -142,7 +142,7 @@ async def test_no_spelling_of_a_private_address_is_requested_nor_told_from_one_w
     assert receiver.received == []
 
 
-@pytest.mark.requirement("E7", "B16")
+@pytest.mark.requirement("E7", "B16", "S4")
 async def test_a_client_with_the_guard_connects_to_no_private_address_even_if_its_url_was_not_looked_at() -> None:
     async with receiving() as receiver, HttpClients().create(egress=EgressPolicy()) as client:
         with pytest.raises(httpx.ConnectError) as refused:
@@ -158,13 +158,13 @@ async def test_only_http_urls_without_credentials_are_requested(url: str) -> Non
     assert await sent(url) == Attempt(failure=SendFailure.BLOCKED)
 
 
-@pytest.mark.requirement("E7", "B16")
+@pytest.mark.requirement("E7", "B16", "S4")
 async def test_a_receiver_that_does_not_answer_is_given_up() -> None:
     with listening(Silent) as port:
         assert await sent(f"http://127.0.0.1:{port}/", timeout_s=0.2) == Attempt(failure=SendFailure.TIMEOUT)
 
 
-@pytest.mark.requirement("E7", "B16")
+@pytest.mark.requirement("E7", "B16", "S4")
 async def test_an_answer_without_end_is_not_read_to_it() -> None:
     with listening(Endless) as port:
         assert await sent(f"http://127.0.0.1:{port}/") == Attempt(status=200)

@@ -8,7 +8,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 from infrastructure.http.egress_resolver import GuardedResolver
 
-pytestmark = pytest.mark.requirement("B16")
+pytestmark = pytest.mark.requirement("B16", "S4")
 
 
 class FixedResolver(AbstractResolver):
