@@ -6,7 +6,6 @@ Nothing in here waits, so each method of a store is one transaction as long as i
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import cast
 
 from application.runs.idempotency import UsedKey
 from application.runs.ports import StepOutcome, events_topic, status_topic
@@ -49,8 +48,7 @@ from domain.runs.step import Step
 from domain.runs.usage import ModelSpending
 from domain.schedules.schedule import Schedule
 from domain.secrets.secret import Secret
-from domain.threads.attachments import without_attachments
-from domain.threads.message import Message, UserContent
+from domain.threads.message import Message
 from domain.threads.thread import Thread, thread_not_yours, thread_quarantined
 from domain.webhooks.signing import WebhookKey
 from domain.workflows.graph import Workflow
@@ -218,24 +216,10 @@ class InMemoryState:
         if stored.run.status.is_terminal:
             if stored.rolled_back:
                 thread.superseded_runs.add(stored.run.id)
-                self._remove_attachments(thread, stored)
             promoted = self.next_run(stored.run.thread_id)
         if stored.run.status is not RunStatus.IN_PROGRESS:
             stored.held_by = stored.lease_until = None
         return StepOutcome(last_seq=stored.run.last_seq, promoted=promoted)
-
-    @staticmethod
-    def _remove_attachments(thread: StoredThread, stored: StoredRun) -> None:
-        stored.run = replace(stored.run, input=cast("tuple[UserContent, ...]", without_attachments(stored.run.input)))
-        thread.messages = [
-            replace(message, content=without_attachments(message.content))
-            if message.run_id == stored.run.id
-            else message
-            for message in thread.messages
-        ]
-        for call in stored.calls.values():
-            if call.result is not None:
-                stored.calls[call.id] = replace(call, result=replace(call.result, images=(), files=()))
 
     def _spend(self, step: Step) -> None:
         for spending in step.spent:

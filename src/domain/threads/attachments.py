@@ -2,14 +2,14 @@
 
 import base64
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import cast
 
 from domain.errors import ServiceError, Violation, invalid
 from domain.ids import SourceId
 from domain.json_value import JsonObject
-from domain.threads.message import Content, FileContent, ImageContent, TextContent, ToolResultContent
+from domain.threads.message import Content, FileContent, ImageContent
 
 MAX_ATTACHMENTS = 20
 """Images and files in one message or one tool result."""
@@ -104,21 +104,6 @@ def require_small(size: int, path: str) -> None:
 
 def _too_large(path: str, message: str) -> ServiceError:
     return invalid("attachments_too_large", "The attachments are too large.", Violation(path=path, message=message))
-
-
-def without_attachments(content: tuple[Content, ...]) -> tuple[Content, ...]:
-    """The content of a rolled-back run: its images and files are gone."""
-    return tuple([_without_attachment(part) for part in content])
-
-
-def _without_attachment(part: Content) -> Content:
-    match part:
-        case ImageContent() | FileContent():
-            return TextContent(text=f"[An attachment of type {part.media_type}, removed when the run was rolled back.]")
-        case ToolResultContent() if part.images or part.files:
-            return replace(part, images=(), files=())
-        case _:
-            return part
 
 
 def without_file_bytes(part: JsonObject) -> JsonObject:

@@ -23,7 +23,6 @@ from infrastructure.persistence.engine.prepared import Prepared, Rows, pipelined
 from infrastructure.persistence.engine.staged import Stages, completed
 from infrastructure.persistence.runs.event_rows import add_events
 from infrastructure.persistence.runs.ledger_rows import add_calls, change_calls, open_calls, settle_calls
-from infrastructure.persistence.runs.removed_attachments import remove_attachments
 from infrastructure.persistence.runs.rows import state_row
 from infrastructure.persistence.tables import message, run, run_request, thread
 from infrastructure.persistence.threads.item_columns import NO_ITEMS, SealedItems
@@ -281,8 +280,6 @@ def _store_rest(
     yield
     check_changed()
     check_settled()
-    if after.status.is_terminal and row.rolled_back:
-        remove_attachments(connection, run_id)
     add_approvals(connection, step.approvals)
     end_approvals(connection, step.outcomes)
     add_announcements(connection, after, step.events, last_seq=row.last_seq)
