@@ -14,21 +14,22 @@ async def attached_content(
     thread_id: ThreadId | None,
     given: tuple[UserContent | AttachedSource, ...],
 ) -> tuple[UserContent, ...]:
-    """The content with sources of the thread as images and files. Raises NOT_FOUND `source_not_found`, INVALID
+    """The content with sources of the thread as images and files. Content without sources is not bounded here: stored
+    inputs of schedules and failed runs may be from before the bounds. Raises NOT_FOUND `source_not_found`, INVALID
     `attachments_too_large`."""
     content: list[UserContent] = []
-    unread = 0
+    attaches = any(isinstance(part, AttachedSource) for part in given)
+    size = require_few_attachments(given, "input") if attaches else 0
     for part in given:
         if isinstance(part, AttachedSource):
             source = await sources.get(organization_id, part.source_id)
             if source is None or source.thread_id != thread_id:
                 raise not_found("source", part.source_id)
-            unread += source.size
-            require_small(unread, "input")
+            size += source.size
+            require_small(size, "input")
             content.append(attachment(source.name, await _bytes_of(sources, source)))
         else:
             content.append(part)
-    require_few_attachments(content, "input")
     return tuple(content)
 
 

@@ -88,12 +88,15 @@ def attachment(name: str, content: bytes) -> ImageContent | FileContent:
     return FileContent(media_type=media_type, name=name, data=data)
 
 
-def require_few_attachments(content: Iterable[Content], path: str) -> None:
-    """Raises INVALID `attachments_too_large` for more than MAX_ATTACHMENTS or MAX_ATTACHED_BYTES."""
-    parts = [part for part in content if isinstance(part, ImageContent | FileContent)]
+def require_few_attachments(content: Iterable[Content | AttachedSource], path: str) -> int:
+    """The bytes of images and files; those of sources are not known yet. Raises INVALID `attachments_too_large` for more
+    than MAX_ATTACHMENTS, sources too, or MAX_ATTACHED_BYTES."""
+    parts = [part for part in content if isinstance(part, ImageContent | FileContent | AttachedSource)]
     if len(parts) > MAX_ATTACHMENTS:
         raise _too_large(path, f"must have at most {MAX_ATTACHMENTS} images and files")
-    require_small(sum(map(size_of, parts)), path)
+    size = sum([size_of(part) for part in parts if not isinstance(part, AttachedSource)])
+    require_small(size, path)
+    return size
 
 
 def require_small(size: int, path: str) -> None:

@@ -95,6 +95,20 @@ async def test_too_much_is_refused(service: Service, parts: list[object]) -> Non
     assert paths_of(problem_of(added, 422, "attachments_too_large")) == ["content"]
 
 
+async def test_too_many_sources_are_refused_before_they_are_looked_for(service: Service) -> None:
+    parts = [{"type": "source", "source_id": "src_00000000000000000000000001"}] * (MAX_ATTACHMENTS + 1)
+    started = await service.call("POST", "/v1/runs", json={"agent": "guide", "input": parts})
+    assert paths_of(problem_of(started, 422, "attachments_too_large")) == ["input"]
+
+
+async def test_the_playground_refuses_too_many_files(service: Service) -> None:
+    browser = await signed_in(service)
+    fields = {"agent": "guide", "input": "What is in it?"}
+    chosen = [("files", (f"{n}.txt", b"a")) for n in range(MAX_ATTACHMENTS + 1)]
+    answer = await service.client.post("/console/playground", headers=browser, data=fields, files=chosen)
+    assert (answer.status_code, "hx-redirect" in answer.headers) == (422, False)
+
+
 async def test_the_playground_attaches_chosen_files(service: Service) -> None:
     browser = await signed_in(service)
     fields = {"agent": "guide", "input": "What is in it?"}

@@ -9,7 +9,7 @@ from litestar.plugins.htmx import HTMXHeaders
 from application.agents.queries import ListAgents
 from application.runs.start_run import StartRun, StartRunCommand
 from domain.ids import ThreadId
-from domain.threads.attachments import attachment
+from domain.threads.attachments import attachment, require_few_attachments
 from domain.threads.message import FileContent, ImageContent, TextContent
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
@@ -34,11 +34,13 @@ async def start(request: ConsoleRequest, start_run: NamedDependency[StartRun]) -
     """Start the run on an existing or a new thread, and show it."""
     data = await request.form()
     thread = _text(data, "thread_id")
+    files = await _files(data)
+    require_few_attachments(files, "input")
     started = await start_run.execute(
         StartRunCommand(
             principal=request.principal,
             agent=_text(data, "agent"),
-            input=(TextContent(text=_text(data, "input")), *await _files(data)),
+            input=(TextContent(text=_text(data, "input")), *files),
             thread_id=ThreadId(thread) if thread else None,
         )
     )

@@ -115,16 +115,18 @@ def user_content(given: str | list[TextPart | ImagePart | FilePart], path: str) 
 def run_content(
     given: str | list[TextPart | ImagePart | FilePart | SourcePart], path: str
 ) -> tuple[UserContent | AttachedSource, ...]:
-    """As `user_content`, with sources of the thread. The start of the run holds them to their bounds."""
+    """As `user_content`, with sources of the thread, whose bytes the start of the run bounds."""
     if isinstance(given, str):
         return (TextContent(text=given),)
     _require_valid(given, path)
-    return tuple(
+    content = tuple(
         [
             AttachedSource(source_id=SourceId(part.source_id)) if isinstance(part, SourcePart) else _content_of(part)
             for part in given
         ]
     )
+    require_few_attachments(content, path)
+    return content
 
 
 def _require_valid(given: Sequence[TextPart | ImagePart | FilePart | SourcePart], path: str) -> None:

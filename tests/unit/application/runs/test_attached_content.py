@@ -3,11 +3,13 @@
 import base64
 
 import pytest
+from pytest_mock import MockerFixture
 
 from application.runs.attached_content import attached_content
+from application.runs.ports import SourceFiles
 from domain.ids import ThreadId
-from domain.threads.attachments import MAX_ATTACHED_BYTES, AttachedSource
-from domain.threads.message import FileContent, TextContent, UserContent
+from domain.threads.attachments import MAX_ATTACHED_BYTES, MAX_ATTACHMENTS, AttachedSource
+from domain.threads.message import FileContent, ImageContent, TextContent, UserContent
 from tests.builders import ORG, THREAD, a_thread_id
 from tests.doubles.sources import InMemorySourceStore
 from tests.doubles.state import InMemoryState
@@ -17,6 +19,7 @@ from tests.unit.application.sources.files import a_source, a_stored_source
 
 pytestmark = pytest.mark.requirement("H5")
 QUESTION = TextContent(text="What is in it?")
+PICTURE = ImageContent(media_type="image/png", data="aGk=")
 
 
 async def content_with(stored: StoredSource, *, thread_id: ThreadId | None = THREAD) -> tuple[UserContent, ...]:
@@ -42,3 +45,24 @@ async def test_a_source_that_is_larger_than_a_message_is_refused_unread() -> Non
     large = StoredSource(source=a_source(size=MAX_ATTACHED_BYTES + 1), finished=True)
     with refused("attachments_too_large"):
         await content_with(large)
+
+
+async def test_sources_and_files_are_bounded_in_sum() -> None:
+    state, one = InMemoryState(), a_stored_source(parts=(b"a",))
+    state.sources[one.source.id] = one
+    full = FileContent(media_type="application/zip", data=base64.b64encode(bytes(MAX_ATTACHED_BYTES)).decode())
+    with refused("attachments_too_large"):
+        await attached_content(InMemorySourceStore(state), ORG, THREAD, (full, AttachedSource(source_id=one.source.id)))
+
+
+async def test_too_many_sources_and_files_are_refused_before_a_source_is_read(mocker: MockerFixture) -> None:
+    sources = mocker.create_autospec(SourceFiles, instance=True)
+    attached = AttachedSource(source_id=a_source().id)
+    with refused("attachments_too_large"):
+        await attached_content(sources, ORG, THREAD, (PICTURE, *[attached] * MAX_ATTACHMENTS))
+    assert not sources.mock_calls
+
+
+async def test_a_stored_input_without_sources_is_taken_as_it_is() -> None:
+    stored = (PICTURE,) * (MAX_ATTACHMENTS + 1)
+    assert await attached_content(InMemorySourceStore(InMemoryState()), ORG, THREAD, stored) == stored

@@ -13,6 +13,8 @@ from domain.ids import ApiKeyId, RunId, WorkflowRunId
 from domain.runs.events import RunEventType
 from domain.runs.run import RunStatus
 from domain.runs.webhook import WebhookNote
+from domain.threads.attachments import MAX_ATTACHMENTS
+from domain.threads.message import ImageContent
 from domain.tools.wired import WiredNodes
 from tests.builders import ORG, an_agent
 from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
@@ -75,6 +77,16 @@ async def test_a_retry_has_the_settings_and_the_webhook_of_the_failed_run() -> N
     assert (retried.metadata, retried.tool_allowlist, retried.webhook) == ({"order": 7}, ("now",), note)
     assert (retried.requested_by, retried.model) == (ADMIN.key_id, harness.agent.config.model)
     assert harness.state.runs[retried.id].webhook_url == "https://example.org/hook"
+
+
+@pytest.mark.requirement("A11")
+async def test_an_input_that_is_stored_from_before_the_bounds_is_retried() -> None:
+    harness = RunHarness([ModelTurn(error=AWAY)])
+    failed = await harness.play()
+    stored = harness.state.runs[failed]
+    pictures = (ImageContent(media_type="image/png", data="aGk="),) * (MAX_ATTACHMENTS + 1)
+    stored.run = replace(stored.run, input=pictures)
+    assert (await retry(harness, failed)).run.input == pictures
 
 
 async def test_only_a_failed_run_is_retried() -> None:
