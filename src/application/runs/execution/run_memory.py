@@ -1,10 +1,10 @@
 """What the runs of a worker hold in memory: their transcripts, within a budget."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from application.runs.execution.context_window import message_bytes
 from application.system.memory_budget import Hold, MemoryBudget
-from domain.threads.message import ImageContent, Message
+from domain.threads.message import FileContent, ImageContent, Message, ToolResultContent
 
 _SHARE = 64
 """Part of the budget that a run holds until its transcript is read and known, unless the last one was larger."""
@@ -52,6 +52,14 @@ class RunRoom:
 
 
 def _held_bytes(message: Message) -> int:
-    """Bytes of a message in memory: for a request to a model an image has a fixed size, here its own."""
-    images = sum(len(part.data or "") for part in message.content if isinstance(part, ImageContent))
-    return message_bytes(message) + images
+    """Bytes of a message in memory: for a request to a model images and files have estimated sizes, here their own."""
+    attached = sum(len(attachment.data or "") for attachment in _attachments(message))
+    return message_bytes(message) + attached
+
+
+def _attachments(message: Message) -> Iterator[ImageContent | FileContent]:
+    for part in message.content:
+        if isinstance(part, ImageContent | FileContent):
+            yield part
+        elif isinstance(part, ToolResultContent):
+            yield from part.attachments

@@ -7,7 +7,8 @@ import pytest
 
 from application.runs.execution.run_memory import RunMemory
 from application.system.memory_budget import MemoryBudget
-from domain.threads.message import ImageContent, TextContent
+from domain.ids import ToolCallId
+from domain.threads.message import Content, FileContent, ImageContent, TextContent, ToolResultContent
 from domain.threads.provider_items import ProviderItems
 from tests.builders import a_message
 
@@ -46,3 +47,20 @@ async def test_images_and_the_providers_items_are_counted_with_all_their_bytes()
     room.read([picture, replace(a_message(2, content=(TextContent(text="Hi."),)), items=items)])
     assert not budget.has_room(0, 20_000)
     assert budget.has_room(0, 5_000)
+
+
+PICTURE = ImageContent(media_type="image/png", data="A" * 80_000)
+REPORT = FileContent(media_type="application/zip", name="report.zip", data="A" * 80_000)
+
+
+def a_result(*, images: tuple[ImageContent, ...] = (), files: tuple[FileContent, ...] = ()) -> ToolResultContent:
+    return ToolResultContent(tool_id=ToolCallId("tc_1"), tool_name="report", result="", images=images, files=files)
+
+
+@pytest.mark.parametrize("part", [PICTURE, REPORT, a_result(images=(PICTURE,)), a_result(files=(REPORT,))])
+async def test_attachments_of_messages_and_of_tool_results_are_counted_with_all_their_bytes(part: Content) -> None:
+    budget = MemoryBudget(100_000)
+    room = await RunMemory(budget).room()
+    room.read([a_message(content=(part,))])
+    assert not budget.has_room(0, 20_000)
+    assert budget.has_room(0, 10_000)
