@@ -12,6 +12,7 @@ from application.model_providers.ports import ProviderPlace, ProviderPlaces
 from application.models.ports import ModelError
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock, IdSource
+from application.system.together import together
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
@@ -110,9 +111,7 @@ class CheckModelProvider:
                     answer_s=self._answer_s,
                 ).run()
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(check(place)) for place in places]
-        return tuple(line for task in tasks for line in task.result())
+        return tuple(line for lines in await together(map(check, places)) for line in lines)
 
     async def _used_model(self, organization_id: OrganizationId, provider: str) -> str | None:
         cursor: str | None = None

@@ -8,6 +8,7 @@ from application.model_providers.ports import ProviderPlace, ProviderPlaces
 from application.models.ports import ModelError
 from application.system.lru import LruCache
 from application.system.ports import Clock
+from application.system.together import together
 from domain.errors import ErrorKind, ServiceError, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -72,10 +73,12 @@ class ListModels:
                     return await self._names(organization_id, name)
                 except ModelError:
                     return ()
+                except ServiceError as error:
+                    if error.kind is not ErrorKind.NOT_FOUND:
+                        raise
+                    return ()  # deleted meanwhile
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(name)) for name in names]
-        return tuple(model for task in tasks for model in task.result())
+        return tuple(model for models in await together(map(one, names)) for model in models)
 
     async def _names(self, organization_id: OrganizationId, name: str) -> tuple[str, ...]:
         """Raises NOT_FOUND, ModelError."""

@@ -1,6 +1,5 @@
 """CancelRuns: cancels all unfinished runs of an agent, of a server's agents, of a key, or of the organization."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.unfinished_runs import UnfinishedFilter, UnfinishedRuns
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock, IdSource
+from application.system.together import together
 from domain.agents.agent import Agent
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
@@ -90,7 +90,7 @@ class CancelRuns:
         while batch := await self._unfinished.batch(
             principal.organization_id, target.wanted, before=before, limit=BATCH
         ):
-            statuses = await self._cancelled_together(principal, batch)
+            statuses = await together(self._cancelled(principal, run_id) for run_id in batch)
             cancelled += statuses.count(RunStatus.CANCELLED)
             stopping += statuses.count(RunStatus.IN_PROGRESS)
             before = batch[-1]
@@ -133,14 +133,6 @@ class CancelRuns:
             if page.next_cursor is None:
                 return
             request = PageRequest(limit=MAX_PAGE_SIZE, cursor=page.next_cursor)
-
-    async def _cancelled_together(self, principal: Principal, run_ids: tuple[RunId, ...]) -> list[RunStatus | None]:
-        try:
-            async with asyncio.TaskGroup() as group:
-                stopped = [group.create_task(self._cancelled(principal, run_id)) for run_id in run_ids]
-        except ExceptionGroup as failures:
-            raise failures.exceptions[0] from None  # callers expect the ServiceError, not a group of them
-        return [task.result() for task in stopped]
 
     async def _cancelled(self, principal: Principal, run_id: RunId) -> RunStatus | None:
         """The status after the cancellation. None if the run has been deleted."""

@@ -21,7 +21,7 @@ from tests.doubles.agents import InMemoryAgentStore
 from tests.doubles.provider_places import InMemoryProviderPlaces, TalkingPlace, said
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import SequentialIds, StepClock
-from tests.refusals import refused
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, roles_below
 
 ECHO = RequestedCall(name="echo", arguments={"text": "pong"})
@@ -192,6 +192,15 @@ async def test_a_provider_whose_secret_is_missing_is_a_result(mocker: MockerFixt
         ("credentials", "The secret does not exist.")
     ]
     assert not result.ok
+
+
+async def test_a_test_that_needs_the_storage_says_so(mocker: MockerFixture) -> None:
+    class UnreadablePlace(TalkingPlace):
+        async def names(self) -> tuple[str, ...]:
+            raise storage_away()
+
+    with refused("storage_unavailable"):
+        await checked(mocker, one(UnreadablePlace()))
 
 
 async def test_an_unknown_provider_is_not_found(mocker: MockerFixture) -> None:

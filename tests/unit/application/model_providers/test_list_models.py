@@ -5,11 +5,13 @@ import asyncio
 import pytest
 
 from application.model_providers.list_models import FAILURE_VALID_S, VALID_S, ListModels
+from application.model_providers.ports import ProviderPlace
 from application.models.ports import ModelError
 from domain.identity.role import Role
+from domain.ids import OrganizationId
 from tests.doubles.provider_places import InMemoryProviderPlaces, TalkingPlace
 from tests.doubles.surroundings import StepClock
-from tests.refusals import refused
+from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger
 
 BROKEN = ModelError("model_unavailable", "The model provider is unavailable.", retryable=True)
@@ -74,6 +76,33 @@ async def test_each_organization_has_its_own_lists() -> None:
 async def test_models_of_all_providers_leave_out_those_that_list_none() -> None:
     models = listing(acme=TalkingPlace(models=("one",)), broken=TalkingPlace(models=BROKEN), zed=TalkingPlace())
     assert await models.of_all(a_principal()) == ("acme:one", "zed:large", "zed:small")
+
+
+class NamedPlaces(InMemoryProviderPlaces):
+    """Names a provider more, whose places are gone or cannot be read."""
+
+    def __init__(self, *, unreadable: bool = False) -> None:
+        super().__init__({"acme": {None: TalkingPlace(models=("one",))}})
+        self._unreadable = unreadable
+
+    async def names(self, organization_id: OrganizationId) -> tuple[str, ...]:
+        return ("acme", "gone")
+
+    async def places(self, organization_id: OrganizationId, name: str) -> tuple[ProviderPlace, ...]:
+        if name == "gone" and self._unreadable:
+            raise storage_away()
+        return await super().places(organization_id, name)
+
+
+@pytest.mark.requirement("H4")
+async def test_a_provider_that_is_deleted_meanwhile_is_left_out() -> None:
+    models = ListModels(places=NamedPlaces(), clock=StepClock())
+    assert await models.of_all(a_principal()) == ("acme:one",)
+
+
+async def test_models_of_all_providers_need_the_storage() -> None:
+    with refused("storage_unavailable"):
+        await ListModels(places=NamedPlaces(unreadable=True), clock=StepClock()).of_all(a_principal())
 
 
 async def test_an_unknown_provider_is_not_found() -> None:
