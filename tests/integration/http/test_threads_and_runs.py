@@ -59,6 +59,7 @@ async def test_a_run_is_started_in_the_background(service: Service, agent: str) 
         "model": MODEL,
         "input": [{"type": "text", "text": "hello"}],
         "output": None,
+        "output_json": None,
         "error": None,
         "incomplete_reason": None,
         "pending": [],
