@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from application.policy.canary_guard import CanaryFound
+from application.policy.canary_guard import CanaryFound, CanaryGuard
 from application.policy.ports import SchemaValidator
 from application.runs.execution.ask_model import Answer
 from application.runs.execution.run_session import RunSession
@@ -19,7 +19,7 @@ class CheckOutput:
     """Rules:
     - Without an output schema nothing is checked.
     - The answer must have a JSON object that matches the schema, which may stand among other text.
-    - A canary token in the object ends the run, also if the answer writes it with escapes.
+    - A canary token in the object ends the run, also if the answer writes it with escapes, or the object does not match.
     - Large answers are checked in a thread.
     """
 
@@ -32,18 +32,21 @@ class CheckOutput:
         if schema is None:
             return None
         if len(text) > _LARGE:
-            checked = await asyncio.to_thread(self._checked, schema, text)
+            checked = await asyncio.to_thread(self._checked, session.guard, schema, text)
         else:
-            checked = self._checked(schema, text)
-        found = None if checked.value is None else session.guard.arguments(checked.value)
-        if found is not None:
-            reply = replace(answer.reply, text=mark(found), items=None)
-            raise CanaryFound(found, reply=reply, message_id=answer.message_id)
-        return checked
+            checked = self._checked(session.guard, schema, text)
+        if isinstance(checked, CheckedOutput):
+            return checked
+        reply = replace(answer.reply, text=mark(checked), items=None)
+        raise CanaryFound(checked, reply=reply, message_id=answer.message_id)
 
-    def _checked(self, schema: JsonObject, text: str) -> CheckedOutput:
+    def _checked(self, guard: CanaryGuard, schema: JsonObject, text: str) -> CheckedOutput | str:
+        """The output, or the id of a token in its object."""
         parsed = parsed_output(text)
         if parsed.value is None:
             return parsed
+        found = guard.arguments(parsed.value)
+        if found is not None:
+            return found
         faults = self._schemas.violations(schema, parsed.value)
-        return CheckedOutput(faults=faults) if faults else parsed
+        return CheckedOutput(faults=tuple(map(guard.words, faults))) if faults else parsed

@@ -65,13 +65,25 @@ async def test_without_a_schema_nothing_is_checked() -> None:
 
 
 @pytest.mark.requirement("H3", "C4")
-async def test_a_canary_token_that_is_written_with_escapes_ends_the_run() -> None:
+@pytest.mark.parametrize(
+    "shape", ['{{"city": "{}"}}', '{{"city": ["{}"]}}', '{{"{}": 3}}'], ids=["matches", "value", "name"]
+)
+async def test_a_canary_token_that_is_written_with_escapes_ends_the_run(shape: str) -> None:
     escaped = "".join(f"\\u{ord(character):04x}" for character in CANARY)
     with pytest.raises(CanaryFound) as found:
-        await check(f'{{"city": "{escaped}"}}', agent=a_guarded_agent())
+        await check(shape.format(escaped), agent=a_guarded_agent())
     assert found.value.canary_id == "vault"
     assert found.value.reply is not None
     assert found.value.reply.text == "[canary:vault]"
+
+
+@pytest.mark.requirement("H3", "C4")
+async def test_faults_have_no_canary_token_of_the_schema() -> None:
+    schema: JsonObject = {"type": "object", "properties": {"city": {"const": CANARY}}}
+    output = await check('{"city": "Lisbon"}', schema, agent=a_guarded_agent())
+    assert output is not None
+    assert output.faults
+    assert CANARY not in str(output.faults)
 
 
 @pytest.mark.requirement("H3")
