@@ -1,6 +1,8 @@
 """HTTP proxy for one started server, whose only network it is. Above: transports of MCP servers. Below: the egress guard."""
 
 import asyncio
+import logging
+import resource
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -12,11 +14,19 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 from infrastructure.http.egress_resolver import GuardedResolver
+from infrastructure.http.shared_bound import OrganizationBound
+
+logger = logging.getLogger(__name__)
 
 _MAX_CONNECTIONS = 64
+_MAX_TOGETHER = 1024
+_FILES_OF_ONE = 10
+_ADDRESSES_OF_FAMILY = 2
 _MAX_HEAD_BYTES = 32 * 1024
 _PIECE_BYTES = 64 * 1024
-_HEAD_S, _DIAL_S = 30.0, 15.0
+_HEAD_S, _DIAL_S, _CLOSE_S = 30.0, 15.0, 30.0
+_IDLE_S = 300.0
+_ACCEPT_PAUSE_S = 0.5
 _SECOND_ADDRESS_S = 0.25
 _HTTP_PORT = 80
 _MAX_HOST = 253
@@ -26,6 +36,13 @@ _OF_ONE_HOP = frozenset({"host", "connection", "keep-alive", "te", "upgrade"})
 
 Permits = Callable[[str, int], bool]
 """Whether a host and a port are permitted."""
+
+
+def connections_together() -> int:
+    """How many connections all proxies of this process may serve at the same time, by the files that it may open. One has
+    2 descriptors, and up to 5 while it is dialled."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(2, min(_MAX_TOGETHER, files // _FILES_OF_ONE)) if files > 0 else _MAX_TOGETHER
 
 
 class _RefusedError(Exception):
@@ -44,7 +61,9 @@ class EgressProxy:
       carries is not read.
     - The egress guard checks each address that is really dialled: an allowed name does not lead into a private network.
     - A refusal answers 403 with the reason, and is reported to `on_refused`, the first ones of a process each.
-    - At most 64 connections; more wait. A peer that does not read is not read from.
+    - At most 64 connections, and `bound` for those of other servers together with these; more wait. A peer that does not
+      read is not read from. After `idle_s` without a byte in either direction a connection is closed.
+    - A connection that fails does not end the others.
     """
 
     def __init__(
@@ -53,39 +72,77 @@ class EgressProxy:
         permits: Permits,
         egress: EgressPolicy,
         on_refused: Callable[[str], None],
+        bound: OrganizationBound,
         resolver: AbstractResolver | None = None,
+        idle_s: float = _IDLE_S,
     ) -> None:
         self._permits = permits
         self._egress = egress
         self._on_refused = on_refused
+        self._bound = bound
         self._resolver = resolver
+        self._idle_s = idle_s
         self._refusals = 0
+        self._has_failed = False
 
     async def serve(self, listening: socket.socket) -> None:
         """Serve until cancelled, which ends all connections."""
-        loop = asyncio.get_running_loop()
         free = asyncio.Semaphore(_MAX_CONNECTIONS)
         guard = GuardedResolver(self._egress, self._resolver or aiohttp.DefaultResolver())
         listening.setblocking(False)
+
+        def release(connection: socket.socket, _: asyncio.Task[None]) -> None:
+            """Also for a task that was cancelled before it began."""
+            connection.close()
+            self._bound.release()
+            free.release()
+
         try:
             async with asyncio.TaskGroup() as connections:
                 while True:
                     await free.acquire()
-                    connection, _ = await loop.sock_accept(listening)
-                    reader, writer = await asyncio.open_connection(sock=connection, limit=_MAX_HEAD_BYTES)
-                    task = connections.create_task(self._serve_one(reader, writer, guard))
-                    task.add_done_callback(partial(_release, free, writer))
+                    connection = await self._accepted(listening)
+                    try:
+                        await self._bound.acquire()
+                    except BaseException:
+                        connection.close()
+                        raise
+                    task = connections.create_task(self._serve_one(connection, guard))
+                    task.add_done_callback(partial(release, connection))
         finally:
             if self._resolver is None:
                 await guard.close()
 
-    async def _serve_one(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, guard: GuardedResolver
-    ) -> None:
+    async def _accepted(self, listening: socket.socket) -> socket.socket:
+        """The next connection, also after the process had no descriptor for one."""
+        while True:
+            try:
+                connection, _ = await asyncio.get_running_loop().sock_accept(listening)
+            except OSError as exc:
+                self._failed("cannot accept a connection of an MCP server", exc)
+                await asyncio.sleep(_ACCEPT_PAUSE_S)
+            else:
+                return connection
+
+    async def _serve_one(self, connection: socket.socket, guard: GuardedResolver) -> None:
+        writer: asyncio.StreamWriter | None = None
         try:
+            reader, writer = await asyncio.open_connection(sock=connection, limit=_MAX_HEAD_BYTES)
             await self._answer(reader, writer, guard)
+            await _sent(writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            return  # the peer ended, or sends no HTTP
+            return  # the peer ended, is idle, or sends no HTTP
+        except Exception as exc:  # noqa: BLE001 (one connection, and others are under way)
+            self._failed("a connection of an MCP server failed", exc)
+        finally:
+            if writer is not None:
+                writer.transport.abort()
+
+    def _failed(self, message: str, failure: Exception) -> None:
+        """Logged once: a server can cause failures without end."""
+        if not self._has_failed:
+            self._has_failed = True
+            logger.error(message, exc_info=failure)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, guard: GuardedResolver) -> None:
         async with asyncio.timeout(_HEAD_S):
@@ -105,11 +162,23 @@ class EgressProxy:
                 writer.write(_ESTABLISHED)
             else:
                 far_writer.write(request)
-            async with asyncio.TaskGroup() as directions:
-                directions.create_task(_copy(reader, far_writer))
-                directions.create_task(_copy(far_reader, writer))
+            async with asyncio.timeout(self._idle_s) as idle, asyncio.TaskGroup() as directions:
+                directions.create_task(self._copy(reader, far_writer, idle))
+                directions.create_task(self._copy(far_reader, writer, idle))
+            await _sent(far_writer)
         finally:
-            far_writer.close()
+            far_writer.transport.abort()
+
+    async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle: asyncio.Timeout) -> None:
+        """Until the end of one direction, which its reader then sees."""
+        try:
+            while piece := await reader.read(_PIECE_BYTES):
+                idle.reschedule(asyncio.get_running_loop().time() + self._idle_s)
+                writer.write(piece)
+                await writer.drain()
+            writer.write_eof()
+        except (OSError, RuntimeError):  # uvloop raises the second for a writer that the other direction closed
+            writer.close()
 
     async def _dial(
         self, host: str, port: int, guard: GuardedResolver
@@ -118,7 +187,7 @@ class EgressProxy:
             raise _RefusedError("403 Forbidden", f"{host}:{port} is not in the server's allowlist (network_hosts).")
         try:
             async with asyncio.timeout(_DIAL_S):
-                found = await guard.resolve(host, port, socket.AF_UNSPEC)
+                found = _few(await guard.resolve(host, port, socket.AF_UNSPEC))
                 places = [(each["family"], socket.SOCK_STREAM, socket.IPPROTO_TCP, "", _place(each)) for each in found]
                 dialled = await aiohappyeyeballs.start_connection(
                     places,
@@ -129,7 +198,7 @@ class EgressProxy:
                 return await asyncio.open_connection(sock=dialled)
         except EgressBlockedError as blocked:
             raise _RefusedError("403 Forbidden", blocked.reason, advice=blocked.advice) from blocked
-        except (OSError, TimeoutError) as exc:
+        except (OSError, UnicodeError) as exc:  # a timeout is the first, a label that is empty or too long the second
             raise _RefusedError("502 Bad Gateway", f"{host}:{port} cannot be reached.") from exc
 
     def _report(self, advice: str) -> None:
@@ -140,21 +209,19 @@ class EgressProxy:
             self._on_refused(f"{advice} Further refusals of this process are not logged.")
 
 
-def _release(free: asyncio.Semaphore, writer: asyncio.StreamWriter, _: asyncio.Task[None]) -> None:
-    """Also for a task that was cancelled before it began."""
+async def _sent(writer: asyncio.StreamWriter) -> None:
+    """Close once all is sent. Raises OSError for a peer that does not read."""
     writer.close()
-    free.release()
+    async with asyncio.timeout(_CLOSE_S):
+        await writer.wait_closed()
 
 
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Until the end of one direction, which its reader then sees."""
-    try:
-        while piece := await reader.read(_PIECE_BYTES):
-            writer.write(piece)
-            await writer.drain()
-        writer.write_eof()
-    except (OSError, RuntimeError):  # uvloop raises the second for a writer that the other direction closed
-        writer.close()
+def _few(found: list[ResolveResult]) -> list[ResolveResult]:
+    """The first addresses of each family: all are dialled side by side if none answers."""
+    families = (socket.AF_INET6, socket.AF_INET)
+    return [
+        each for family in families for each in [one for one in found if one["family"] == family][:_ADDRESSES_OF_FAMILY]
+    ]
 
 
 def _read(head: bytes) -> tuple[str, int, bytes | None]:

@@ -19,6 +19,7 @@ from infrastructure.confinement.plan import BUBBLEWRAP, LANDLOCK, NAMESPACES
 from infrastructure.confinement.sandbox import CannotConfineError, Machine, Sandbox, SandboxMode
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.egress_proxy import EgressProxy
+from infrastructure.http.shared_bound import SharedBound
 from infrastructure.mcp.transports.egress_link import EgressLink
 from infrastructure.mcp.transports.stdio_process import StdioCommand
 from tests.completeness import beyond
@@ -71,6 +72,7 @@ async def attempted_in(world: World, options: tuple[str, ...]) -> Attempted:
         permits=HostAllowlist(entries).permits,
         egress=EgressPolicy(["127.0.0.0/8"]),
         on_refused=refused.append,
+        bound=SharedBound(64).of("org_1"),
         resolver=Names(),
     )
     link = EgressLink(proxy)

@@ -1,6 +1,7 @@
 """A started server with an allowlist of hosts: its launcher hands a listening socket over, and our proxy serves it."""
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import Callable, Mapping
@@ -12,6 +13,8 @@ from infrastructure.http.egress_proxy import EgressProxy
 from infrastructure.mcp.transports.pipes import Descriptor, ReadPipe
 from infrastructure.mcp.transports.started_server import StartedServer, StartServer
 from infrastructure.mcp.transports.stdio_process import StdioCommand, start_process
+
+logger = logging.getLogger(__name__)
 
 
 def start_linked(command: StdioCommand, environment: Mapping[str, str], proxy: EgressProxy) -> StartServer:
@@ -66,6 +69,7 @@ class EgressLink:
         self._close_ours()
         if found is not None:
             self._serving = asyncio.create_task(self._serve(socket.socket(fileno=found)))
+            self._serving.add_done_callback(_log_failure)
 
     async def _serve(self, listening: socket.socket) -> None:
         with listening:
@@ -81,6 +85,12 @@ class EgressLink:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+
+
+def _log_failure(serving: asyncio.Task[None]) -> None:
+    """Serving ends by being cancelled only."""
+    if not serving.cancelled():
+        logger.error("the network of an MCP server has ended; restart the server", exc_info=serving.exception())
 
 
 class _LinkedServer:

@@ -12,7 +12,8 @@ from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, Clien
 from domain.mcp.network import HostAllowlist
 from domain.mcp.server import McpServer, McpServerKind
 from infrastructure.http.egress import EgressPolicy
-from infrastructure.http.egress_proxy import EgressProxy
+from infrastructure.http.egress_proxy import EgressProxy, connections_together
+from infrastructure.http.shared_bound import SharedBound
 from infrastructure.mcp.faults import (
     UNREAD_INPUT,
     TransportFailedError,
@@ -129,6 +130,7 @@ class ServerTransports:
         self._confine = confine
         self._contain = contain
         self._egress = egress or EgressPolicy()
+        self._proxied = SharedBound(connections_together())
         self._working_directory = working_directory
         self._limits = parse_process_limits(DEFAULT_PROCESS_LIMITS) if limits is None else limits
 
@@ -221,7 +223,8 @@ class ServerTransports:
             logger.warning("connection of an MCP server refused: %s", reason, extra=ids)
             log.note(f"connection refused: {reason}")
 
-        return EgressProxy(permits=hosts.permits, egress=self._egress, on_refused=refused)
+        bound = self._proxied.of(server.organization_id)
+        return EgressProxy(permits=hosts.permits, egress=self._egress, on_refused=refused, bound=bound)
 
 
 class LateTransport:
