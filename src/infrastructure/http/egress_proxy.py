@@ -9,11 +9,11 @@ from functools import partial
 from urllib.parse import urlsplit
 
 import aiohappyeyeballs
-import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 from infrastructure.http.egress_resolver import GuardedResolver
+from infrastructure.http.proxy_resolver import LookupsBusyError
 from infrastructure.http.shared_bound import OrganizationBound
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class EgressProxy:
         egress: EgressPolicy,
         on_refused: Callable[[str], None],
         bound: OrganizationBound,
-        resolver: AbstractResolver | None = None,
+        resolver: AbstractResolver,
         idle_s: float = _IDLE_S,
     ) -> None:
         self._permits = permits
@@ -88,7 +88,7 @@ class EgressProxy:
     async def serve(self, listening: socket.socket) -> None:
         """Serve until cancelled, which ends all connections."""
         free = asyncio.Semaphore(_MAX_CONNECTIONS)
-        guard = GuardedResolver(self._egress, self._resolver or aiohttp.DefaultResolver())
+        guard = GuardedResolver(self._egress, self._resolver)
         listening.setblocking(False)
 
         def release(connection: socket.socket, _: asyncio.Task[None]) -> None:
@@ -97,21 +97,17 @@ class EgressProxy:
             self._bound.release()
             free.release()
 
-        try:
-            async with asyncio.TaskGroup() as connections:
-                while True:
-                    await free.acquire()
-                    connection = await self._accepted(listening)
-                    try:
-                        await self._bound.acquire()
-                    except BaseException:
-                        connection.close()
-                        raise
-                    task = connections.create_task(self._serve_one(connection, guard))
-                    task.add_done_callback(partial(release, connection))
-        finally:
-            if self._resolver is None:
-                await guard.close()
+        async with asyncio.TaskGroup() as connections:
+            while True:
+                await free.acquire()
+                connection = await self._accepted(listening)
+                try:
+                    await self._bound.acquire()
+                except BaseException:
+                    connection.close()
+                    raise
+                task = connections.create_task(self._serve_one(connection, guard))
+                task.add_done_callback(partial(release, connection))
 
     async def _accepted(self, listening: socket.socket) -> socket.socket:
         """The next connection, also after the process had no descriptor for one."""
@@ -196,6 +192,9 @@ class EgressProxy:
                     socket_factory=guard.open_socket,
                 )
                 return await asyncio.open_connection(sock=dialled)
+        except LookupsBusyError as busy:
+            reason = "Too many names are being looked up at a time; try again."
+            raise _RefusedError("503 Service Unavailable", reason) from busy
         except EgressBlockedError as blocked:
             raise _RefusedError("403 Forbidden", blocked.reason, advice=blocked.advice) from blocked
         except (OSError, UnicodeError) as exc:  # a timeout is the first, a label that is empty or too long the second

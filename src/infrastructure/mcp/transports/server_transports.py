@@ -13,6 +13,7 @@ from domain.mcp.network import HostAllowlist
 from domain.mcp.server import McpServer, McpServerKind
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.egress_proxy import EgressProxy, connections_together
+from infrastructure.http.proxy_resolver import LOOKUPS_TOGETHER, ProxyResolver
 from infrastructure.http.shared_bound import SharedBound
 from infrastructure.mcp.faults import (
     UNREAD_INPUT,
@@ -131,6 +132,7 @@ class ServerTransports:
         self._contain = contain
         self._egress = egress or EgressPolicy()
         self._proxied = SharedBound(connections_together())
+        self._lookups = SharedBound(LOOKUPS_TOGETHER)
         self._working_directory = working_directory
         self._limits = parse_process_limits(DEFAULT_PROCESS_LIMITS) if limits is None else limits
 
@@ -223,8 +225,13 @@ class ServerTransports:
             logger.warning("connection of an MCP server refused: %s", reason, extra=ids)
             log.note(f"connection refused: {reason}")
 
-        bound = self._proxied.of(server.organization_id)
-        return EgressProxy(permits=hosts.permits, egress=self._egress, on_refused=refused, bound=bound)
+        return EgressProxy(
+            permits=hosts.permits,
+            egress=self._egress,
+            on_refused=refused,
+            bound=self._proxied.of(server.organization_id),
+            resolver=ProxyResolver(self._lookups.of(server.organization_id)),
+        )
 
 
 class LateTransport:
