@@ -39,4 +39,5 @@ def main(argument: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
+    Path(sys.argv[2]).unlink(missing_ok=True)  # a pipe in its place would not be read
     Path(sys.argv[2]).write_text(json.dumps(main(sys.argv[1])), encoding="utf-8")

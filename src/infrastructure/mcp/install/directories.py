@@ -4,17 +4,16 @@ startup."""
 
 import fcntl
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, cast
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path, PurePosixPath
 
-from application.mcp.ports import InstalledServer
+from application.mcp.ports import InstalledServer, McpInstallFailure
 from domain.ids import McpServerId, OrganizationId
+from infrastructure.mcp.install.package_files import read_json, write_file
 
 _MANIFEST = "installed.json"
 _LOG = "install.log"
@@ -29,7 +28,7 @@ _LOCATION_PARTS = 3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """Content of an installation. `commands` are paths by name, with `preferred` as default.
-    `lock` is the installer's own file of them, without local files.
+    `lock` is the installer's own file of them, without local files; it is not in the stored manifest.
     `packages` are the exact versions of all packages, and `hashes` those of their archives, by the
     same names: npm's integrity (SRI), or each that the Python registry has of the version
     (`sha256:` and hex)."""
@@ -85,12 +84,9 @@ class InstallDirectories:
     def finish(self, location: str, manifest: Manifest) -> None:
         """Write the manifest, which makes the installation valid."""
         path = self.path(location)
-        temporary = path / f"{_MANIFEST}.new"
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(asdict(manifest), file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path / _MANIFEST)
+        shown = asdict(replace(manifest, lock=None))  # the lock is in the database only: servers read this file
+        write_file(path, f"{_MANIFEST}.new", json.dumps(shown, indent=1), is_synced=True)
+        (path / f"{_MANIFEST}.new").replace(path / _MANIFEST)
 
     def is_complete(self, location: str) -> bool:
         """Whether the installation is valid."""
@@ -99,11 +95,12 @@ class InstallDirectories:
     def manifest(self, location: str) -> Manifest | None:
         """The manifest; None for an invalid installation."""
         try:
-            with (self.path(location) / _MANIFEST).open(encoding="utf-8") as file:
-                stored = cast("dict[str, Any]", json.load(file))
-            return Manifest(**stored)
-        except (OSError, ValueError, TypeError):
+            manifest = read_json(self.path(location), _MANIFEST, Manifest)
+        except (McpInstallFailure, ValueError):
             return None
+        # Code of packages may have written it, until it is finished.
+        is_inside = all(_is_inside(command) for command in manifest.commands.values())
+        return manifest if is_inside else None
 
     def remove(self, location: str) -> None:
         """Remove one installation: renamed at once, then deleted."""
@@ -167,3 +164,8 @@ class InstallDirectories:
         except FileNotFoundError:
             return
         shutil.rmtree(removed, ignore_errors=True)
+
+
+def _is_inside(command: str) -> bool:
+    path = PurePosixPath(command)
+    return not path.is_absolute() and ".." not in path.parts

@@ -1,23 +1,27 @@
 """Installs Python packages with uv or pip into the server's own virtual environment."""
 
-import json
+import asyncio
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated
+
+import msgspec
 
 from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
 from domain.mcp.packages import python_package
 from domain.mcp.server import McpServerConfig
-from infrastructure.mcp.install.archive_hashes import (
-    ArchiveHashes,
-    canonical_name,
-    lock_of_report,
-    locked_hashes,
-)
 from infrastructure.mcp.install.copying import require_file
 from infrastructure.mcp.install.directories import Manifest
 from infrastructure.mcp.install.job import Ended, InstallJob
+from infrastructure.mcp.install.package_files import read_file, read_json, write_file
+from infrastructure.mcp.install.python_lock import (
+    ArchiveHashes,
+    PipReport,
+    PythonLock,
+    UnusableLockError,
+    canonical_name,
+)
 
 ENVIRONMENT = "venv"
 PYTHON = f"{ENVIRONMENT}/bin/python"
@@ -25,6 +29,7 @@ PYTHON = f"{ENVIRONMENT}/bin/python"
 _WANTED = "requirements.in"
 _LOCK = "requirements.txt"
 _REPORT = "report.json"
+_DESCRIPTION = "environment.json"
 _DESCRIBE = Path(__file__).with_name("describe_environment.py")
 _UNREACHABLE = re.compile(
     r"connection broken by|Failed to establish a new connection|NameResolutionError|Max retries exceeded"
@@ -40,6 +45,16 @@ _WITHOUT_WHEELS = frozenset(
 )
 """What it may mean that a package has no wheel that fits."""
 _NONE_AT_ALL = re.compile(r"\(from versions: (none)?\)")
+_Word = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"^(?!\.\.?$)[^\x00-\x1f/]+$")]
+
+
+class _Described(msgspec.Struct):
+    """What describe_environment.py writes, or code of packages in its place."""
+
+    name: _Word
+    version: _Word
+    commands: list[_Word]
+    packages: Annotated[dict[_Word, _Word], msgspec.Meta(min_length=1)]
 
 
 class PythonPackages:
@@ -49,6 +64,7 @@ class PythonPackages:
       configured index. Without `has_pip`, each environment gets its own pip, which takes many seconds and 25 MB.
     - The newest versions that have wheels are installed, so that no code of a package runs where the operator's
       credentials are. Where that is not possible, packages are built, without credentials.
+    - A lock is read before code of the packages that it names can run, and written anew for each step that uses it.
     """
 
     def __init__(self, *, python: Path, has_pip: bool, uv: str | None) -> None:
@@ -64,16 +80,19 @@ class PythonPackages:
         assert config.package is not None  # validated by the configuration
         package = python_package(config.package, config.version)
         first = package.requirements[0]
+        recorded = None if lock is None else _usable(lock)
         if package.name is None:
             require_file(first)
         job.step("preparing", until=15)
         await self._make_environment(target, job)
         job.step("downloading", until=90)
-        lock = await self._fill(target, package.requirements, job, lock)
+        locked = await self._fill(target, package.requirements, job, recorded)
         job.step("checking", until=100)
-        manifest = await self._described(target, package.name or first, locked_hashes(lock), job)
-        is_whole = {canonical_name(name) for name in manifest.packages} - {"pip"} <= locked_hashes(lock).keys()
-        return replace(manifest, lock=lock) if package.name is not None and is_whole else manifest
+        manifest = await self._described(target, package.name or first, locked.hashes, job)
+        if package.name is None:
+            return manifest
+        installed = {canonical_name(name) for name in (package.name, *manifest.packages)}
+        return replace(manifest, lock=locked.text) if installed - {"pip"} <= locked.hashes.keys() else manifest
 
     async def _make_environment(self, target: Path, job: InstallJob) -> None:
         ended = await job.run(
@@ -91,7 +110,9 @@ class PythonPackages:
             raise _no_environment()
         return PYTHON, "-I", "-m", "pip"
 
-    async def _fill(self, target: Path, requirements: tuple[str, ...], job: InstallJob, lock: str | None) -> str:
+    async def _fill(
+        self, target: Path, requirements: tuple[str, ...], job: InstallJob, lock: PythonLock | None
+    ) -> PythonLock:
         """Install the requirements, or what the lock has; returns the lock."""
         if not requirements[0].endswith(_SOURCES):
             try:
@@ -104,15 +125,16 @@ class PythonPackages:
         return await self._filled(target, requirements, job, lock, builds=True)
 
     async def _filled(
-        self, target: Path, requirements: tuple[str, ...], job: InstallJob, lock: str | None, *, builds: bool
-    ) -> str:
-        if lock is not None:
-            (target / _LOCK).write_text(lock, encoding="utf-8")
+        self, target: Path, requirements: tuple[str, ...], job: InstallJob, lock: PythonLock | None, *, builds: bool
+    ) -> PythonLock:
         if self._uv is not None:
-            if await self._fill_by_uv(self._uv, target, requirements, job, lock, builds=builds):
-                return (target / _LOCK).read_text(encoding="utf-8")
+            filled = await self._filled_by_uv(self._uv, target, requirements, job, lock, builds=builds)
+            if filled is not None:
+                return filled
             job.note("uv failed; pip tries again")
             await self._make_environment(target, job)  # what uv has installed would run in pip's process
+        if lock is not None:
+            await asyncio.to_thread(write_file, target, _LOCK, lock.text)
         pip = await self._pip(target, job)
         options = ("--no-input", "--disable-pip-version-check", "--progress-bar=off", "--retries=2", "--compile")
         wheels = () if builds else ("--only-binary=:all:",)
@@ -121,48 +143,82 @@ class PythonPackages:
         ended = await job.run(*pip, *arguments, cwd=target, runs_packages=builds)
         if ended.status:
             raise _failure(ended, requirements)
-        return lock or lock_of_report(json.loads((target / _REPORT).read_text(encoding="utf-8")))
+        return lock if lock is not None else await asyncio.to_thread(_reported, target)
 
-    async def _fill_by_uv(
-        self, uv: str, target: Path, requirements: tuple[str, ...], job: InstallJob, lock: str | None, *, builds: bool
-    ) -> bool:
-        """Lock the requirements, by which uv reports hashes, and install the lock."""
-        (target / _WANTED).write_text("".join(f"{requirement}\n" for requirement in requirements), encoding="utf-8")
+    async def _filled_by_uv(
+        self,
+        uv: str,
+        target: Path,
+        requirements: tuple[str, ...],
+        job: InstallJob,
+        lock: PythonLock | None,
+        *,
+        builds: bool,
+    ) -> PythonLock | None:
+        """Lock the requirements, by which uv reports hashes, and install the lock. None if uv cannot."""
         options = ("--no-progress", "--python", PYTHON, *(() if builds else ("--no-build",)))
-        locking = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--output-file", _LOCK, _WANTED)
-        compiling = (uv, "pip", "compile", *options, *locking)
-        if lock is None and (await job.run(*compiling, cwd=target, runs_packages=builds)).status:
-            return False
+        if lock is None:
+            wanted = "".join(f"{requirement}\n" for requirement in requirements)
+            await asyncio.to_thread(write_file, target, _WANTED, wanted)
+            locking = ("--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--output-file", _LOCK, _WANTED)
+            compiling = (uv, "pip", "compile", *options, *locking)
+            if (await job.run(*compiling, cwd=target, runs_packages=builds)).status:
+                return None
+            lock = await asyncio.to_thread(_compiled, target, requirements[0])
+            if lock is None:
+                return None
+        await asyncio.to_thread(write_file, target, _LOCK, lock.text)
         # Copies: a server that writes to its own files must not change others through links to uv's
         # cache.
         filling = ("--link-mode=copy", "--require-hashes", "--requirements", _LOCK)
         installing = (uv, "pip", "install", *options, *filling)
         if (await job.run(*installing, cwd=target, runs_packages=builds)).status:
-            return False
+            return None
         # Compiling runs the environment's Python, which runs code of packages as it starts.
-        return not (
-            await job.run(*installing, "--compile-bytecode", "--offline", cwd=target, runs_packages=True)
-        ).status
+        ended = await job.run(*installing, "--compile-bytecode", "--offline", cwd=target, runs_packages=True)
+        return None if ended.status else lock
 
     async def _described(self, target: Path, asked: str, hashes: ArchiveHashes, job: InstallJob) -> Manifest:
-        description = target / "environment.json"
-        ended = await job.run(PYTHON, "-I", str(_DESCRIBE), asked, str(description), cwd=target, runs_packages=True)
+        output = str(target / _DESCRIPTION)
+        ended = await job.run(PYTHON, "-I", str(_DESCRIBE), asked, output, cwd=target, runs_packages=True)
         if ended.status:
             raise McpInstallFailure(
                 McpInstallFailureKind.FAILED, "The package was installed, but cannot be found in its environment."
             )
-        described = cast("dict[str, Any]", json.loads(description.read_text(encoding="utf-8")))
-        commands = cast("list[str]", described["commands"])
-        packages = cast("dict[str, str]", described["packages"])
+        described = await asyncio.to_thread(read_json, target, _DESCRIPTION, _Described)
         if asked in hashes:  # a file, which uv does not list by name
-            hashes = {**hashes, canonical_name(described["name"]): hashes[asked]}
+            hashes = {**hashes, canonical_name(described.name): hashes[asked]}
         return Manifest(
-            version=described["version"],
-            commands={command: f"{ENVIRONMENT}/bin/{command}" for command in commands},
-            preferred=described["name"],
-            packages=packages,
-            hashes={name: hashes[canonical_name(name)] for name in packages if canonical_name(name) in hashes},
+            version=described.version,
+            commands={command: f"{ENVIRONMENT}/bin/{command}" for command in described.commands},
+            preferred=described.name,
+            packages=described.packages,
+            hashes={
+                name: hashes[canonical_name(name)] for name in described.packages if canonical_name(name) in hashes
+            },
         )
+
+
+def _usable(recorded: str) -> PythonLock:
+    try:
+        return PythonLock.parsed(recorded)
+    except UnusableLockError as exc:
+        raise McpInstallFailure(McpInstallFailureKind.FAILED, str(exc)) from exc
+
+
+def _compiled(target: Path, first: str) -> PythonLock | None:
+    """The lock that uv has written; None if not all archives have hashes."""
+    try:
+        return PythonLock.parsed(read_file(target, _LOCK).decode(), file=first if first.startswith("/") else None)
+    except ValueError:
+        return None
+
+
+def _reported(target: Path) -> PythonLock:
+    try:
+        return PythonLock.reported(read_json(target, _REPORT, PipReport))
+    except UnusableLockError as exc:
+        raise McpInstallFailure(McpInstallFailureKind.FAILED, str(exc)) from exc
 
 
 def _no_environment() -> McpInstallFailure:
