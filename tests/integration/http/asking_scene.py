@@ -104,13 +104,14 @@ class Scene:
     state: InMemoryState
 
     async def called(self, capabilities: JsonObject | None = None, **more: Any) -> GatewayAnswer:
-        """A call by a client of the newer generation."""
+        """A call, by a client of the newer generation if none is given."""
+        newer = AskableClient(capabilities=ABLE if capabilities is None else capabilities)
         command = CallGatewayToolCommand(
             session=self.session,
             name=ECHO,
             arguments=more.pop("arguments", {}),
             resumable=True,
-            client=AskableClient(capabilities=ABLE if capabilities is None else capabilities),
+            client=more.pop("client", newer),
             **more,
         )
         return await self.container.call_gateway_tool().execute(command)

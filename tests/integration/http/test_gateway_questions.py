@@ -10,7 +10,7 @@ import pytest
 from application.approvals.decide_approval import DecideApprovalCommand
 from application.approvals.ports import ApprovalFilter
 from application.gateway.calls.answer_question import AnswerGatewayQuestionCommand
-from application.gateway.calls.ask_client import AnswerLimits
+from application.gateway.calls.ask_client import AnswerLimits, AskableClient
 from application.gateway.calls.call_command import CallGatewayToolCommand
 from application.gateway.sessions.open_session import OpenGatewaySessionCommand
 from application.mcp.ports import McpFailure, McpFailureKind, McpReply
@@ -25,6 +25,7 @@ from domain.tools.result import ToolOutcome
 from tests.builders import ORG
 from tests.doubles.mcp_connections import Invocation, text_reply
 from tests.integration.http.asking_scene import (
+    ABLE,
     ADMIN,
     ANSWER_LIMITS,
     COLOUR,
@@ -323,3 +324,21 @@ async def test_a_form_tells_who_waits_for_an_approval_and_decides_nothing(decide
         await scene.container.decide_approval().execute(word)
         assert told(await call) == {}
         assert person.taken_back == ([note_id] if decided == "while it is open" else [])
+
+
+@pytest.mark.requirement("F5", "B4", "E7")
+async def test_two_calls_without_a_handshake_are_not_taken_for_one_client() -> None:
+    callers: list[str] = []
+
+    async def answer(invocation: Invocation) -> McpReply:
+        assert invocation.relay is not None
+        callers.append(invocation.relay.caller)
+        return text_reply("done")
+
+    async with a_scene(answer) as scene:
+        for _ in range(2):
+            await scene.called()
+        for _ in range(2):
+            await scene.called(client=AskableClient(capabilities=ABLE, id="handshake"))
+    assert len({*callers}) == 3
+    assert callers[2] == callers[3]

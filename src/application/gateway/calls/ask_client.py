@@ -138,8 +138,9 @@ class Conversation:
 
     @property
     def caller(self) -> str:
-        """The session, and the client in it."""
-        return f"{self._session.id} {self._client.id}"
+        """The session and the client in it; without an id of the client, several programs may share the session's token,
+        and only calls are told apart."""
+        return f"{self._session.id} {self._client.id or self._call.id}"
 
     @property
     def capabilities(self) -> JsonObject:
