@@ -25,6 +25,7 @@ from infrastructure.mcp.install.job import ConfineInstaller, InstallJob, Install
 from infrastructure.mcp.install.launches import CONTENT, InstalledLaunches, NoSuchCommandError
 from infrastructure.mcp.install.npm import NpmPackages
 from infrastructure.mcp.install.oci_images import OciImages
+from infrastructure.mcp.install.package_files import MAX_BYTES
 from infrastructure.mcp.install.python_packages import PythonPackages
 
 logger = logging.getLogger(__name__)
@@ -134,7 +135,7 @@ class LocalMcpInstaller:
     async def _installed(
         self, config: McpServerConfig, target: Path, job: InstallJob, recorded: Installation | None
     ) -> Manifest:
-        lock = None if recorded is None or recorded.lock is None else zlib.decompress(recorded.lock).decode()
+        lock = None if recorded is None or recorded.lock is None else _unpacked(recorded.lock)
         config = config if recorded is None else _pinned(config, recorded.version)
         try:
             async with asyncio.timeout(self._deadline_s):
@@ -174,6 +175,22 @@ class LocalMcpInstaller:
             await asyncio.wait([copying])
             raise
         return replace(Manifest(version=digest), preferred=single_executable(source))
+
+
+def _unpacked(lock: bytes) -> str:
+    """Raises McpInstallFailure FAILED for what is none, or is too large."""
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(lock, MAX_BYTES).decode()
+    except (zlib.error, ValueError) as exc:
+        raise _unusable_lock() from exc
+    if not unpacking.eof:
+        raise _unusable_lock()
+    return text
+
+
+def _unusable_lock() -> McpInstallFailure:
+    return McpInstallFailure(McpInstallFailureKind.FAILED, "The recorded lock of the packages cannot be read.")
 
 
 def _pinned(config: McpServerConfig, version: str) -> McpServerConfig:

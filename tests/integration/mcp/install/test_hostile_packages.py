@@ -11,11 +11,13 @@ import pytest
 
 from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
 from domain.mcp.installation import Installation
+from domain.mcp.server import McpServer
+from infrastructure.mcp.install.package_files import MAX_BYTES
 from infrastructure.settings import installer_environment
 from tests.builders import START
 from tests.integration.mcp.install.packages import wheel
 from tests.integration.mcp.install.uv import UV
-from tests.integration.mcp.install.workshop import Workshop, python
+from tests.integration.mcp.install.workshop import Workshop, npm, python
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.requirement("S1")]
 
@@ -123,12 +125,32 @@ async def test_a_file_that_cannot_be_read_fails_the_installation_and_stops_nothi
 async def test_a_recorded_lock_with_anything_but_versions_is_refused_before_a_process_starts(
     line: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "index").mkdir()
-    workshop = a_workshop(tmp_path)
     lock = f"tiny-helper==1.0 --hash=sha256:{'0' * 64}\n{line}\n"
-    server = python("tiny-server")
+    await refused(a_workshop(tmp_path), python("tiny-server"), zlib.compress(lock.encode()))
+
+
+@pytest.mark.parametrize(
+    "resolved",
+    ["git+ssh://git@evil.example/x.git#0123", "file:../../../secret.tgz", "https://me:pass@evil.example/x.tgz"],
+)
+async def test_a_recorded_lock_of_npm_with_another_source_is_refused_before_a_process_starts(
+    resolved: str, tmp_path: Path
+) -> None:
+    entry = {"version": "1.2.3", "resolved": resolved, "integrity": "sha512-" + "A" * 86 + "=="}
+    packages = {"": {"dependencies": {"tiny-server": "1.2.3"}}, "node_modules/tiny-server": entry}
+    lock = json.dumps({"lockfileVersion": 3, "packages": packages})
+    await refused(a_workshop(tmp_path), npm("tiny-server"), zlib.compress(lock.encode()))
+
+
+@pytest.mark.parametrize("lock", [b"", b"no lock", zlib.compress(bytes(MAX_BYTES + 1)), zlib.compress(b"\xff")])
+async def test_a_recorded_lock_that_cannot_be_unpacked_is_refused(lock: bytes, tmp_path: Path) -> None:
+    await refused(a_workshop(tmp_path), python("tiny-server"), lock)
+
+
+async def refused(workshop: Workshop, server: McpServer, lock: bytes) -> None:
+    """Installing by the lock fails before anything else happens."""
     location = f"{server.organization_id}/{server.id}/ins_1"
-    recorded = Installation(version="1.2.3", location=location, installed_at=START, lock=zlib.compress(lock.encode()))
+    recorded = Installation(version="1.2.3", location=location, installed_at=START, lock=lock)
     server = replace(server, installation=recorded)
     with pytest.raises(McpInstallFailure) as failed:
         await workshop.installer.restore(server)
