@@ -1,6 +1,7 @@
 """The contract of `ContainerEngine`, over the API as Docker has it and as Podman has it."""
 
 import asyncio
+import base64
 import socket
 import stat
 import sys
@@ -9,13 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from domain.mcp.images import OciImage, oci_image
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.proxy_resolver import Addresses, ProxyResolver
+from infrastructure.http.shared_bound import SharedBound
 from infrastructure.mcp.containers.engine import Container, ContainerEnd, ContainerSpec, EngineError, EngineFault
 from infrastructure.mcp.containers.engine_api import EngineApi
 from infrastructure.mcp.containers.engine_places import engine_socket
 from infrastructure.mcp.containers.engine_socket import EngineSocket
 from infrastructure.mcp.containers.output_frames import OutputFrames
+from infrastructure.mcp.containers.registry_guard import RegistryGuard
 from tests.doubles.container_engine import FakeEngine
 from tests.doubles.engine_containers import images
 
@@ -26,6 +32,27 @@ ECHO = (
 )
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
 IMAGES = images(echo=(*PYTHON, ECHO), deaf=(*PYTHON, DEAF), late=("no-such-program",))
+
+
+class Names(AbstractResolver):
+    """What names of registries resolve to."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        addresses = {"public.example": ["93.184.216.34"], "inside.example": ["93.184.216.34", "10.1.2.3"]}.get(host)
+        if addresses is None:
+            raise OSError("no address")
+        return [
+            ResolveResult(hostname=host, host=each, port=port, family=socket.AF_INET, proto=0, flags=0)
+            for each in addresses
+        ]
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+REGISTRIES = RegistryGuard(EgressPolicy(), Names())
 
 
 @pytest.fixture(params=["docker", "podman"])
@@ -39,7 +66,11 @@ async def fake(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 @pytest.fixture
 def engine(fake: FakeEngine) -> EngineApi:
-    return EngineApi(EngineSocket(lambda: fake.path), user=(1000, 1001))
+    return EngineApi(EngineSocket(lambda: fake.path), registries=REGISTRIES, user=(1000, 1001))
+
+
+def inside(host: str) -> Addresses:
+    return ((socket.AF_INET, "127.0.0.1"),)
 
 
 def ignored(_: str) -> None:
@@ -102,6 +133,53 @@ async def test_an_image_that_the_registry_does_not_give_is_refused(
 
 
 @pytest.mark.requirement("S1")
+@pytest.mark.parametrize(
+    "registry",
+    [
+        "localhost",
+        "localhost:5000",
+        "169.254.169.254",
+        "127.1:2375",
+        "0x7f.1",
+        "2130706433:80",
+        "inside.example",
+        "INSIDE.example",
+    ],
+)
+async def test_a_registry_inside_is_not_requested(fake: FakeEngine, registry: str) -> None:
+    registries = RegistryGuard(EgressPolicy(), ProxyResolver(SharedBound(2).of("a"), look_up=inside))
+    engine = EngineApi(EngineSocket(lambda: fake.path), registries=registries, user=(1000, 1001))
+    with pytest.raises(EngineError) as failed:
+        await engine.pull(oci_image(f"{registry}/time", None), ignored)
+    assert failed.value.fault is EngineFault.REFUSED
+    assert fake.asked == []
+
+
+@pytest.mark.requirement("S1")
+async def test_a_registry_is_requested_if_all_its_addresses_are_permitted(fake: FakeEngine, engine: EngineApi) -> None:
+    fake.registry["public.example/echo:latest"] = fake.registry["inside.example/echo:latest"] = IMAGES[
+        "mcp/echo:latest"
+    ]
+    await engine.pull(oci_image("public.example/echo", None), ignored)
+    for name, fault in {"inside": EngineFault.REFUSED, "unknown": EngineFault.REGISTRY_UNREACHABLE}.items():
+        with pytest.raises(EngineError) as failed:
+            await engine.pull(oci_image(f"{name}.example/echo", None), ignored)
+        assert failed.value.fault is fault
+    allowing = RegistryGuard(EgressPolicy(["inside.example"]), Names())
+    allowed = EngineApi(EngineSocket(lambda: fake.path), registries=allowing, user=(1000, 1001))
+    await allowed.pull(oci_image("inside.example/echo", None), ignored)
+    assert fake.asked.count("POST /images/create") == 2
+
+
+@pytest.mark.requirement("S1")
+async def test_the_engine_gets_empty_credentials_so_that_it_takes_none_of_its_user(
+    fake: FakeEngine, engine: EngineApi
+) -> None:
+    await engine.pull(oci_image("mcp/echo", None), ignored)
+    assert [base64.b64decode(sent or "") for sent in fake.credentials] == [b"{}"]
+
+
+@pytest.mark.requirement("S1")
 async def test_a_registry_that_cannot_be_reached_is_told_apart(fake: FakeEngine, engine: EngineApi) -> None:
     fake.refuses["POST /images/create"] = (500, "Get: dial tcp: lookup registry: no such host")
     with pytest.raises(EngineError) as failed:
@@ -150,7 +228,9 @@ async def test_a_container_has_no_more_than_its_specification(
 @pytest.mark.requirement("S1")
 async def test_a_service_of_root_gives_its_containers_another_user(fake: FakeEngine, tmp_path: Path) -> None:
     changed: list[tuple[Path, int, int]] = []
-    engine = EngineApi(EngineSocket(lambda: fake.path), user=(0, 0), chown=lambda *given: changed.append(given))
+    engine = EngineApi(
+        EngineSocket(lambda: fake.path), registries=REGISTRIES, user=(0, 0), chown=lambda *given: changed.append(given)
+    )
     container = await engine.start(await spec_of(engine, "echo", tmp_path))
     ((created,),) = (fake.containers.values(),)
     nobody = [] if fake.rootless else [(tmp_path, 65534, 65534)]
@@ -258,7 +338,7 @@ async def test_what_is_no_engine_is_told(tmp_path: Path) -> None:
     ]
     for find in missing:
         with pytest.raises(EngineError) as failed:
-            await EngineApi(EngineSocket(find), user=(1, 1)).describe()
+            await EngineApi(EngineSocket(find), registries=REGISTRIES, user=(1, 1)).describe()
         assert failed.value.fault is EngineFault.UNREACHABLE
     server.close()
 

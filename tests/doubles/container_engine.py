@@ -58,6 +58,7 @@ class FakeEngine:
     """- `registry` has images by `repository:tag`; `local` those that were pulled, by reference.
     - `asked` are the requests so far (`POST /containers/create`).
     - `podman`: headers and names of digests as Podman has them. `rootless`: as an engine of a user says it.
+    - `credentials` are those sent with each pull.
     - `hold` is awaited by the request that it names, before its answer.
     """
 
@@ -72,6 +73,7 @@ class FakeEngine:
         self.containers: dict[str, FakeContainer] = {}
         self.removed: list[FakeContainer] = []
         self.asked: list[str] = []
+        self.credentials: list[str | None] = []
         self.refuses: dict[str, tuple[int, str]] = {}
         self.hold: dict[str, Callable[[], Awaitable[None]]] = {}
         self._server: asyncio.Server | None = None
@@ -171,6 +173,7 @@ class FakeEngine:
         return version | ({"Libpod-Api-Version": "5.6.0"} if self.podman else {})
 
     async def _pull(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
+        self.credentials.append(asked.headers.get("x-registry-auth"))
         image = asked.params["fromImage"]
         if "@" in image:
             repository, _, digest = image.partition("@")

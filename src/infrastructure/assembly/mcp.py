@@ -214,14 +214,18 @@ def sandbox(settings: Settings, home: Home) -> Sandbox:
     )
 
 
-def container_engine(settings: Settings) -> ContainerEngine:
+def container_engine(settings: Settings, *, egress: EgressPolicy) -> ContainerEngine:
     find = partial(engine_socket, settings.mcp_container_engine)
 
     def load() -> ContainerEngine:
+        from infrastructure.http.proxy_resolver import LOOKUPS_TOGETHER, ProxyResolver
+        from infrastructure.http.shared_bound import SharedBound
         from infrastructure.mcp.containers.engine_api import EngineApi
         from infrastructure.mcp.containers.engine_socket import EngineSocket
+        from infrastructure.mcp.containers.registry_guard import RegistryGuard
 
-        return EngineApi(EngineSocket(find), user=(os.getuid(), os.getgid()))
+        registries = RegistryGuard(egress, ProxyResolver(SharedBound(LOOKUPS_TOGETHER).of("registries")))
+        return EngineApi(EngineSocket(find), registries=registries, user=(os.getuid(), os.getgid()))
 
     return LazyContainerEngine(find, load)
 

@@ -61,7 +61,9 @@ class McpServers(containers.DeclarativeContainer):
     server_confinement: providers.Provider[ServerConfinement] = singleton(
         mcp_assembly.server_confinement, sandbox=sandbox, directories=install_directories, node=node_runtime
     )
-    container_engine: providers.Provider[ContainerEngine] = singleton(mcp_assembly.container_engine, Platform.settings)
+    container_engine: providers.Provider[ContainerEngine] = singleton(
+        mcp_assembly.container_engine, Platform.settings, egress=Platform.egress_policy
+    )
     container_marks = singleton(ContainerMarks, home=Platform.home.provided.path)
     oauth: providers.Provider[LazyOAuth] = singleton(
         mcp_assembly.oauth,

@@ -13,10 +13,14 @@ import pytest
 from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailureKind
 from domain.mcp.network import ServerNetwork
 from domain.mcp.server import McpServer
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.proxy_resolver import ProxyResolver
+from infrastructure.http.shared_bound import SharedBound
 from infrastructure.mcp.connections.pool import SdkMcpConnections
 from infrastructure.mcp.containers.engine_api import EngineApi
 from infrastructure.mcp.containers.engine_socket import EngineSocket
 from infrastructure.mcp.containers.marks import LABEL, ContainerMarks
+from infrastructure.mcp.containers.registry_guard import RegistryGuard
 from infrastructure.mcp.install.server_containers import ServerContainers
 from tests.builders import ORG
 from tests.doubles.container_engine import FakeEngine
@@ -43,7 +47,9 @@ async def fake(tmp_path: Path) -> AsyncIterator[FakeEngine]:
 
 @pytest.fixture
 def workshop(fake: FakeEngine, tmp_path: Path) -> Workshop:
-    return Workshop(home=tmp_path / "home", engine=EngineApi(EngineSocket(lambda: fake.path), user=(1000, 1000)))
+    registries = RegistryGuard(EgressPolicy(), ProxyResolver(SharedBound(2).of("registries")))
+    engine = EngineApi(EngineSocket(lambda: fake.path), registries=registries, user=(1000, 1000))
+    return Workshop(home=tmp_path / "home", engine=engine)
 
 
 def containers(workshop: Workshop, ports: tuple[int, ...] | None = None) -> ServerContainers:
@@ -232,6 +238,17 @@ async def test_installing_without_an_engine_or_an_image_says_what_is_missing(
     missing = await alone.failure_of(image("mcp/plain"))
     assert missing.kind is McpInstallFailureKind.RUNTIME_MISSING
     assert "DRAGOMAN_MCP_CONTAINER_ENGINE" in missing.detail
+
+
+@pytest.mark.requirement("S1")
+async def test_what_a_registry_says_of_a_failure_is_in_the_log_of_the_service_only(
+    fake: FakeEngine, workshop: Workshop, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake.refuses["POST /images/create"] = (500, 'invalid character: "internal page"')
+    server = image("mcp/plain")
+    failure = await workshop.failure_of(server)
+    assert "internal page" not in failure.detail + workshop.installer.log(server)
+    assert "internal page" in caplog.text
 
 
 @pytest.mark.requirement("B2")

@@ -26,6 +26,22 @@ def test_an_image_is_a_repository_with_a_tag_or_a_digest(package: str, version: 
 
 
 @pytest.mark.requirement("S1")
+@pytest.mark.parametrize(
+    ("package", "registry"),
+    [
+        ("time", None),
+        ("mcp/time", None),
+        ("ghcr.io/mcp/time", "ghcr.io"),
+        ("localhost/time", "localhost"),
+        ("host:5000/time", "host:5000"),
+        ("Metadata/time", "Metadata"),
+    ],
+)
+def test_the_first_part_is_a_registry_as_engines_decide_it(package: str, registry: str | None) -> None:
+    assert oci_image(package, None).registry == registry
+
+
+@pytest.mark.requirement("S1")
 def test_a_digest_is_pulled_whatever_the_tag_says() -> None:
     assert oci_image("mcp/time", "1").reference == "mcp/time:1"
     assert oci_image(f"mcp/time:1@{DIGEST}", None).reference == f"mcp/time@{DIGEST}"

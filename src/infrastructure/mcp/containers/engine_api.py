@@ -7,7 +7,7 @@ import re
 import secrets
 import socket
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from domain.mcp.images import OciImage
 from infrastructure.mcp.containers.container_settings import create_body
 from infrastructure.mcp.containers.engine import ContainerEnd, ContainerSpec, EngineError, EngineFault
 from infrastructure.mcp.containers.engine_socket import EngineSocket, Refusal
+from infrastructure.mcp.containers.registry_guard import RegistryGuard
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +32,8 @@ _REGISTRY_FAULTS = (
     (re.compile(r"denied|unauthorized|authentication required|forbidden", re.IGNORECASE), EngineFault.REFUSED),
     (re.compile(r"not found|manifest unknown|name unknown|no such image", re.IGNORECASE), EngineFault.NOT_FOUND),
 )  # fmt: skip
+_NO_CREDENTIALS = {"X-Registry-Auth": "e30="}
+"""`{}` in base64. Without the header, Podman sends the credentials that its user has."""
 _PULL_DETAILS = {
     EngineFault.REGISTRY_UNREACHABLE: "The registry of the image cannot be reached.",
     EngineFault.REFUSED: "The registry refused access to the image: there is none, it is private, or its limit of requests"
@@ -57,9 +60,15 @@ class EngineApi:
     """
 
     def __init__(
-        self, engine: EngineSocket, *, user: tuple[int, int], chown: Callable[[Path, int, int], None] = os.chown
+        self,
+        engine: EngineSocket,
+        *,
+        registries: RegistryGuard,
+        user: tuple[int, int],
+        chown: Callable[[Path, int, int], None] = os.chown,
     ) -> None:
         self._socket = engine
+        self._registries = registries
         self._user = user
         self._chown = chown
         self._known: _Engine | None = None
@@ -71,13 +80,15 @@ class EngineApi:
         return f"{engine.name}{' without root' if engine.rootless else ''}, {self._socket.path}"
 
     async def pull(self, image: OciImage, on_progress: Callable[[str], None]) -> str:
+        await self._registries.check(image)
         api = (await self._engine()).api
         wanted = {"fromImage": image.reference} if image.digest else {"fromImage": image.repository, "tag": image.tag}
         try:
-            async for line in self._socket.lines("POST", f"/{api}/images/create", wanted):
-                if "error" in line:
-                    raise _pull_failure(str(line["error"]))
-                on_progress(" ".join(str(line[name]) for name in ("id", "status") if line.get(name)))
+            async with aclosing(self._socket.lines("POST", f"/{api}/images/create", wanted, _NO_CREDENTIALS)) as lines:
+                async for line in lines:
+                    if "error" in line:
+                        raise _pull_failure(str(line["error"]))
+                    on_progress(" ".join(str(line[name]) for name in ("id", "status") if line.get(name)))
             described = await self._socket.json("GET", f"/{api}/images/{image.reference}/json")
         except Refusal as refusal:
             raise _pull_failure(refusal.said) from refusal

@@ -4,7 +4,7 @@ being HTTP (attach)."""
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -75,9 +75,11 @@ class EngineSocket:
         except ValueError as exc:
             raise self._lost() from exc
 
-    async def lines(self, method: str, path: str, params: Mapping[str, str]) -> AsyncIterator[JsonObject]:
+    async def lines(
+        self, method: str, path: str, params: Mapping[str, str], headers: Mapping[str, str]
+    ) -> AsyncGenerator[JsonObject, None]:
         """The objects of an answer that has one a line, as they come."""
-        async with self._asked(method, path, params, None, None) as response:
+        async with self._asked(method, path, params, None, None, headers=headers) as response:
             async for line in response.content:
                 if line.strip():
                     try:
@@ -120,6 +122,8 @@ class EngineSocket:
         params: Mapping[str, str] | None = None,
         body: JsonObject | None = None,
         timeout_s: float | None = _TIMEOUT_S,
+        *,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         session = aiohttp.ClientSession(
             connector=aiohttp.UnixConnector(path=str(self.path)),
@@ -127,8 +131,9 @@ class EngineSocket:
             read_bufsize=_MAX_LINE,
             trust_env=False,
         )
+        url = f"http://engine{path}"
         try:
-            async with session, session.request(method, f"http://engine{path}", params=params, json=body) as response:
+            async with session, session.request(method, url, params=params, json=body, headers=headers) as response:
                 if response.status >= _ERRORS:
                     raise Refusal(response.status, _said(await response.read()))
                 yield response

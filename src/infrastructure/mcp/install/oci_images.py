@@ -1,11 +1,15 @@
 """Installs container images: the engine pulls one, and its digest is recorded."""
 
+import logging
+
 from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
 from domain.mcp.images import oci_image
 from domain.mcp.server import McpServerConfig
 from infrastructure.mcp.containers.engine import ContainerEngine, EngineError, EngineFault
 from infrastructure.mcp.install.directories import Manifest
 from infrastructure.mcp.install.job import InstallJob
+
+logger = logging.getLogger(__name__)
 
 _KINDS = {
     EngineFault.UNREACHABLE: McpInstallFailureKind.RUNTIME_MISSING,
@@ -18,6 +22,7 @@ _KINDS = {
 class OciImages:
     """- The registry is always asked: an image that is in the engine already is not open to all organizations.
     - A later start runs the digest that was pulled, whatever its tag names then.
+    - A failure is classified for the organization. What engine and registry say of it is in the service's log only.
     """
 
     def __init__(self, *, engine: ContainerEngine) -> None:
@@ -31,8 +36,7 @@ class OciImages:
         try:
             digest = await self._engine.pull(image, job.line)
         except EngineError as error:
-            if error.said:
-                job.note(error.said)
+            logger.warning("pulling an image failed: %s", error.said or error, extra={"image": image.reference})
             raise McpInstallFailure(_KINDS[error.fault], str(error)) from error
         version = digest if image.digest is not None else f"{image.tag}@{digest}"
         return Manifest(version=version, packages={image.repository: image.tag}, hashes={image.repository: [digest]})

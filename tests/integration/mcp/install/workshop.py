@@ -15,6 +15,7 @@ from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from infrastructure.assembly import mcp as mcp_assembly
 from infrastructure.confinement.grants import Grants
 from infrastructure.confinement.sandbox import Sandbox, SandboxMode
+from infrastructure.http.egress import EgressPolicy
 from infrastructure.mcp.containers.engine import ContainerEngine
 from infrastructure.mcp.install.copying import CopyLimits
 from infrastructure.mcp.install.directories import InstallDirectories
@@ -46,7 +47,9 @@ class Workshop:
     deadline_s: float = 240.0
     copy_limits: CopyLimits | None = None
     engine: ContainerEngine = field(
-        default_factory=lambda: mcp_assembly.container_engine(Settings(mcp_container_engine="none"))
+        default_factory=lambda: mcp_assembly.container_engine(
+            Settings(mcp_container_engine="none"), egress=EgressPolicy()
+        )
     )
     directories: InstallDirectories = field(init=False)
     node: NodeRuntime = field(init=False)
