@@ -240,6 +240,24 @@ async def test_installing_without_an_engine_or_an_image_says_what_is_missing(
     assert "DRAGOMAN_MCP_CONTAINER_ENGINE" in missing.detail
 
 
+@pytest.mark.requirement("S1", "B2")
+@pytest.mark.parametrize("pinned", [False, True])
+async def test_another_machine_restores_the_recorded_digest_when_the_tag_has_moved(
+    fake: FakeEngine, workshop: Workshop, tmp_path: Path, pinned: bool
+) -> None:
+    digest = IMAGES["mcp/plain:latest"].digest
+    server = await installed(workshop, "plain", **({"version": digest} if pinned else {}))
+    assert server.installation is not None
+    fake.registry["mcp/plain:old"] = fake.registry["mcp/plain:latest"]
+    fake.registry["mcp/plain:latest"] = IMAGES["mcp/odd:latest"]
+    fake.local.clear()
+    there = Workshop(home=tmp_path / "there", engine=workshop.engine)
+    assert await there.installer.restore(server)
+    assert there.launches.of(server).command == f"mcp/plain@{digest}"
+    here = workshop.directories.manifest(server.installation.location)
+    assert there.directories.manifest(server.installation.location) == here
+
+
 @pytest.mark.requirement("S1")
 async def test_what_a_registry_says_of_a_failure_is_in_the_log_of_the_service_only(
     fake: FakeEngine, workshop: Workshop, caplog: pytest.LogCaptureFixture

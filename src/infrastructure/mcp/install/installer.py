@@ -145,7 +145,9 @@ class LocalMcpInstaller:
                     case McpServerKind.PYTHON:
                         manifest = await self._python.install(config, target, job, lock)
                     case McpServerKind.OCI:
-                        manifest = await self._images.install(config, job)
+                        manifest = await self._images.install(
+                            config, job, None if recorded is None else recorded.version
+                        )
                     case _:
                         manifest = await self._copy(config, target, job)
         except TimeoutError as exc:

@@ -1,6 +1,7 @@
 """Installs container images: the engine pulls one, and its digest is recorded."""
 
 import logging
+from dataclasses import replace
 
 from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
 from domain.mcp.images import oci_image
@@ -28,17 +29,19 @@ class OciImages:
     def __init__(self, *, engine: ContainerEngine) -> None:
         self._engine = engine
 
-    async def install(self, config: McpServerConfig, job: InstallJob) -> Manifest:
-        """Raises McpInstallFailure."""
+    async def install(self, config: McpServerConfig, job: InstallJob, recorded: str | None = None) -> Manifest:
+        """Pull the image, or the digest of the `recorded` version, whatever the tag names now. Raises McpInstallFailure."""
         assert config.package is not None  # validated by the configuration
         image = oci_image(config.package, config.version)
+        if recorded is not None:
+            image = replace(image, digest=recorded.rpartition("@")[2])
         job.step("downloading", until=100)
         try:
             digest = await self._engine.pull(image, job.line)
         except EngineError as error:
             logger.warning("pulling an image failed: %s", error.said or error, extra={"image": image.reference})
             raise McpInstallFailure(_KINDS[error.fault], str(error)) from error
-        version = digest if image.digest is not None else f"{image.tag}@{digest}"
+        version = recorded or (digest if image.digest is not None else f"{image.tag}@{digest}")
         return Manifest(version=version, packages={image.repository: image.tag}, hashes={image.repository: [digest]})
 
 
