@@ -21,8 +21,6 @@ from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.runs.webhook import Webhook
 from domain.schedules.schedule import MissedFires, Schedule
-from domain.threads.attachments import MAX_ATTACHMENTS
-from domain.threads.message import ImageContent
 from infrastructure.runtime.cron import CronsimTimes
 from tests.builders import ORG, THREAD, a_thread_id
 from tests.doubles.surroundings import START
@@ -54,15 +52,6 @@ async def test_a_run_begins_when_its_schedule_is_due_and_neither_before_nor_agai
     await harness.at(DUE + HOUR)
     assert [run.created_at for run in harness.begun] == [DUE, DUE + HOUR]
     assert len({run.thread_id for run in harness.begun}) == 2
-
-
-@pytest.mark.requirement("E7")
-async def test_a_schedule_saved_before_the_bounds_of_attachments_is_fired() -> None:
-    harness = ScheduleHarness()
-    pictures = (ImageContent(media_type="image/png", data="aGk="),) * (MAX_ATTACHMENTS + 1)
-    await harness.add(replace(a_schedule(cron="1 * * * *", next_fire_at=DUE), input=pictures))
-    await harness.at(DUE)
-    assert [run.input for run in harness.begun] == [pictures]
 
 
 @pytest.mark.requirement("C5", "E7")
