@@ -204,6 +204,25 @@ async def test_a_container_answers_on_its_own_streams_and_ends_with_its_input(
 
 
 @pytest.mark.requirement("S1")
+async def test_volumes_of_an_image_are_bounded_and_its_health_check_does_not_run(
+    engine: EngineApi, fake: FakeEngine, tmp_path: Path
+) -> None:
+    volumes = ("/var/cache/", "/data", "/tmp", "/srv")
+    fake.registry["mcp/full:latest"] = replace(IMAGES["mcp/echo:latest"], volumes=volumes)
+    container = await engine.start(await spec_of(engine, "full", tmp_path))
+    (created,) = fake.containers.values()
+    bounds = {mount["Target"]: mount.get("TmpfsOptions", {}).get("SizeBytes") for mount in created.host["Mounts"]}
+    assert bounds == {"/data": None, "/var/cache": 64 * 1024**2, "/srv": 64 * 1024**2}
+    assert created.body["Healthcheck"] == {"Test": ["NONE"]}
+    container.attached.close()
+    fake.registry["mcp/many:latest"] = replace(
+        IMAGES["mcp/deaf:latest"], volumes=tuple(f"/v{number}" for number in range(17))
+    )
+    with pytest.raises(EngineError, match="more than 16 volumes"):
+        await engine.start(await spec_of(engine, "many", tmp_path))
+
+
+@pytest.mark.requirement("S1")
 async def test_a_container_has_no_more_than_its_specification(
     engine: EngineApi, fake: FakeEngine, tmp_path: Path
 ) -> None:

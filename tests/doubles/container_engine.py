@@ -25,6 +25,7 @@ _FIELDS = frozenset(
         "OpenStdin",
         "StdinOnce",
         "Tty",
+        "Healthcheck",
         "Labels",
         "HostConfig",
         "Cmd",
@@ -206,7 +207,8 @@ class FakeEngine:
         repository = reference.partition("@")[0] if "@" in reference else reference.rpartition(":")[0]
         shown = f"docker.io/{repository}" if self.podman and "." not in repository.partition("/")[0] else repository
         digests = [f"another/name@sha256:{'9' * 64}", f"{shown}@{image.digest}"]
-        return {"Id": f"sha256:{'1' * 64}", "RepoTags": [reference], "RepoDigests": digests}
+        config: dict[str, Any] = {"Volumes": {path: {} for path in image.volumes} or None}
+        return {"Id": f"sha256:{'1' * 64}", "RepoTags": [reference], "RepoDigests": digests, "Config": config}
 
     def _create(self, asked: Asked) -> FakeContainer:
         body, name = asked.json(), asked.params["name"]
@@ -219,7 +221,7 @@ class FakeEngine:
         if image is None:
             raise Refused(404, f"No such image: {body['Image']}")
         for mount in host["Mounts"]:
-            if mount["Type"] != "bind" or not Path(mount["Source"]).is_dir():
+            if mount["Type"] != "tmpfs" and (mount["Type"] != "bind" or not Path(mount["Source"]).is_dir()):
                 raise Refused(400, f"invalid mount config: bind source path does not exist: {mount['Source']}")
         if not all(isinstance(each, str) for each in (*body["Env"], *body.get("Cmd", ()))):
             raise Refused(400, "json: cannot unmarshal")
@@ -299,7 +301,7 @@ class FakeEngine:
             answer(writer, 304, None)
             return
         pairs = (str(entry).partition("=") for entry in container.body["Env"])
-        mounts = {mount["Target"]: mount["Source"] for mount in container.host["Mounts"]}
+        mounts = {mount["Target"]: mount["Source"] for mount in container.host["Mounts"] if mount["Type"] == "bind"}
         inside: dict[str, str] = {name: mounts.get(value, value) for name, _, value in pairs}
         try:
             container.process = await asyncio.create_subprocess_exec(

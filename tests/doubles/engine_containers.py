@@ -11,10 +11,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FakeImage:
-    """An image in the registry: its content's digest, and the command that a container of it executes."""
+    """An image in the registry: its content's digest, the command that a container of it executes, and its volumes."""
 
     digest: str
     command: tuple[str, ...]
+    volumes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -100,7 +100,8 @@ class EngineApi:
         name = f"dragoman-{secrets.token_hex(8)}"
         attached: socket.socket | None = None
         try:
-            body = create_body(spec, user=self._user_in(engine, spec.data))
+            image = await self._socket.json("GET", f"/{engine.api}/images/{spec.image}/json")
+            body = create_body(spec, user=self._user_in(engine, spec.data), image=image)
             await self._socket.json("POST", f"/{engine.api}/containers/create", {"name": name}, body)
             attached = await self._socket.attach(f"/{engine.api}/containers/{name}/attach")
             await self._socket.json("POST", f"/{engine.api}/containers/{name}/start", timeout_s=_START_TIMEOUT_S)
