@@ -24,6 +24,7 @@ from infrastructure.mcp.containers.output_frames import OutputFrames
 from infrastructure.mcp.containers.registry_guard import RegistryGuard
 from tests.doubles.container_engine import FakeEngine
 from tests.doubles.engine_containers import images
+from tests.integration.mcp.parts import until
 
 LABEL = "test.label"
 PYTHON = (sys.executable, "-I", "-S", "-c")
@@ -318,9 +319,17 @@ async def test_containers_are_found_by_their_label(engine: EngineApi, fake: Fake
 
 
 @pytest.mark.requirement("S2")
-async def test_what_a_lost_engine_did_not_remove_is_removed_later(
-    engine: EngineApi, fake: FakeEngine, tmp_path: Path
+async def test_what_a_lost_engine_did_not_remove_is_removed_later_and_no_start_waits_for_it(
+    fake: FakeEngine, tmp_path: Path
 ) -> None:
+    engine = EngineApi(EngineSocket(lambda: fake.path), registries=REGISTRIES, user=(1000, 1001), pause_s=0.01)
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> None:
+        begun.set()
+        await may_end.wait()
+
+    fake.hold["DELETE /containers/…"] = hold
     container = await engine.start(await spec_of(engine, "echo", tmp_path))
     container.attached.close()
     await fake.lose()
@@ -330,8 +339,11 @@ async def test_what_a_lost_engine_did_not_remove_is_removed_later(
         assert failed.value.fault is EngineFault.UNREACHABLE
         assert str(fake.path) in str(failed.value)
     await fake.start()
+    await begun.wait()
     later = await engine.start(await spec_of(engine, "echo", tmp_path))
-    assert len(fake.containers) == 1
+    assert len(fake.containers) == 2
+    may_end.set()
+    await until(lambda: len(fake.containers) == 1)
     later.attached.close()
     await later.remove()
 

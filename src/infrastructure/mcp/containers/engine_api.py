@@ -1,6 +1,7 @@
 """Adapter of the `ContainerEngine` port: the HTTP API that Docker and Podman offer on a UNIX socket. Above: transport and
 installer of servers of kind `oci`. Below: `engine_socket.py`."""
 
+import asyncio
 import logging
 import os
 import re
@@ -21,6 +22,7 @@ from infrastructure.mcp.containers.registry_guard import RegistryGuard
 logger = logging.getLogger(__name__)
 
 _START_TIMEOUT_S = 30.0
+_REMOVAL_PAUSE_S = 10.0
 _NO_USER = 65_534
 _KILLED = 137
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -56,7 +58,7 @@ class EngineApi:
     - Processes of containers run as `user`, the user and group of this service, so that they can write the data
       directory: as root in an engine without root, where that is the user of the engine, and as user 65534 for a service
       of root, since files of root would be open to root of a container.
-    - A container that could not be removed is removed before the next one starts.
+    - A container that could not be removed is removed later, in the background.
     """
 
     def __init__(
@@ -66,13 +68,16 @@ class EngineApi:
         registries: RegistryGuard,
         user: tuple[int, int],
         chown: Callable[[Path, int, int], None] = os.chown,
+        pause_s: float = _REMOVAL_PAUSE_S,
     ) -> None:
         self._socket = engine
         self._registries = registries
         self._user = user
         self._chown = chown
         self._known: _Engine | None = None
+        self._pause_s = pause_s
         self._left: set[str] = set()
+        self._removing: asyncio.Task[None] | None = None
 
     async def describe(self) -> str:
         self._known = None
@@ -96,7 +101,6 @@ class EngineApi:
 
     async def start(self, spec: ContainerSpec) -> "EngineContainer":
         engine = await self._engine()
-        await self._remove_left(engine.api)
         name = f"dragoman-{secrets.token_hex(8)}"
         attached: socket.socket | None = None
         try:
@@ -129,13 +133,20 @@ class EngineApi:
 
     async def remove(self, api: str, container: str) -> None:
         """End and remove a container. Raises EngineError, and removes it later."""
-        self._left.add(container)
+        try:
+            await self._delete(api, container)
+        except BaseException:  # also when cancelled: the engine may not have received it
+            self._left.add(container)
+            if self._removing is None or self._removing.done():
+                self._removing = asyncio.create_task(self._remove_left(api), name="container-removals")
+            raise
+
+    async def _delete(self, api: str, container: str) -> None:
         try:
             await self._socket.json("DELETE", f"/{api}/containers/{container}", {"force": "1", "v": "1"})
         except Refusal as refusal:
             if refusal.status not in _GONE:
                 raise refusal.as_error() from refusal
-        self._left.discard(container)
 
     def _user_in(self, engine: _Engine, data: Path) -> str:
         user, group = self._user
@@ -147,9 +158,12 @@ class EngineApi:
         return f"{user}:{group}"
 
     async def _remove_left(self, api: str) -> None:
-        for container in list(self._left):
-            with suppress(EngineError):
-                await self.remove(api, container)
+        while self._left:
+            await asyncio.sleep(self._pause_s)
+            for container in list(self._left):
+                with suppress(EngineError):
+                    await self._delete(api, container)
+                    self._left.discard(container)
 
     async def _engine(self) -> _Engine:
         if self._known is None:

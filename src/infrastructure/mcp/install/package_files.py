@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 def read_file(directory: Path, name: str) -> bytes:
-    """The content of `name` below `directory`: a file of its own, without links on the way, of at most MAX_BYTES. Raises
+    """The content of `name` below `directory`: a regular file that no link leads to, of at most MAX_BYTES. Raises
     McpInstallFailure FAILED for anything else."""
     try:
         with _opened(directory, name) as (parent, last):

@@ -64,7 +64,7 @@ class PythonPackages:
       configured index. Without `has_pip`, each environment gets its own pip, which takes many seconds and 25 MB.
     - The newest versions that have wheels are installed, so that no code of a package runs where the operator's
       credentials are. Where that is not possible, packages are built, without credentials.
-    - A lock is read before code of the packages that it names can run, and written anew for each step that uses it.
+    - A lock is read before code of the packages that it names can run, and written again for each step that uses it.
     """
 
     def __init__(self, *, python: Path, has_pip: bool, uv: str | None) -> None:
