@@ -17,6 +17,7 @@ from interfaces.gateway.tasks import GatewayTaskMethods
 from interfaces.http.access_log import RequestLog
 from interfaces.http.app import create_api
 from interfaces.http.runs.frames import EventFrames
+from interfaces.http.stream_places import StreamPlaces
 
 HEARTBEAT_S = 15.0
 
@@ -28,8 +29,9 @@ def create_app(
     need. After `heartbeat_s` of silence a stream sends a comment; `stream_limits` bound the
     gateway's streams."""
     frames = EventFrames()
-    app = create_api(container, frames=frames, heartbeat_s=heartbeat_s)
-    api = with_console(app.asgi_handler, container, frames=frames, heartbeat_s=heartbeat_s)
+    places = StreamPlaces.among(container.settings().max_connections)
+    app = create_api(container, frames=frames, places=places, heartbeat_s=heartbeat_s)
+    api = with_console(app.asgi_handler, container, frames=frames, places=places, heartbeat_s=heartbeat_s)
     gateway = _gateway_endpoint(container, limits=stream_limits or StreamLimits(heartbeat_s=heartbeat_s))
     request_log = RequestLog(
         meter=container.meters(), log_context=container.log_context(), slow_ms=container.settings().log_slow_ms

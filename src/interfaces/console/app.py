@@ -48,9 +48,10 @@ from interfaces.console_paths import PATH
 from interfaces.http.bodies import MAX_JSON_BYTES
 from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
 from interfaces.http.runs.frames import EventFrames
+from interfaces.http.stream_places import StreamPlaces
 
 
-def console_app(container: Container, *, frames: EventFrames, heartbeat_s: float) -> Litestar:
+def console_app(container: Container, *, frames: EventFrames, places: StreamPlaces, heartbeat_s: float) -> Litestar:
     sessions = ConsoleSessions(
         authenticate=container.authenticate(),
         box=container.secret_box(),
@@ -76,6 +77,7 @@ def console_app(container: Container, *, frames: EventFrames, heartbeat_s: float
         "workflow_pages": built_by(container, WorkflowPages),
         "workflow_run_pages": built_by(container, WorkflowRunPages),
         "event_frames": frames,
+        "stream_places": places,
         "heartbeat_s": heartbeat_s,
     }
     routes = console_routes()

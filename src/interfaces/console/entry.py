@@ -7,13 +7,16 @@ from application.system.lazy import Lazy
 from infrastructure.container import Container
 from interfaces.console_paths import PATH
 from interfaces.http.runs.frames import EventFrames
+from interfaces.http.stream_places import StreamPlaces
 
 
-def with_console(app: ASGIApp, container: Container, *, frames: EventFrames, heartbeat_s: float) -> ASGIApp:
+def with_console(
+    app: ASGIApp, container: Container, *, frames: EventFrames, places: StreamPlaces, heartbeat_s: float
+) -> ASGIApp:
     def load() -> ASGIApp:
         from interfaces.console.app import console_app
 
-        return console_app(container, frames=frames, heartbeat_s=heartbeat_s)
+        return console_app(container, frames=frames, places=places, heartbeat_s=heartbeat_s)
 
     console = Lazy(load)  # built in a thread, so that other requests are served meanwhile
 

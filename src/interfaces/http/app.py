@@ -63,12 +63,10 @@ _SLICES = (
 )
 
 
-def create_api(container: Container, *, frames: EventFrames, heartbeat_s: float) -> Litestar:
-    """The API below `/v1`, health, metrics and the OpenAPI document. `frames` are shared with
-    other followers of runs. After `heartbeat_s` of silence a stream sends a comment."""
+def create_api(container: Container, *, frames: EventFrames, places: StreamPlaces, heartbeat_s: float) -> Litestar:
+    """The API below `/v1`, health, metrics and the OpenAPI document. `frames` and `places`
+    are shared with other followers of runs. After `heartbeat_s` of silence a stream sends a comment."""
     start_run, watch_run = container.start_run(), container.watch_run()
-    connections = container.settings().max_connections
-    places = StreamPlaces(per_key=max(connections // 4, 1), per_organization=max(connections // 2, 1))
     own = {
         "run_waits": RunWaits(start_run=start_run, watch_run=watch_run),
         "run_streams": RunStreams(

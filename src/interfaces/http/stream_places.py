@@ -16,6 +16,11 @@ class StreamPlaces:
         self._per_organization = per_organization
         self._open: Counter[str] = Counter()
 
+    @classmethod
+    def among(cls, connections: int) -> "StreamPlaces":
+        """Places of a process with so many connections: a quarter for a key, half for an organization."""
+        return cls(per_key=max(connections // 4, 1), per_organization=max(connections // 2, 1))
+
     def take(self, principal: Principal) -> "StreamPlace":
         """A place for one more stream. Raises LIMIT `too_many_streams`."""
         full = [

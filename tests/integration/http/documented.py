@@ -12,6 +12,7 @@ from litestar.serialization import encode_json
 
 from interfaces.http.app import create_api
 from interfaces.http.runs.frames import EventFrames
+from interfaces.http.stream_places import StreamPlaces
 from tests.composition import a_container
 
 Node = Mapping[str, Any]
@@ -21,7 +22,9 @@ Node = Mapping[str, Any]
 @cache
 def document() -> dict[str, Any]:
     """The document of the production container."""
-    api = create_api(a_container(app_version="1.2.3"), frames=EventFrames(), heartbeat_s=15.0)
+    api = create_api(
+        a_container(app_version="1.2.3"), frames=EventFrames(), places=StreamPlaces.among(4), heartbeat_s=15.0
+    )
     decoded: dict[str, Any] = json.loads(encode_json(api.openapi_schema.to_schema()))
     return decoded
 

@@ -1,5 +1,6 @@
 """The console's pages for workflows: what they save, start, answer and refuse."""
 
+import asyncio
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -14,9 +15,9 @@ from domain.json_value import JsonValue
 from domain.workflows.execution import NodeRun
 from domain.workflows.run import WorkflowEventType
 from tests.builders import START
-from tests.composition import MODEL
+from tests.composition import MODEL, the_settings
 from tests.doubles.surroundings import StepClock
-from tests.integration.http.service import OTHER_ADMIN, Act, Service, token_of
+from tests.integration.http.service import OTHER_ADMIN, Act, Conversation, Harness, Service, token_of
 from tests.integration.http.test_console import browse, signed_in
 from tests.integration.http.test_console_servers import faults
 from tests.integration.http.test_workflow_runs import ASKING, waiting_for_agent
@@ -144,6 +145,31 @@ async def test_a_run_is_started_with_an_input_that_fits_shown_and_cancelled(stoc
     stream = await browse(stocked, "GET", f"{started.headers['hx-redirect']}/stream?after=1", headers=runner)
     assert "workflow.queued" not in stream.text
     assert '"status":"cancelled"' in stream.text
+
+
+@pytest.mark.requirement("C6")
+async def test_streams_of_the_console_are_among_those_of_its_key() -> None:
+    async with Harness(settings=the_settings(max_connections=1)).service() as service:
+        await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+        await service.call("POST", "/v1/mcp-servers", json={"slug": "files", "kind": "custom", "command": "x"})
+        run = {"agent": "guide", "input": "hello"}
+        ended = (await service.call("POST", "/v1/runs/wait", json=run)).json()["run"]["id"]
+        admin = await signed_in(service)
+        started = await browse(service, "POST", f"{await saved(service)}/runs", headers=admin, data={"input": "{}"})
+        workflow_run = started.headers["hx-redirect"]
+        await browse(service, "POST", f"{workflow_run}/cancel", headers=admin)
+        paths = f"/console/runs/{ended}/stream", f"{workflow_run}/stream"
+
+        service.worker.act = Act.REST
+        running = (await service.call("POST", "/v1/runs", json=run)).json()["id"]
+        open_one = Conversation(service.app, "GET", f"/v1/runs/{running}/stream")
+        holding = asyncio.create_task(open_one.hold())
+        await open_one.received(1)
+        assert [(await browse(service, "GET", path, headers=admin)).status_code for path in paths] == [429, 429]
+        open_one.left.set()
+        await holding
+        for path in (*paths, *paths):
+            assert (await browse(service, "GET", path, headers=admin)).status_code == 200
 
 
 async def asking_run(service: Service, schema: JsonValue) -> str:

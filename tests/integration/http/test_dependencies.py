@@ -13,13 +13,14 @@ from interfaces.http.app import create_monitoring_app
 from interfaces.http.routing import dependencies, named_dependencies, routes_of
 from interfaces.http.runs import routes as runs
 from interfaces.http.runs.frames import EventFrames
+from interfaces.http.stream_places import StreamPlaces
 from tests.composition import a_container
 from tests.integration.http.service import a_service_container
 from tests.integration.http.tables import InMemoryTables
 
 
 def _console(container: Container) -> Litestar:
-    return console_app(container, frames=EventFrames(), heartbeat_s=15.0)
+    return console_app(container, frames=EventFrames(), places=StreamPlaces.among(4), heartbeat_s=15.0)
 
 
 def _handlers(app: Litestar) -> list[HTTPRouteHandler]:

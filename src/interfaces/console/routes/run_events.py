@@ -21,6 +21,7 @@ from interfaces.console.requests import ConsoleRequest
 from interfaces.http.runs.frames import EventFrames
 from interfaces.http.runs.views import event_json
 from interfaces.http.sse import EventStream, end_frame, sequence_after
+from interfaces.http.stream_places import StreamPlaces
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ async def stream_run(
     get_run: NamedDependency[GetRun],
     watch_run: NamedDependency[WatchRun],
     event_frames: NamedDependency[EventFrames],
+    stream_places: NamedDependency[StreamPlaces],
     heartbeat_s: NamedDependency[float],
     after: AfterSeq = 0,
 ) -> EventStream:
@@ -78,7 +80,7 @@ async def stream_run(
         except ServiceError as error:
             logger.info("stream of the console ended by the server", extra={"run_id": run.id, "code": error.code})
 
-    return EventStream(frames(), heartbeat_s=heartbeat_s)
+    return EventStream(frames(), heartbeat_s=heartbeat_s, place=stream_places.take(principal))
 
 
 def _needed(events: Iterable[RunEvent]) -> Iterator[JsonObject]:

@@ -33,6 +33,7 @@ from interfaces.console.routes.sign_in import Form
 from interfaces.console.routes.workflows import nodes_of
 from interfaces.console.whole_lists import all_of
 from interfaces.http.sse import EventStream, end_frame, sequence_after
+from interfaces.http.stream_places import StreamPlaces
 from interfaces.http.workflow_runs.views import workflow_event_frame
 
 logger = logging.getLogger(__name__)
@@ -119,6 +120,7 @@ async def stream_workflow_run(
     run_id: FromPath[str],
     get_workflow_run: NamedDependency[GetWorkflowRun],
     watch_workflow_run: NamedDependency[WatchWorkflowRun],
+    stream_places: NamedDependency[StreamPlaces],
     heartbeat_s: NamedDependency[float],
     after: AfterSeq = 0,
 ) -> EventStream:
@@ -139,7 +141,7 @@ async def stream_workflow_run(
                 "stream of the console ended by the server", extra={"workflow_run_id": run.id, "code": error.code}
             )
 
-    return EventStream(frames(), heartbeat_s=heartbeat_s)
+    return EventStream(frames(), heartbeat_s=heartbeat_s, place=stream_places.take(principal))
 
 
 @post("/workflows/runs/{run_id:str}/answer", status_code=200)
