@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 
@@ -15,42 +16,43 @@ class MemoryBudget:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._held = self._holds = 0
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._waiting: deque[tuple[Callable[[], int], asyncio.Future[int]]] = deque()
 
     def open(self) -> "Hold":
         """A hold of nothing yet."""
         return Hold(self, 0)
 
-    async def hold(self, size: int) -> "Hold":
-        """A hold of `size` bytes, once there is room."""
-        if not self._waiting and self.has_room(0, size):
-            self.change(0, size)
-            return Hold(self, size)
+    async def hold(self, size: Callable[[], int]) -> "Hold":
+        """A hold of `size` bytes, once there is room for what `size` then is."""
         entry = size, asyncio.get_running_loop().create_future()
         self._waiting.append(entry)
+        self.admit()
         try:
-            await entry[1]
+            return Hold(self, await entry[1])
         except asyncio.CancelledError:
             with suppress(ValueError):
                 self._waiting.remove(entry)
-            self.change(0 if entry[1].cancelled() else size, 0)
+            self.change(0 if entry[1].cancelled() else entry[1].result(), 0)
             raise
-        return Hold(self, size)
 
     def has_room(self, before: int, after: int) -> bool:
         """Whether a hold of `before` bytes may hold `after`."""
-        return self._holds == (before > 0) or self._held + after - before <= self.limit
+        return after <= before or self._holds == (before > 0) or self._held + after - before <= self.limit
 
     def change(self, before: int, after: int) -> None:
         """A hold of `before` bytes now holds `after`; none is a hold of 0."""
         self._held += after - before
         self._holds += (after > 0) - (before > 0)
-        while self._waiting and self.has_room(0, self._waiting[0][0]):
-            size, turn = self._waiting.popleft()
+        self.admit()
+
+    def admit(self) -> None:
+        """Admit what waits and now has room."""
+        while self._waiting and self.has_room(0, size := self._waiting[0][0]()):
+            _, turn = self._waiting.popleft()
             if not turn.done():
                 self._held += size
                 self._holds += size > 0
-                turn.set_result(None)
+                turn.set_result(size)
 
 
 class Hold:

@@ -55,12 +55,15 @@ class Runs(containers.DeclarativeContainer):
         prices=Models.prices,
     )
     trace_ended = singleton(TraceEndedRun)
+    run_memory = providers.Singleton(
+        RunMemory, providers.Singleton(MemoryBudget, Platform.settings.provided.work_bytes)
+    )
     execute_run = singleton(
         ExecuteRun,
         queue=Storage.run_queue,
         loop=agent_loop,
         active_runs=active_runs,
-        memory=providers.Singleton(RunMemory, providers.Singleton(MemoryBudget, Platform.settings.provided.work_bytes)),
+        memory=run_memory,
         connections=McpServers.connections,
         trace_ended=trace_ended,
     )

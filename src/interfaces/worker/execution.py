@@ -58,6 +58,7 @@ async def executing(container: Container) -> AsyncIterator[None]:
         container.readiness().stop()
         await workflow_drivers.stop()
         active_runs.drain()
+        container.run_memory().drain()
         if not await queue.drain(DRAIN_S):
             active_runs.stop_all()
             await queue.drain(STOP_S)

@@ -48,7 +48,7 @@ async def test_a_body_holds_its_bytes_while_it_arrives_and_more_once_it_is_decod
 
 async def test_a_body_without_room_is_refused_with_the_time_to_try_again() -> None:
     budget = MemoryBudget(1_000)
-    with await budget.hold(900), budget.open() as hold:
+    with await budget.hold(lambda: 900), budget.open() as hold:
         with pytest.raises(ServiceError) as raised:
             await read(counted_body(parts(200), hold), range(1))
         error = raised.value

@@ -44,7 +44,7 @@ class ExecuteRunCommand:
 
 class ExecuteRun:
     """Rules:
-    - A run is claimed once there is room for its transcript (`RunMemory`).
+    - A run is claimed once there is room for its transcript (`RunMemory`). A worker that drains submits it for others.
     - The claim decides which worker executes the run.
     - A run that is suspected of ending workers waits for its place (`Isolation`). Run recovery
       submits it again.
@@ -92,6 +92,9 @@ class ExecuteRun:
         """Returns when this worker has finished with the run, or at once if the run cannot be claimed."""
         run_id = command.run_id
         room = await self._memory.room()
+        if room is None:
+            await self._queue.submit(run_id)
+            return
         with room.hold:
             session = await self._execute(run_id, room, takes_suspects=False)
             others = self._active_runs.count_with_claims

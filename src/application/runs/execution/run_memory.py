@@ -6,27 +6,45 @@ from application.runs.execution.context_window import message_bytes
 from application.system.memory_budget import Hold, MemoryBudget
 from domain.threads.message import FileContent, ImageContent, Message, ToolResultContent
 
-_SHARE = 64
-"""Part of the budget that a run holds until its transcript is read and known, unless the last one was larger."""
+_LEAST_SHARE, _LARGEST_SHARE = 64, 8
+"""Parts of the budget between which a run holds as much as the last transcript until its own is read and known."""
 
 
 class RunMemory:
     """Rules:
     - A run is claimed once there is room for a transcript like the last one.
     - It then holds what its transcript really has, and more as that grows. A run alone is executed whatever its size.
+    - A large transcript makes others wait only while it is in memory.
+    - A worker that drains claims no more runs.
     """
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
         self._last = 0
+        self._is_draining = False
 
-    async def room(self) -> "RunRoom":
-        """Room for one run, once there is some. Leave it when the run has left the worker."""
-        return RunRoom(self, await self._budget.hold(max(self._budget.limit // _SHARE, self._last, 1)))
+    async def room(self) -> "RunRoom | None":
+        """Room for one run, once there is some; None once the worker drains. Leave it when the run has left the worker."""
+        hold = await self._budget.hold(self._expected)
+        if self._is_draining:
+            hold.resize(0)
+            return None
+        return RunRoom(self, hold)
+
+    def drain(self) -> None:
+        """What waits for room waits no longer."""
+        self._is_draining = True
+        self._budget.admit()
 
     def measured(self, size: int) -> None:
         """The size of the transcript that was read last."""
         self._last = size
+
+    def _expected(self) -> int:
+        if self._is_draining:
+            return 0
+        limit = self._budget.limit
+        return max(limit // _LEAST_SHARE, min(self._last, limit // _LARGEST_SHARE), 1)
 
 
 class RunRoom:

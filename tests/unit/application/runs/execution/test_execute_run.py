@@ -55,6 +55,7 @@ class Ports:
         self.tracer: MockType = mocker.create_autospec(Tracer, instance=True)
         self.trace_ended: MockType = mocker.create_autospec(TraceEndedRun, instance=True)
         self.clock = FixedClock()
+        self.memory = RunMemory(MemoryBudget(2**30))
         self.active_runs = ActiveRuns(leases=self.leases, clock=self.clock, worker_id=WORKER, settings=LeaseSettings())
 
     async def execute(self) -> None:
@@ -65,7 +66,7 @@ class Ports:
             wakeups=self.wakeups,
             loop=self.loop,
             active_runs=self.active_runs,
-            memory=RunMemory(MemoryBudget(2**30)),
+            memory=self.memory,
             connections=self.connections,
             tracer=self.tracer,
             trace_ended=self.trace_ended,
@@ -127,6 +128,14 @@ def suspend_for(*pending: Elicitation) -> Loop:
 
 
 # --- claiming ---
+
+
+async def test_a_worker_that_drains_leaves_the_run_to_others(ports: Ports) -> None:
+    ports.memory.drain()
+    await ports.execute()
+
+    assert (ports.run.status, ports.run.attempt) == (RunStatus.QUEUED, 0)
+    ports.queue.submit.assert_awaited_once_with(RUN)
 
 
 @pytest.mark.requirement("E4")
