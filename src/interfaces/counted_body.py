@@ -8,21 +8,32 @@ from application.system.memory_budget import Hold
 from domain.errors import ErrorKind, ServiceError
 
 _DECODED = 8
-"""A complete body is decoded, to several times its size; until then it is its bytes."""
+"""A complete body is decoded, to several times its size; until then, and once the request is answered, it is its bytes."""
 RETRY_AFTER_S = "1"
 
 
-def counted_body(receive: Receive, hold: Hold) -> Receive:
-    """`receive` of a body that is still arriving. Raises UNAVAILABLE `too_much_in_progress` when there is no room for it."""
-    size = 0
+class CountedBody:
+    """The body of a request that is still arriving.
 
-    async def counted() -> HTTPReceiveMessage:
-        nonlocal size
-        message = cast(HTTPReceiveMessage, await receive())
+    - Once it is decoded, only its bytes are kept: when its reader waits for the client to leave, or the response starts.
+    """
+
+    def __init__(self, receive: Receive, hold: Hold) -> None:
+        self._receive = receive
+        self._hold = hold
+        self._size = 0
+        self._is_whole = False
+
+    async def receive(self) -> HTTPReceiveMessage:
+        """The next part. Raises UNAVAILABLE `too_much_in_progress` when there is no room for it."""
+        if self._is_whole:
+            self.decoded()
+            return cast(HTTPReceiveMessage, await self._receive())
+        message = cast(HTTPReceiveMessage, await self._receive())
         if message["type"] == "http.request":
-            size += len(message["body"])
-            is_whole = not message["more_body"]
-            if not hold.grow(size if is_whole else size // _DECODED):
+            self._size += len(message["body"])
+            self._is_whole = not message["more_body"]
+            if not self._hold.grow(self._size if self._is_whole else self._size // _DECODED):
                 raise ServiceError(
                     "too_much_in_progress",
                     ErrorKind.UNAVAILABLE,
@@ -31,4 +42,6 @@ def counted_body(receive: Receive, hold: Hold) -> Receive:
                 )
         return message
 
-    return cast(Receive, counted)
+    def decoded(self) -> None:
+        """The body is needed no more."""
+        self._hold.settle(self._size // _DECODED)

@@ -18,7 +18,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from application.system.memory_budget import MemoryBudget
-from interfaces.counted_body import counted_body
+from interfaces.counted_body import CountedBody
 from interfaces.request_notes import notes_of
 from interfaces.request_reading import MAX_CHUNKS, MAX_HEAD_BYTES, MAX_HEADER_LINES, Phase, RequestReading
 
@@ -83,9 +83,10 @@ class Inbound:
         number = connection.begun = connection.begun + 1
         try:
             if connection.reading.completed < number:
-                send = connection.closing_send(number, scope, send)
                 with self._bodies.open() as hold:
-                    await self._app(scope, counted_body(receive, hold), send)
+                    body = CountedBody(receive, hold)
+                    send = connection.closing_send(number, scope, send, body)
+                    await self._app(scope, cast(Receive, body.receive), send)
             else:
                 await self._app(scope, receive, send)
         except asyncio.CancelledError:
@@ -260,12 +261,13 @@ class _Connection(asyncio.Protocol):
         is_used = self.reading.begun and not self.reading.loose
         return IDLE_S if is_used else self._inbound.limits.timeout_s
 
-    def closing_send(self, number: int, scope: Scope, send: Send) -> Send:
-        """`send` for a request whose body may still be arriving when its response starts."""
+    def closing_send(self, number: int, scope: Scope, send: Send, body: CountedBody) -> Send:
+        """`send` for a request whose `body` may still be arriving when its response starts."""
 
         async def closing(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._started = number
+                body.decoded()
                 if self.reading.completed < number and _leaves_much(scope["headers"]):
                     headers = [*message["headers"], (b"connection", b"close")]
                     message = cast(Message, {**message, "headers": headers})

@@ -9,13 +9,14 @@ from types import TracebackType
 
 class MemoryBudget:
     """Rules:
-    - Holds are admitted while they fit into `limit` together. A hold alone is admitted whatever its size.
+    - Holds are admitted while they fit into `limit` together. A hold alone is admitted whatever its size, also beside
+      what settled holds keep within `limit`.
     - What waits for room is admitted in order.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._held = self._holds = 0
+        self._held = self._holds = self._kept = 0
         self._waiting: deque[tuple[Callable[[], int], asyncio.Future[int]]] = deque()
 
     def open(self) -> "Hold":
@@ -37,12 +38,19 @@ class MemoryBudget:
 
     def has_room(self, before: int, after: int) -> bool:
         """Whether a hold of `before` bytes may hold `after`."""
-        return after <= before or self._holds == (before > 0) or self._held + after - before <= self.limit
+        if after <= before or self._held + self._kept + after - before <= self.limit:
+            return True
+        return self._holds == (before > 0) and self._kept <= self.limit
 
     def change(self, before: int, after: int) -> None:
         """A hold of `before` bytes now holds `after`; none is a hold of 0."""
         self._held += after - before
         self._holds += (after > 0) - (before > 0)
+        self.admit()
+
+    def keep(self, more: int) -> None:
+        """Settled holds keep `more` bytes, or fewer."""
+        self._kept += more
         self.admit()
 
     def admit(self) -> None:
@@ -61,6 +69,7 @@ class Hold:
     def __init__(self, budget: MemoryBudget, size: int) -> None:
         self._budget = budget
         self._size = size
+        self._kept = 0
 
     def grow(self, size: int) -> bool:
         """Hold `size` bytes if there is room; False leaves the hold as it is."""
@@ -74,10 +83,16 @@ class Hold:
         before, self._size = self._size, size
         self._budget.change(before, size)
 
+    def settle(self, size: int) -> None:
+        """Keep `size` bytes of what was held until the block ends: the work on them is done."""
+        self.resize(0)
+        more, self._kept = size - self._kept, size
+        self._budget.keep(more)
+
     def __enter__(self) -> "Hold":
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.resize(0)
+        self.settle(0)

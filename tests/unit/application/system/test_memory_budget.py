@@ -58,6 +58,17 @@ async def test_a_hold_of_nothing_has_room_whatever_others_hold() -> None:
         assert not nothing.grow(1)
 
 
+async def test_nothing_is_alone_beside_settled_holds_of_more_than_the_limit() -> None:
+    budget = MemoryBudget(100)
+    with budget.open() as one, budget.open() as another:
+        one.settle(100)
+        assert budget.has_room(0, 1_000)
+        another.settle(1)
+        assert not budget.has_room(0, 1_000)
+        one.settle(0)
+        assert budget.has_room(0, 99)
+
+
 async def test_what_gives_up_waiting_leaves_its_place() -> None:
     budget = MemoryBudget(100)
     first = await budget.hold(lambda: 100)
