@@ -1237,7 +1237,7 @@ export interface components {
         };
         /**
          * ImageView
-         * @description An image: inline or by URL.
+         * @description An image: inline or by URL. Lists of runs have its size in place of its bytes.
          */
         ImageView: {
             /**
@@ -1251,6 +1251,8 @@ export interface components {
             data?: string;
             /** @description Where the image is, if it is not inline. */
             url?: string;
+            /** @description Size of an inline image that is shown without its bytes. */
+            bytes?: number;
         };
         /**
          * ImportBody

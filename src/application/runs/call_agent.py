@@ -167,7 +167,7 @@ class CallAgent:
                     told.steps += 1
                     await tell(McpProgress(progress=float(told.steps), message=message))
             after_seq = events[-1].seq if events else after_seq
-            if len(events) < _PAGE:
+            if not events or (len(events) < _PAGE and after_seq >= run.last_seq):
                 return after_seq
 
     async def _stored(self, run: Run) -> Run:

@@ -137,7 +137,8 @@ class RunReader(Protocol):
     async def events(
         self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
     ) -> tuple[RunEvent, ...]:
-        """Events with a higher seq, in order."""
+        """Events with a higher seq, in order. Large messages may end the page before its limit; `last_seq` of the run
+        tells whether more follow."""
 
 
 class RunStore(Protocol):

@@ -42,9 +42,13 @@ class GetRunEvents:
     def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs
 
-    async def execute(self, principal: Principal, run_id: RunId, *, after_seq: int, limit: int) -> tuple[RunEvent, ...]:
-        """Events with a higher seq, in order. Raises NOT_FOUND."""
+    async def execute(self, principal: Principal, run_id: RunId, *, after_seq: int, limit: int) -> Page[RunEvent]:
+        """Events with a higher seq, in order. The cursor is the last one's seq, if there are or may be more. Raises
+        NOT_FOUND."""
         principal.require(Role.VIEWER)
-        if await self._runs.get(principal.organization_id, run_id) is None:
+        run = await self._runs.get(principal.organization_id, run_id)
+        if run is None:
             raise not_found("run", run_id)
-        return await self._runs.events(principal.organization_id, run_id, after_seq=after_seq, limit=limit)
+        events = await self._runs.events(principal.organization_id, run_id, after_seq=after_seq, limit=limit)
+        more = bool(events) and (len(events) == limit or events[-1].seq < run.last_seq)
+        return Page(items=events, next_cursor=str(events[-1].seq) if more else None)

@@ -107,8 +107,8 @@ class WatchRun:
                     self._count_sent(events if live else ())
                     yield events
                     seq = events[-1].seq
-                if len(events) == _PAGE:
-                    continue
+                if len(events) == _PAGE or (events and seq < run.last_seq):
+                    continue  # large messages end a page before its limit
                 if events and events[-1].type in last_events:
                     return
                 if not events:

@@ -109,8 +109,13 @@ def _too_large(path: str, message: str) -> ServiceError:
     return invalid("attachments_too_large", "The attachments are too large.", Violation(path=path, message=message))
 
 
+def without_bytes(part: JsonObject) -> JsonObject:
+    """A part of a user's message as JSON, with sizes in place of the bytes of images and files: lists of runs show it so."""
+    return _sized(part) if part["type"] == "image" else without_file_bytes(part)
+
+
 def without_file_bytes(part: JsonObject) -> JsonObject:
-    """A part as JSON, with the sizes of files in place of their bytes: events, lists and webhooks show it so."""
+    """A part as JSON, with the sizes of files in place of their bytes: events and webhooks show it so."""
     if part["type"] == "file":
         return _sized(part)
     if part["type"] == "tool_result" and "files" in part:
@@ -118,11 +123,11 @@ def without_file_bytes(part: JsonObject) -> JsonObject:
     return part
 
 
-def _sized(file: JsonObject) -> JsonObject:
-    if "data" not in file:
-        return file
-    shown = {name: value for name, value in file.items() if name != "data"}
-    return {**shown, "bytes": _decoded_size(cast(str, file["data"]))}
+def _sized(part: JsonObject) -> JsonObject:
+    if "data" not in part:
+        return part
+    shown = {name: value for name, value in part.items() if name != "data"}
+    return {**shown, "bytes": _decoded_size(cast(str, part["data"]))}
 
 
 def _decoded_size(data: str) -> int:

@@ -37,6 +37,15 @@ async def test_a_file_is_stored_with_its_message_and_shown_with_its_bytes_there_
     assert PDF not in events.text + stream.text
 
 
+async def test_lists_of_runs_have_the_sizes_of_images(service: Service) -> None:
+    picture = {"type": "image", "media_type": "image/png", "data": "aGk="}
+    linked = {"type": "image", "media_type": "image/png", "url": "https://example.org/a.png"}
+    started = await service.call("POST", "/v1/runs", json={"agent": "guide", "input": [picture, linked]})
+    assert (await service.call("GET", f"/v1/runs/{started.json()['id']}")).json()["input"] == [picture, linked]
+    [listed] = (await service.call("GET", "/v1/runs")).json()["data"]
+    assert listed["input"] == [{"type": "image", "media_type": "image/png", "bytes": 2}, linked]
+
+
 async def test_a_source_is_attached_as_it_was_when_the_run_started(service: Service) -> None:
     thread = await a_thread(service)
     source = (await upload(service, thread, "report.pdf", b"%PDF-1.7"))["id"]

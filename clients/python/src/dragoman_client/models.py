@@ -436,7 +436,7 @@ class ImagePart(TypedDict):
 
 
 class ImageView(TypedDict):
-    """An image: inline or by URL."""
+    """An image: inline or by URL. Lists of runs have its size in place of its bytes."""
 
     type: Literal['image']
     """Kind of the part."""
@@ -446,6 +446,8 @@ class ImageView(TypedDict):
     """The image in base64, if it is inline."""
     url: NotRequired[str]
     """Where the image is, if it is not inline."""
+    bytes: NotRequired[int]
+    """Size of an inline image that is shown without its bytes."""
 
 
 class ImportBody(TypedDict):

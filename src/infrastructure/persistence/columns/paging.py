@@ -11,6 +11,7 @@ from sqlalchemy import Column, Connection, Row, Select, bindparam, tuple_
 from application.system.pages import Page, PageRequest
 from domain.errors import ServiceError, Violation, invalid
 from infrastructure.persistence.columns.column_types import micros, moment_of
+from infrastructure.persistence.columns.page_bytes import StoredSize, fitting
 from infrastructure.runtime.json_text import decode, encode
 
 ItemT = TypeVar("ItemT")
@@ -45,9 +46,11 @@ def newest_first(
     moment: Column[datetime],
     identifier: Column[str],
     convert: Callable[[AnyRow], ItemT],
+    heavy: Column[Any] | None = None,
 ) -> Page[ItemT]:
-    """Rows of `statement` by descending `moment`, then id. Both columns must be selected."""
-    ordered = statement.order_by(moment.desc(), identifier.desc()).limit(request.limit + 1)
+    """Rows of `statement` by descending `moment`, then id. Both columns must be selected. Texts of a `heavy` column may
+    end the page before its limit."""
+    ordered = statement.order_by(moment.desc(), identifier.desc())
     if request.cursor is not None:
         at, after = decode_cursor(request.cursor)
         key = tuple_(
@@ -55,11 +58,16 @@ def newest_first(
             bindparam("cursor_id", after, type_=identifier.type),
         )
         ordered = ordered.where(tuple_(moment, identifier) < key)
-    rows = connection.execute(ordered).all()
+    limit = request.limit
+    if heavy is not None:
+        sizes = ordered.with_only_columns(StoredSize(heavy), maintain_column_froms=True).limit(limit)
+        with connection.execute(sizes) as found:
+            limit = fitting(found.scalars())
+    rows = connection.execute(ordered.limit(limit + 1)).all()
     return page_of(
-        rows[: request.limit],
+        rows[:limit],
         convert,
-        more=len(rows) > request.limit,
+        more=len(rows) > limit,
         cursor=lambda row: encode_cursor(micros(row._mapping[moment]), row._mapping[identifier]),
     )
 

@@ -1,6 +1,6 @@
 """Run events to rows and back. A message stored in the same step is only in `message`; its event refers to it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from sqlalchemy import Connection, Select, bindparam, select
@@ -11,13 +11,15 @@ from domain.runs.events import NewEvent, RunEvent, RunEventType
 from domain.threads.attachments import without_file_bytes
 from domain.threads.message import Message
 from domain.threads.message_json import timestamp
+from infrastructure.persistence.columns.page_bytes import StoredSize, fitting
 from infrastructure.persistence.columns.paging import AnyRow
-from infrastructure.persistence.engine.prepared import prepared_insert
+from infrastructure.persistence.engine.prepared import Prepared, prepared_insert
 from infrastructure.persistence.tables import message, run_event
 
 _insert = prepared_insert(run_event)
 
-select_events: Select[Any] = (
+_of_run = (run_event.c.organization_id == bindparam("organization_id"), run_event.c.run_id == bindparam("run_id"))
+_events = Prepared(
     select(
         run_event.c.run_id,
         run_event.c.seq,
@@ -25,24 +27,21 @@ select_events: Select[Any] = (
         run_event.c.at,
         run_event.c.data,
         run_event.c.message_id,
-        message.c.role.label("message_role"),
-        message.c.content.label("message_content"),
-        message.c.created_at.label("message_created_at"),
-        message.c.run_id.label("message_run_id"),
     )
-    .select_from(
-        run_event.outerjoin(
-            message, (message.c.run_id == run_event.c.run_id) & (message.c.id == run_event.c.message_id)
-        )
-    )
-    .where(
-        run_event.c.organization_id == bindparam("organization_id"),
-        run_event.c.run_id == bindparam("run_id"),
-        run_event.c.seq > bindparam("after_seq"),
-    )
+    .where(*_of_run, run_event.c.seq > bindparam("after_seq"))
     .order_by(run_event.c.seq)
     .limit(bindparam("limit"))
 )
+_messages: Select[Any] = (
+    select(run_event.c.seq, message.c.role, message.c.content, message.c.created_at)
+    .select_from(
+        run_event.join(message, (message.c.run_id == run_event.c.run_id) & (message.c.id == run_event.c.message_id))
+    )
+    .where(*_of_run, run_event.c.seq.between(bindparam("first_seq"), bindparam("last_seq")))
+    .order_by(run_event.c.seq)
+)
+_sizes = _messages.with_only_columns(StoredSize(message.c.content), maintain_column_froms=True)
+_read_messages = Prepared(_messages)
 
 
 def add_events(
@@ -78,15 +77,36 @@ def add_events(
     _insert.run(connection, *rows)
 
 
-def event_of(row: AnyRow) -> RunEvent:
+def events_after(connection: Connection, wanted: Mapping[str, Any]) -> tuple[RunEvent, ...]:
+    """Events of the run `run_id` in `organization_id` after `after_seq`, up to `limit`. Large messages may end the page
+    before its limit."""
+    rows: list[Any] = _events.ask(connection, wanted).typed()
+    told = [row.seq for row in rows if row.message_id is not None]
+    if not told:
+        return tuple([_event_of(row) for row in rows])
+    between = {**wanted, "first_seq": told[0], "last_seq": told[-1]}
+    if len(told) > 1:
+        with connection.execute(_sizes, between) as sizes:
+            fits = fitting(sizes.scalars())
+        if fits < len(told):
+            rows = [row for row in rows if row.seq < told[fits]]
+            between["last_seq"] = told[fits - 1]
+    # Retention may have deleted a message since its event was read.
+    messages = {row.seq: row for row in _read_messages.ask(connection, between).typed()}
+    return tuple(
+        [_event_of(row, messages.get(row.seq)) for row in rows if row.message_id is None or row.seq in messages]
+    )
+
+
+def _event_of(row: AnyRow, told: AnyRow | None = None) -> RunEvent:
     return RunEvent(
         run_id=RunId(row.run_id),
         seq=row.seq,
         type=RunEventType(row.type),
         at=row.at,
         data=cast(JsonObject, row.data)
-        if row.message_id is None
-        else {"message": _message_json(row), **cast("JsonObject", row.data or {})},
+        if told is None
+        else {"message": _message_json(row, told), **cast("JsonObject", row.data or {})},
     )
 
 
@@ -102,12 +122,12 @@ def _beside_message(data: JsonObject) -> JsonObject | None:
     return rest or None
 
 
-def _message_json(row: AnyRow) -> JsonObject:
+def _message_json(row: AnyRow, told: AnyRow) -> JsonObject:
     """As `message_of_event` writes it; the content is stored in the same form, with the bytes of files."""
     return {
         "id": row.message_id,
-        "role": row.message_role,
-        "content": [without_file_bytes(part) for part in row.message_content],
-        "created_at": timestamp(row.message_created_at),
-        "run_id": row.message_run_id,
+        "role": told.role,
+        "content": [without_file_bytes(part) for part in told.content],
+        "created_at": timestamp(told.created_at),
+        "run_id": row.run_id,
     }

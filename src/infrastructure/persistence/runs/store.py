@@ -28,13 +28,13 @@ from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.engine.staged import Staged, Stages
 from infrastructure.persistence.runs.changes import change_one, load_run
-from infrastructure.persistence.runs.event_rows import event_of, select_events
+from infrastructure.persistence.runs.event_rows import events_after
 from infrastructure.persistence.runs.ledger_rows import calls_of_run
 from infrastructure.persistence.runs.rows import run_of, select_run
 from infrastructure.persistence.runs.start import run_of_key, start_run, starts_plainly
 from infrastructure.persistence.runs.steps import follow_up
 from infrastructure.persistence.secrets.box import SecretBox
-from infrastructure.persistence.tables import message, run
+from infrastructure.persistence.tables import message, run, run_request
 from infrastructure.persistence.threads.message_rows import message_of, shown_columns
 from infrastructure.persistence.webhooks.urls import sealed_url
 
@@ -43,7 +43,6 @@ _messages = Prepared(
     .where(message.c.organization_id == bindparam("organization_id"), message.c.run_id == bindparam("run_id"))
     .order_by(message.c.position)
 )
-_events = Prepared(select_events)
 
 Submit = Callable[[Connection, Sequence[RunId]], None]
 
@@ -100,7 +99,13 @@ class SqlRunStore:
             statement = statement.where(run.c.status == wanted.status.value)
         return await self._database.read(
             lambda connection: newest_first(
-                connection, statement, request, moment=run.c.created_at, identifier=run.c.id, convert=run_of
+                connection,
+                statement,
+                request,
+                moment=run.c.created_at,
+                identifier=run.c.id,
+                convert=run_of,
+                heavy=run_request.c.input,
             ),
             scope=organization_id,
         )
@@ -124,10 +129,7 @@ class SqlRunStore:
         self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
     ) -> tuple[RunEvent, ...]:
         wanted = {"organization_id": organization_id, "run_id": run_id, "after_seq": after_seq, "limit": limit}
-        return await self._database.read(
-            lambda connection: tuple(event_of(row) for row in _events.ask(connection, wanted).typed()),
-            scope=organization_id,
-        )
+        return await self._database.read(lambda connection: events_after(connection, wanted), scope=organization_id)
 
     async def change(self, organization_id: OrganizationId, run_id: RunId, decide: Decide) -> ChangedRun | None:
 

@@ -81,7 +81,7 @@ run = Table(
     ),
 )
 
-# The request of a run; rewritten only to remove the attachments of a rolled-back run. `overview` is added once, at the run's first model request.
+# The request of a run; never rewritten. `overview` is added once, at the run's first model request.
 # `webhook_url` is encrypted; `webhook` has the public rest.
 run_request = Table(
     "run_request",

@@ -10,6 +10,7 @@ from domain.ids import ApiKeyId, OrganizationId, ThreadId
 from domain.threads.message import Message
 from domain.threads.thread import Thread, not_quarantined
 from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.page_bytes import StoredSize, fitting
 from infrastructure.persistence.columns.paging import decode_cursor, encode_cursor, newest_first, page_of
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import message, thread
@@ -33,6 +34,7 @@ _messages = (
     .order_by(message.c.position)
     .limit(bindparam("limit"))
 )
+_sizes = _messages.with_only_columns(StoredSize(message.c.content))
 _release = (
     update(thread)
     .where(thread.c.id == bindparam("of_thread"), thread.c.quarantined_at.is_not(None))
@@ -86,15 +88,16 @@ class SqlThreadStore:
             "organization_id": organization_id,
             "thread_id": thread_id,
             "after": after,
-            "limit": request.limit + 1,
         }
 
         def unit(connection: Connection) -> Page[Message]:
-            rows = connection.execute(_messages, wanted).all()
+            with connection.execute(_sizes, {**wanted, "limit": request.limit}) as sizes:
+                limit = fitting(sizes.scalars())
+            rows = connection.execute(_messages, {**wanted, "limit": limit + 1}).all()
             return page_of(
-                rows[: request.limit],
+                rows[:limit],
                 message_of,
-                more=len(rows) > request.limit,
+                more=len(rows) > limit,
                 cursor=lambda row: encode_cursor(row.position),
             )
 

@@ -43,11 +43,12 @@ async def read_events(
     `last_seq` is where to continue; an ended run without further events needs no stream."""
     principal = request.principal
     run = await get_run.execute(principal, RunId(run_id))
-    events = await get_run_events.execute(principal, run.id, after_seq=after, limit=PAGE)
+    found = await get_run_events.execute(principal, run.id, after_seq=after, limit=PAGE)
+    events = found.items
     page = {
         "data": list(_needed(events)),
         "last_seq": events[-1].seq if events else after,
-        "more": len(events) == PAGE,
+        "more": found.next_cursor is not None,
         "status": run.status.value,
         "is_over": run.status.is_terminal,
     }

@@ -120,7 +120,7 @@ async def list_run_events(
     yet."""
     after_seq = after if cursor is None else _seq_of(cursor)
     events = await get_run_events.execute(request.principal, RunId(run_id), after_seq=after_seq, limit=limit)
-    return events_view(events, full=len(events) == limit)
+    return events_view(events)
 
 
 @post(

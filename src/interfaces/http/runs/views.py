@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Annotated, NotRequired, TypedDict, cast
 
+from application.system.pages import Page
 from domain.identity.role import Role
 from domain.json_value import JsonObject
 from domain.runs.events import RunEvent
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunStatus
 from domain.runs.run_json import run_to_json
-from domain.threads.attachments import without_file_bytes
+from domain.threads.attachments import without_bytes
 from domain.threads.message_json import timestamp
 from interfaces.http.runs.event_views import RunEventView
 from interfaces.http.threads.content_views import InputPartView, ToolUseView
@@ -128,9 +129,9 @@ def run_view(run: Run, role: Role) -> RunView:
 
 
 def listed_run_view(run: Run, role: Role) -> RunView:
-    """As `run_view`, with the sizes of files in place of their bytes."""
+    """As `run_view`, with the sizes of images and files in place of their bytes."""
     view = run_view(run, role)
-    view["input"] = [without_file_bytes(cast(JsonObject, part)) for part in view["input"]]
+    view["input"] = [without_bytes(cast(JsonObject, part)) for part in view["input"]]
     return view
 
 
@@ -145,9 +146,5 @@ def event_json(event: RunEvent) -> JsonObject:
     }
 
 
-def events_view(events: tuple[RunEvent, ...], *, full: bool) -> EventsView:
-    """A page of events; after a full page there may be more."""
-    return {
-        "data": [event_json(event) for event in events],
-        "next_cursor": str(events[-1].seq) if events and full else None,
-    }
+def events_view(page: Page[RunEvent]) -> EventsView:
+    return {"data": [event_json(event) for event in page.items], "next_cursor": page.next_cursor}

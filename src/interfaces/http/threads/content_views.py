@@ -14,12 +14,13 @@ class TextView(TypedDict):
 
 
 class ImageView(TypedDict):
-    """An image: inline or by URL."""
+    """An image: inline or by URL. Lists of runs have its size in place of its bytes."""
 
     type: Annotated[Literal["image"], "Kind of the part."]
     media_type: Annotated[str, "Media type, such as `image/png`."]
     data: NotRequired[Annotated[str, "The image in base64, if it is inline."]]
     url: NotRequired[Annotated[str, "Where the image is, if it is not inline."]]
+    bytes: NotRequired[Annotated[int, "Size of an inline image that is shown without its bytes."]]
 
 
 class FileView(TypedDict):

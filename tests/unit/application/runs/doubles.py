@@ -10,8 +10,9 @@ from application.models.ports import RequestedCall
 from application.tools.ports import NativeToolContext, NativeToolOutput
 from application.tracing.ports import GenerationRecord, ToolCallRecord
 from domain.agents.agent import Agent
-from domain.ids import RunId, ToolCallId
+from domain.ids import OrganizationId, RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.events import RunEvent
 from domain.runs.model_settings import ModelSettings
 from domain.runs.run import Run
 from domain.runs.usage import ModelUsage
@@ -19,6 +20,7 @@ from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 from tests.builders import a_tool
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.scripted_model import Gate, ModelTurn
 
 NativeAnswer = Callable[[JsonObject, NativeToolContext], Awaitable[NativeToolOutput]]
@@ -139,3 +141,12 @@ class RecordingTracer:
 
     def trace_context(self, run: Run, call_id: ToolCallId) -> dict[str, str]:
         return {"traceparent": f"00-{call_id}"}
+
+
+class OneEventAtATime(InMemoryRunStore):
+    """A store that ends each page of events after one event, as large messages do."""
+
+    async def events(
+        self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
+    ) -> tuple[RunEvent, ...]:
+        return (await super().events(organization_id, run_id, after_seq=after_seq, limit=limit))[:1]

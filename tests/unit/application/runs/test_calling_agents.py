@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from application.mcp.ports import McpProgress
 from application.runs.call_agent import CallAgent
 from application.runs.cancel_run import CancelRun
 from application.runs.ports import KEY_LIFETIME
@@ -17,6 +18,7 @@ from domain.ids import AgentId, GatewaySessionId, ToolCallId
 from domain.json_value import JsonValue
 from domain.runs.run import RunStatus
 from domain.tools.tool import AgentBinding
+from tests.unit.application.runs.doubles import OneEventAtATime, asks, says
 from tests.unit.application.runs.harness import ADMIN, RunHarness
 
 CALLER = AgentCaller(
@@ -96,3 +98,25 @@ async def test_asking_for_the_answer_of_a_run_and_giving_up_leaves_the_run_alone
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert harness.run(run.id).status is RunStatus.QUEUED
+
+
+@pytest.mark.requirement("F5")
+async def test_progress_is_told_from_events_of_which_large_messages_cut_pages_short() -> None:
+    harness = RunHarness([asks("now"), says()])
+    run = await calling(harness).begun(a_call(harness))
+    await harness.worker.execute(run.id)
+
+    async def told() -> list[str | None]:
+        messages: list[str | None] = []
+
+        async def tell(progress: McpProgress) -> None:
+            messages.append(progress.message)
+
+        call = a_call(harness, {"run_id": run.id}, caller=replace(CALLER, waits=True))
+        await calling(harness).call(replace(call, on_progress=tell))
+        return messages
+
+    whole = await told()
+    harness.runs = OneEventAtATime(harness.state, harness.wakeups)
+    assert len(whole) > 1
+    assert await told() == whole

@@ -18,6 +18,7 @@ from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.state import InMemoryState, StoredRun, number_events
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger
+from tests.unit.application.runs.doubles import OneEventAtATime
 
 VIEWER = a_principal(Role.VIEWER)
 OLDER = a_run()
@@ -26,12 +27,12 @@ NEWER = a_run(a_run_id(2), thread_id=a_thread_id(2), created_at=after(1), status
 Query = Callable[[RunReader, Principal], Awaitable[object]]
 
 
-def stored_runs() -> InMemoryRunStore:
+def stored_runs(store: type[InMemoryRunStore] = InMemoryRunStore) -> InMemoryRunStore:
     """Two runs, the older one with three events."""
     state = InMemoryState()
     state.runs = {run.id: StoredRun(run=run) for run in (OLDER, NEWER)}
     number_events(state.runs[RUN], (NewEvent(type=RunEventType.TURN_STARTED, at=START, data={}),) * 3)
-    return InMemoryRunStore(state, InProcessWakeups())
+    return store(state, InProcessWakeups())
 
 
 def get(runs: RunReader, by: Principal) -> Awaitable[object]:
@@ -71,13 +72,22 @@ async def test_a_filter_narrows_the_list(wanted: RunFilter) -> None:
 async def test_events_are_read_in_order_after_a_number() -> None:
     found = await GetRunEvents(runs=stored_runs()).execute(VIEWER, RUN, after_seq=1, limit=10)
 
-    assert [event.seq for event in found] == [2, 3]
+    assert [event.seq for event in found.items] == [2, 3]
 
 
 async def test_no_more_events_are_read_than_wanted() -> None:
     found = await GetRunEvents(runs=stored_runs()).execute(VIEWER, RUN, after_seq=0, limit=2)
 
-    assert [event.seq for event in found] == [1, 2]
+    assert [event.seq for event in found.items] == [1, 2]
+
+
+@pytest.mark.parametrize(("after_seq", "cursor"), [(0, "1"), (1, "2"), (2, None)])
+async def test_events_have_a_cursor_until_the_last_one_of_the_run(after_seq: int, cursor: str | None) -> None:
+    runs = stored_runs(OneEventAtATime)
+
+    found = await GetRunEvents(runs=runs).execute(VIEWER, RUN, after_seq=after_seq, limit=10)
+
+    assert found.next_cursor == cursor
 
 
 @pytest.mark.requirement("C6")

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from application.runs.ports import RunOutcome, events_topic, status_topic
-from application.runs.watch_run import AWAY_PATIENCE_S, WatchRun
+from application.runs.watch_run import AWAY_PATIENCE_S, REREAD_S, WatchRun
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role as KeyRole
@@ -21,7 +21,7 @@ from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.doubles.surroundings import FixedClock
 from tests.metering import a_meter
-from tests.unit.application.runs.doubles import call, says
+from tests.unit.application.runs.doubles import OneEventAtATime, call, says
 from tests.unit.application.runs.harness import ADMIN, EMAIL, RunHarness
 from tests.unit.application.runs.invariants import assert_consistent
 
@@ -267,6 +267,17 @@ async def test_a_follower_that_leaves_harms_nothing_and_is_forgotten() -> None:
     await executing
     assert harness.run(run_id).status is RunStatus.COMPLETED
     assert harness.wakeups.topic_count == 0
+
+
+@pytest.mark.requirement("E1", "E2")
+async def test_a_follower_reads_on_after_a_page_that_large_messages_cut_short() -> None:
+    harness = RunHarness([says("Done.")])
+    run_id = await harness.play()
+    runs = OneEventAtATime(harness.state, harness.wakeups)
+    watch = WatchRun(runs=runs, keys=harness.standing, wakeups=harness.wakeups, clock=harness.clock, meter=a_meter())
+    async with asyncio.timeout(REREAD_S):
+        followed = [event.type.value async for events in watch.follow(ADMIN, run_id) for event in events]
+    assert followed == harness.types(run_id)
 
 
 class CountedLooks(InMemoryRunStore):
