@@ -28,7 +28,7 @@ class AnthropicModels:
 
     - Replies with thinking go back as they came, in their order (ADR 0047).
     - Thinking that the provider does not take back is left out.
-    - Images and files that the provider refuses are described in the same request.
+    - Images and files that the provider refuses are described in the same request, and in later ones with the same messages.
 
     Raises ModelError only.
     """
@@ -66,7 +66,7 @@ class AnthropicModels:
             origin = items_origin(self._provider, WIRE, name)
             self._origins.put(name, origin)
         return self._exchange.run(
-            self._wires.of(name).body(name, request, origin=origin),
+            self._wires.for_request(name, request).body(name, request, origin=origin),
             AnthropicReply(request.model, origin=origin),
             _OtherBodies(self._wires, request, name, origin),
         )
@@ -76,11 +76,11 @@ class _OtherBodies:
     """The bodies of one request that are sent instead of a refused one: without thinking that the provider did not take
     back, such as that of another account, and with descriptions of images and files."""
 
-    __slots__ = ("_describing", "_name", "_origin", "_request", "_wire")
+    __slots__ = ("_name", "_origin", "_request", "_wire", "_wires")
 
     def __init__(self, wires: WiresByInput[AnthropicWire], request: ModelRequest, name: str, origin: str) -> None:
-        self._wire = wires.of(name)
-        self._describing = wires.describing()
+        self._wires = wires
+        self._wire = wires.for_request(name, request)
         self._request = request
         self._name = name
         self._origin = origin
@@ -91,8 +91,9 @@ class _OtherBodies:
             return None
         if self._origin and _REFUSED_THINKING.search(said.message):
             self._origin = ""
-        elif self._wire is not self._describing and refuses_inputs(error, self._request):
-            self._wire = self._describing
+        elif self._wire is not self._wires.describing() and refuses_inputs(error, self._request):
+            self._wires.remember_refusal(self._name, self._request)
+            self._wire = self._wires.describing()
         else:
             return None
         return self._wire.body(self._name, self._request, origin=self._origin)

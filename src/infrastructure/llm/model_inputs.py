@@ -8,12 +8,14 @@ from urllib.parse import urlsplit
 
 from application.models.ports import ModelError, ModelRequest
 from application.system.lru import LruCache
+from domain.ids import MessageId
 from domain.model_providers.provider import ProviderKind
 from domain.threads.message import FileContent, ImageContent, Message, ToolResultContent
 from infrastructure.llm.items_origin import model_family
 from infrastructure.llm.providers import ProviderConfig
 
 _MAX_MODELS = 1_000
+_MAX_REFUSED = 10_000
 
 
 class ModelInput(StrEnum):
@@ -85,13 +87,18 @@ WireT = TypeVar("WireT")
 
 
 class WiresByInput(Generic[WireT]):
-    """The encoders of a provider, one for each set of inputs that its models have: encoded messages are cached by set."""
+    """The encoders of a provider, one for each set of inputs that its models have: encoded messages are cached by set.
+
+    Messages with attachments that a model refused are described in its later requests: one broken image must not keep
+    the images of other messages from the model.
+    """
 
     def __init__(self, provider: ProviderConfig, make: Callable[[frozenset[ModelInput]], WireT]) -> None:
         self._provider = provider
         self._make = make
         self._made: dict[frozenset[ModelInput], WireT] = {}
         self._by_name: LruCache[str, WireT] = LruCache(_MAX_MODELS)
+        self._refused: LruCache[tuple[str, MessageId], bool] = LruCache(_MAX_REFUSED)
 
     def of(self, model_name: str) -> WireT:
         """The encoder for a model."""
@@ -100,6 +107,19 @@ class WiresByInput(Generic[WireT]):
             wire = self._with(inputs_of(self._provider, model_name))
             self._by_name.put(model_name, wire)
         return wire
+
+    def for_request(self, model_name: str, request: ModelRequest) -> WireT:
+        """The encoder for a request to a model."""
+        return self.describing() if self.has_refused(model_name, request) else self.of(model_name)
+
+    def has_refused(self, model_name: str, request: ModelRequest) -> bool:
+        """Whether the model refused attachments of one of the messages."""
+        return any((model_name, message.id) in self._refused for message in request.messages)
+
+    def remember_refusal(self, model_name: str, request: ModelRequest) -> None:
+        """The model refused the attachments of the request."""
+        for message in filter(_has_attachments, request.messages):
+            self._refused.put((model_name, message.id), True)
 
     def describing(self) -> WireT:
         """An encoder that describes images and files."""

@@ -60,7 +60,7 @@ class OpenAICompatibleModels:
         name = request.model.partition(":")[2]
         model = self._models.get(name) or self._new_model(name)
         request = with_taken_settings(request, taken_by_chat)
-        body = self._wires.of(name).body(name, request, origin=model.origin, echo=model.echo)
+        body = self._wires.for_request(name, request).body(name, request, origin=model.origin, echo=model.echo)
         return self._exchange.run(
             body, OpenAIReply(request.model, origin=model.origin), _OtherBodies(self._wires, request, name, model)
         )
@@ -98,11 +98,11 @@ class _Model:
 class _OtherBodies:
     """The bodies of one request that are sent instead of a refused one."""
 
-    __slots__ = ("_before", "_changes", "_describing", "_model", "_name", "_request", "_sent_as", "_wire")
+    __slots__ = ("_before", "_changes", "_model", "_name", "_request", "_sent_as", "_wire", "_wires")
 
     def __init__(self, wires: WiresByInput[OpenAIWire], request: ModelRequest, name: str, model: _Model) -> None:
-        self._wire = wires.of(name)
-        self._describing = wires.describing()
+        self._wires = wires
+        self._wire = wires.for_request(name, request)
         self._request = request
         self._name = name
         self._model = model
@@ -115,8 +115,9 @@ class _OtherBodies:
         if error.code != "model_rejected":
             return None
         model = self._model
-        if self._wire is not self._describing and refuses_inputs(error, self._request):
-            self._wire = self._describing
+        if self._wire is not self._wires.describing() and refuses_inputs(error, self._request):
+            self._wires.remember_refusal(self._name, self._request)
+            self._wire = self._wires.describing()
             return self._wire.body(self._name, self._request, origin=model.origin, echo=self._sent_as)
         echo = self._sent_as.after(error) if model.echo is self._sent_as else model.echo
         if echo is None or self._changes == MAX_CHANGES:

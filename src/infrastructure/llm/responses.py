@@ -64,7 +64,11 @@ class ResponsesModels:
         name = request.model.partition(":")[2]
         request = with_taken_settings(request, taken_by_responses)
         origin = items_origin(self._provider, WIRE, name)
-        sent_as = _Sending(without=self._refused.get(name) or frozenset(), replays=True)
+        sent_as = _Sending(
+            without=self._refused.get(name) or frozenset(),
+            replays=True,
+            attaches=not self._wires.has_refused(name, request),
+        )
         while True:
             begun = False
             try:
@@ -77,6 +81,8 @@ class ResponsesModels:
                 other = None if begun else sent_as.after(error, request)
                 if other is None:
                     raise
+                if sent_as.attaches and not other.attaches:
+                    self._wires.remember_refusal(name, request)
                 sent_as = other
                 self._refused.put(name, sent_as.without)
 
@@ -101,7 +107,7 @@ class _Sending:
 
     without: frozenset[str]
     replays: bool
-    attaches: bool = True
+    attaches: bool
 
     def after(self, error: ModelError, request: ModelRequest) -> "_Sending | None":
         """How it is sent again after this refusal; None if that would not help."""

@@ -136,6 +136,20 @@ async def test_a_provider_that_refuses_them_gets_them_described(case: Case, http
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_refused_messages_are_described_at_once_in_later_requests_and_others_attached(
+    case: Case, http: AiohttpProviders
+) -> None:
+    asked = a_message(1, content=(TextContent(text="Look."), PICTURE))
+    async with serving(case, http) as there:
+        there.provider.say(Said(text="I read of it."), Said(text="As I said."), Said(text="Of this, too."))
+        await there.ask(case, asked)
+        await there.ask(case, asked, a_message(2, "Again?"))
+        assert (len(there.provider.refused), len(there.provider.bodies)) == (1, 3)
+        await there.ask(case, a_message(3, content=(PICTURE,)))
+        assert (len(there.provider.refused), len(there.provider.bodies)) == (2, 5)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_a_refusal_that_descriptions_do_not_help_against_is_raised(case: Case, http: AiohttpProviders) -> None:
     broken = bad_request("Could not process image")
     async with serving(case, http, *case.takes) as there:
