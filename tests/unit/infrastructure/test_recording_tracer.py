@@ -23,7 +23,7 @@ def test_the_summary_is_a_tree_of_the_runs_spans_in_their_order() -> None:
     tracer.run_finished(a_finished_run(), AGENT)
 
     assert tracer.summary(RUN).splitlines() == [
-        "execute_run · completed · 8000 ms",
+        "execute_run · completed · scripted:demo.yaml · 0 → 0 tokens · 8000 ms",
         "├─ model_call · openai:small-2 · 100 → 20 tokens · 1500 ms",
         "├─ tool__code_execution · 250 ms",
         "└─ mcp_tool__echo · ERROR mcp_error · 250 ms",
@@ -44,7 +44,8 @@ def test_a_failed_run_says_why() -> None:
     failed = failed.ended(RunStatus.FAILED, at=after(2), error=RunError(code="model_auth", detail="…"))
     tracer.run_finished(failed, an_agent())
 
-    assert tracer.summary(RUN) == "execute_run · failed · ERROR model_auth · 1000 ms"
+    why = "execute_run · failed · scripted:demo.yaml · 0 → 0 tokens · ERROR model_auth · 1000 ms"
+    assert tracer.summary(RUN) == why
 
 
 @pytest.mark.requirement("G1")
