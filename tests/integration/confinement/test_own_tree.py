@@ -164,6 +164,7 @@ async def test_an_installer_reads_its_configuration_and_code_of_packages_reads_n
     user, config = place.root / "user", place.root / "config"
     environment = {"PATH": os.environ["PATH"], "HOME": str(user), "XDG_CONFIG_HOME": str(config)}
     environment |= {"PIP_INDEX_URL": "https://me:password@index.example/simple", "UV_INDEX_X_PASSWORD": "password"}
+    environment |= {"HTTPS_PROXY": "http://me:password@proxy.example", "http_proxy": "me:password@proxy.example"}
     for path in (user / ".npmrc", user / ".netrc", config / "pip" / "pip.conf", config / "other" / "secret"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("private")
@@ -181,6 +182,10 @@ async def test_an_installer_reads_its_configuration_and_code_of_packages_reads_n
     assert running.environment["HOME"] == str(place.installation)
     assert running.environment["UV_INDEX_URL"] == "https://other.example/simple"
     assert running.environment["PIP_INDEX_URL"] == "https://index.example/simple"
+    assert (running.environment["HTTPS_PROXY"], running.environment["http_proxy"]) == (
+        "http://proxy.example",
+        "proxy.example",
+    )
     assert running.without >= {"PIP_INDEX_URL", "UV_INDEX_X_PASSWORD"}
     assert "password" not in str(running)
 

@@ -1,5 +1,5 @@
-"""The operator's package indexes as variables for pip and uv, without credentials: for processes that run code of packages.
-Reads configuration of pip and uv. Above: the confinement of installers."""
+"""The operator's package indexes and proxies as variables for pip and uv, without credentials: for processes that run code of
+packages. User names, passwords and queries are credentials; tokens in paths are not recognized. Reads configuration of pip and uv. Above: the confinement of installers."""
 
 import configparser
 import re
@@ -10,6 +10,11 @@ from typing import Any
 
 _MAX_BYTES = 64 * 1024
 _CREDENTIALS = re.compile(r"://[^/\s]*@")
+_QUERY = re.compile(r"[?#](?:(?!,(?:[a-z]{1,10}:)?/)\S)*")
+"""Up to the next of several addresses."""
+_WORD = re.compile(r"\S+")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"})
 _OF_PIP = ("index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "cert", "timeout", "retries")
 _OF_UV = ("index-url", "extra-index-url", "find-links", "index-strategy", "offline", "native-tls", "system-certs")
 _LISTS_WITH_COMMAS = frozenset({"UV_FIND_LINKS"})
@@ -32,6 +37,11 @@ def plain_indexes(files: Iterable[Path], environment: Mapping[str, str]) -> dict
         found |= {name: _without_credentials(value) for name, value in _settings_in(file)}
     given = {name: value for name, value in environment.items() if name in _KEPT}
     return found | {name: _without_credentials(value) for name, value in given.items()}
+
+
+def plain_proxies(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables of proxies, also of those that are named without a scheme."""
+    return {name: _without_user(value) for name, value in environment.items() if name.upper() in _PROXIES}
 
 
 def installer_variables(environment: Mapping[str, str]) -> frozenset[str]:
@@ -87,4 +97,14 @@ def _text(value: object, separator: str) -> str:
 
 
 def _without_credentials(text: str) -> str:
-    return _CREDENTIALS.sub("://", text)
+    return _WORD.sub(lambda word: _plain(word[0]), text)
+
+
+def _plain(word: str) -> str:
+    return _QUERY.sub("", _CREDENTIALS.sub("://", word)) if "://" in word else word
+
+
+def _without_user(proxy: str) -> str:
+    user, _, address = proxy.rpartition("@")
+    scheme = _SCHEME.match(user)
+    return f"{scheme[0]}{address}" if scheme is not None else address

@@ -13,7 +13,7 @@ from infrastructure.confinement.grants import Grants, is_in, of_runtime, runtime
 from infrastructure.confinement.own_network import PROXY_PORT
 from infrastructure.confinement.sandbox import CannotConfineError, Sandbox
 from infrastructure.mcp.install.directories import InstallDirectories
-from infrastructure.mcp.install.plain_indexes import installer_variables, plain_indexes
+from infrastructure.mcp.install.plain_indexes import installer_variables, plain_indexes, plain_proxies
 from infrastructure.mcp.transports.launch import Confined, Launch
 
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -46,7 +46,7 @@ class ServerConfinement:
     - A custom server in place also reads what its command names, but nothing private (`Protected`).
     - An installer reads the operator's configuration of npm, or of pip and uv, and files that its command names, and
       writes its target and caches that only its organization uses. One that runs code of packages has an empty HOME, no
-      configuration, and the operator's indexes without credentials.
+      configuration, and the operator's indexes and proxies without credentials.
 
     `runtime` is the directory of our own Python.
     """
@@ -117,7 +117,7 @@ class ServerConfinement:
         homes = {"HOME": str(target), "XDG_CONFIG_HOME": str(target / ".config")}  # nothing of other installations
         return Confined(
             options=options,
-            environment={**plain, **directories, **homes},
+            environment={**plain, **plain_proxies(environment), **directories, **homes},
             without=installer_variables(environment),
         )
 

@@ -70,6 +70,9 @@ def a_workshop(profile: str, files: list[Path], *, uv: bool = False) -> Workshop
         "HOME": str(files[0].parent),
         "UV_INDEX_OWN_PASSWORD": "password",
         "PIP_CLIENT_CERT": "password",
+        "HTTPS_PROXY": "http://me:password@127.0.0.1:9",
+        "all_proxy": "me:password@127.0.0.1:9",
+        "UV_INDEX": "http://127.0.0.1:9/simple?token=password",
     }
     home = files[0].parents[1] / "home"
     return Workshop(home, environment=environment, profile=profile, uv=str(UV) if uv else None)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.mcp.install.plain_indexes import installer_variables, plain_indexes
+from infrastructure.mcp.install.plain_indexes import installer_variables, plain_indexes, plain_proxies
 
 pytestmark = pytest.mark.requirement("S1")
 
@@ -55,6 +55,36 @@ def test_variables_come_before_files_and_others_than_those_of_indexes_are_left_o
         "UV_INDEX": "own=https://own.example more=https://more.example",
     }
     assert installer_variables(environment) == environment.keys() - {"HOME"}
+
+
+def test_addresses_lose_their_queries_also_where_there_are_several() -> None:
+    environment = {
+        "PIP_EXTRA_INDEX_URL": "https://one.example/simple?token=secret,secret  https://two.example/simple/#secret",
+        "UV_FIND_LINKS": "https://one.example/?a=secret,b=secret,https://two.example/x?secret,/srv/wheels",
+        "PIP_FIND_LINKS": "/srv/c#/wheels",
+    }
+    assert plain_indexes([], environment) == {
+        "PIP_EXTRA_INDEX_URL": "https://one.example/simple  https://two.example/simple/",
+        "UV_FIND_LINKS": "https://one.example/,https://two.example/x,/srv/wheels",
+        "PIP_FIND_LINKS": "/srv/c#/wheels",
+    }
+
+
+@pytest.mark.parametrize(
+    ("proxy", "plain"),
+    [
+        ("http://me:pass@word@proxy.example:3128", "http://proxy.example:3128"),
+        ("socks5h://me@proxy.example", "socks5h://proxy.example"),
+        ("me:password@proxy.example:3128", "proxy.example:3128"),
+        ("http://me:pa/ss@proxy.example/", "http://proxy.example/"),
+        ("me:a://b@proxy.example", "proxy.example"),
+        ("http://proxy.example:3128", "http://proxy.example:3128"),
+        ("", ""),
+    ],
+)
+def test_proxies_lose_their_credentials(proxy: str, plain: str) -> None:
+    environment = {"HTTPS_PROXY": proxy, "all_proxy": proxy, "NO_PROXY": "a@b", "HOME": "/home/me"}
+    assert plain_proxies(environment) == {"HTTPS_PROXY": plain, "all_proxy": plain}
 
 
 @pytest.mark.parametrize("text", ["index-url = x", "[global", "\x00", "", "[a]\n[a]\n"])
