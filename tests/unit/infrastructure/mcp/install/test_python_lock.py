@@ -30,7 +30,7 @@ def test_a_lock_is_written_again_from_what_it_says() -> None:
         "-r /home/operator/.netrc",
         "-e .",
         "./evil-1.0.tar.gz",
-        f"/tmp/evil-1.0.tar.gz --hash={ONE}",
+        f"/srv/evil-1.0.tar.gz --hash={ONE}",
         f"evil @ https://evil.example/evil.whl --hash={ONE}",
         f"evil==1.0;https://evil.example --hash={ONE}",
         f"evil==${{PIP_INDEX_URL}} --hash={ONE}",
