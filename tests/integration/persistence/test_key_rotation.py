@@ -16,7 +16,7 @@ from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
 from infrastructure.persistence.secrets.store import SqlSecretStore
 from infrastructure.persistence.secrets.vault import ENCRYPTED, SqlSecretVault
-from infrastructure.persistence.tables import message, metadata, source_part
+from infrastructure.persistence.tables import mcp_server, message, metadata, source_part
 from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import ORG, START, a_server, an_agent, an_audit_event, numbered
 
@@ -45,8 +45,9 @@ def test_every_binary_column_of_the_schema_is_known_to_the_vault() -> None:
     binary = {
         column for table in metadata.tables.values() for column in table.columns if isinstance(column.type, LargeBinary)
     }
-    assert binary - {source_part.c.data} == {*ENCRYPTED, message.c.provider_items}, (
-        "files of users are kept as they are"
+    in_clear = {source_part.c.data, mcp_server.c.installed_lock}
+    assert binary - in_clear == {*ENCRYPTED, message.c.provider_items}, (
+        "files of users, and versions and hashes of packages, are stored as they are"
     )
 
 
