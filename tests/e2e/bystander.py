@@ -1,8 +1,11 @@
 """A client in a process of its own that asks a service again and again: `python bystander.py URL KEY PID`.
 
-Prints a line once it is connected; when its standard input ends, the number of its requests and how long the service was busy
-during the worst of them (s): the time it took, or the CPU that the service used meanwhile if that is less. A machine that is busy
-with other things makes a client wait, but no service work.
+Prints a line once it is connected; when its standard input ends:
+
+- the number of its requests
+- how long the service was busy during the worst of them (s): the time it took, or the CPU that the service used meanwhile if that
+  is less. A machine that is busy with other things makes a client wait, but no service work.
+- how long the slowest took (s)
 """
 
 import http.client
@@ -26,7 +29,7 @@ def main(url: str, key: str, pid: str) -> None:
     """Ask until standard input ends."""
     address = urlsplit(url)
     connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=120)
-    requests, worst_s = 0, 0.0
+    requests, busy_s, waited_s = 0, 0.0, 0.0
     while True:
         began, used_s = time.monotonic(), cpu_s(pid)
         connection.request("GET", "/v1/agents?limit=1", headers={"Authorization": f"Bearer {key}"})
@@ -35,14 +38,15 @@ def main(url: str, key: str, pid: str) -> None:
         if response.status != 200:
             raise SystemExit(f"answered {response.status}")
         if requests:
-            worst_s = max(worst_s, min(time.monotonic() - began, cpu_s(pid) - used_s))
+            took_s = time.monotonic() - began
+            busy_s, waited_s = max(busy_s, min(took_s, cpu_s(pid) - used_s)), max(waited_s, took_s)
         else:
             sys.stdout.write("connected\n")
             sys.stdout.flush()
         requests += 1
         if select.select([sys.stdin], [], [], 0.01)[0] and requests >= _FEWEST:
             break
-    sys.stdout.write(f"{requests} {worst_s}\n")
+    sys.stdout.write(f"{requests} {busy_s} {waited_s}\n")
 
 
 if __name__ == "__main__":
