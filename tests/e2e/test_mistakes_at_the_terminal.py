@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.dragoman_here import DragomanHere
 from tests.e2e.service import a_turn, serving
 
+pytestmark = pytest.mark.requirement("U4")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -60,6 +62,9 @@ MISTAKES = [
     ("run hello --agent HERE/broken.yaml", "line"),
     ("run hello --agent guide --model gpt-5-mini", "scripted:hello.yaml"),
     ("run hello --agent guide --thread RUN", "dragoman run show"),
+    ("run hello --model openai:gpt-5-mini", "dragoman provider add openai --kind openai"),
+    ("run hello --agent guide --limit turns=3", "max_turns"),
+    ("run hello --agent guide --file HERE/missing.pdf", "No such file"),
     ("run list --status done", "completed"),
     ("run list --agent giude", "Did you mean 'guide'"),
     ("run list --limit 0", "--help"),
@@ -149,6 +154,7 @@ def test_a_key_without_which_a_service_elsewhere_cannot_be_used_is_asked_for(tmp
         "agent", "list", DRAGOMAN_URL="http://127.0.0.1:1", DRAGOMAN_API_KEY="dgm_x"
     )
     assert (outcome.exit_code, "dragoman serve" in outcome.err) == (1, True)
+    assert "nothing accepts connections" in outcome.err
 
 
 def test_the_shell_completes_verbs_names_and_ids(place: Place) -> None:

@@ -10,6 +10,7 @@ import aiohttp
 import msgspec
 
 from application.models.ports import ModelError
+from application.system.unreachable import cause_of
 from application.tools.result_text import cleaned
 from domain.runs.provider_error import ProviderError
 from infrastructure.http.egress import EgressBlockedError
@@ -127,8 +128,8 @@ def error_of_transport(exc: aiohttp.ClientError | EgressBlockedError | TimeoutEr
     blocked = refusal_in(exc)
     if blocked is not None:
         return address_refused(blocked.advice)
-    way = " through the proxy" if isinstance(exc, PROXY_ERRORS) else ""
-    return ModelError("model_unavailable", f"The model provider could not be reached{way}.", retryable=True)
+    why = " through the proxy" if isinstance(exc, PROXY_ERRORS) else f": {cause_of(exc)}"
+    return ModelError("model_unavailable", f"The model provider could not be reached{why}.", retryable=True)
 
 
 def address_refused(reason: str) -> ModelError:

@@ -89,8 +89,13 @@ class ProviderConfig:
         """One sentence about a missing key."""
         if not self.lacks_key:
             return None
-        hint = "give it one" if self.guarded else f"set {self.kind.upper()}_API_KEY"
-        return f"The model provider {self.name!r} has no API key; {hint}."
+        again = f"`dragoman provider add {self.name} --kind {self.kind}`"
+        if self.guarded:
+            return f"The model provider {self.name!r} has no API key. Delete it, and add it with a key: {again}."
+        return (
+            f"The model provider {self.name!r} has no API key. Give it one with {again}, "
+            f"or set {self.kind.upper()}_API_KEY where the service is started, and start it again."
+        )
 
     @property
     def places(self) -> tuple[tuple[str | None, "ProviderConfig"], ...]:

@@ -37,7 +37,7 @@ _NOT_RUNNABLE_STATUS = 126
 class TransportFault:
     """A fault of Dragoman or the network. `not_executed`: the server certainly executed nothing;
     `over`: the connection is unusable; `needs_auth`: it requires (other) credentials; `for_model`
-    replaces `detail` for models."""
+    replaces `detail` for models; `cause`: why no connection came about."""
 
     kind: McpFailureKind
     detail: str
@@ -45,6 +45,7 @@ class TransportFault:
     over: bool = False
     needs_auth: bool = False
     for_model: str | None = None
+    cause: str | None = None
 
 
 class TransportFailedError(Exception):
@@ -53,9 +54,6 @@ class TransportFailedError(Exception):
         self.fault = fault
 
 
-UNREACHABLE = TransportFault(
-    kind=McpFailureKind.NOT_CONNECTED, detail="The server cannot be reached.", not_executed=True, over=True
-)
 PROXY_FAILED = TransportFault(
     kind=McpFailureKind.NOT_CONNECTED,
     detail="The proxy cannot be reached, or refuses a connection to the server.",
@@ -89,6 +87,17 @@ REDIRECTED = TransportFault(
 
 UNREAD_INPUT = "The server does not read its input and was stopped."
 """End of a started server that does not read its input."""
+
+
+def not_reached(cause: str) -> TransportFault:
+    """No connection came about."""
+    return TransportFault(
+        kind=McpFailureKind.NOT_CONNECTED,
+        detail=f"The server cannot be reached: {cause}.",
+        not_executed=True,
+        over=True,
+        cause=cause,
+    )
 
 
 def blocked_fault(advice: str, reason: str) -> TransportFault:

@@ -23,6 +23,9 @@ SettingsOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A model setting, such as effort=high. Repeatable."),
 ]
+MetadataOption = Annotated[
+    list[str] | None, typer.Option("--metadata", metavar="NAME=VALUE", help="Metadata. Repeatable.")
+]
 AgentOption = Annotated[
     str | None, typer.Option("--agent", metavar="NAME", help="The agent, by name or id.", autocompletion=AGENTS)
 ]

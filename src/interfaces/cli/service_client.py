@@ -7,6 +7,7 @@ import httpx
 import msgspec
 
 from application.system.event_stream import EventStream, OversizedEvent
+from application.system.unreachable import cause_of
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.api import Query, ServerEvent
 from interfaces.cli.failures import ApiProblem, ConnectionLost, ServiceUnreachable, UnexpectedAnswer
@@ -155,8 +156,10 @@ class ServiceClient:
     def _failure(self, exc: httpx.HTTPError) -> ServiceUnreachable | ConnectionLost:
         match exc:
             case httpx.ConnectTimeout() | httpx.PoolTimeout():
-                return ServiceUnreachable(self._address, "no connection in time")
-            case httpx.ConnectError() | httpx.ProxyError() | httpx.UnsupportedProtocol():
+                return ServiceUnreachable(self._address, "it does not answer")
+            case httpx.ConnectError():
+                return ServiceUnreachable(self._address, cause_of(exc))
+            case httpx.ProxyError() | httpx.UnsupportedProtocol():
                 return ServiceUnreachable(self._address, "no connection")
             case httpx.TimeoutException():
                 return ConnectionLost(self._address)

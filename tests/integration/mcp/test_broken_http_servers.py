@@ -82,7 +82,10 @@ async def test_an_address_where_nobody_listens_is_not_connected(kind: McpServerK
         with pytest.raises(McpFailure) as raised:
             await connections.call_tool(server, IN_RUN, a_call("echo"))
         failure = raised.value
-        assert (failure.kind, failure.detail) == (McpFailureKind.NOT_CONNECTED, "The server cannot be reached.")
+        assert (failure.kind, failure.detail) == (
+            McpFailureKind.NOT_CONNECTED,
+            "The server cannot be reached: nothing accepts connections at this port.",
+        )
         assert connections.status(server).state is ServerState.ERROR
 
 

@@ -102,7 +102,7 @@ async def test_an_answer_that_changes_is_looked_at_again() -> None:
                     pass
             details.append(failed.value.fault.detail)
             await client.close()  # what was resolved is remembered for ten seconds; a new client resolves anew
-    assert details[0] == "The server cannot be reached."
+    assert details[0] == "The server cannot be reached: nothing accepts connections at this port."
     assert "The address of mcp.example.org is not public, so it is not requested. It is 127.0.0.1;" in details[1]
     assert requests.seen == []
 

@@ -13,7 +13,7 @@ from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.types.version import LATEST_MODERN_VERSION
 
 from domain.json_value import JsonObject
-from infrastructure.mcp.faults import UNREACHABLE, TransportFailedError, auth_fault
+from infrastructure.mcp.faults import TransportFailedError, auth_fault
 from infrastructure.mcp.transports.remote import Endpoint, RemoteClient
 
 TIMEOUT_S = 15.0
@@ -61,8 +61,8 @@ class OAuthRequests:
         except TimeoutError as exc:
             raise TransportFailedError(auth_fault(f"{_host(url)} does not answer in time.")) from exc
         except TransportFailedError as exc:
-            if exc.fault is UNREACHABLE:
-                raise TransportFailedError(auth_fault(f"{_host(url)} cannot be reached.")) from exc
+            if exc.fault.cause is not None:
+                raise TransportFailedError(auth_fault(f"{_host(url)} cannot be reached: {exc.fault.cause}.")) from exc
             raise TransportFailedError(replace(exc.fault, over=True)) from exc
 
 

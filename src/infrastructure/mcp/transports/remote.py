@@ -14,6 +14,7 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from application.system.event_stream import EventStream, OversizedEvent, StreamEvent
+from application.system.unreachable import cause_of
 from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 from infrastructure.http.proxies import DIRECT, Proxies
 from infrastructure.http.sessions import ENCODINGS, PROXY_ERRORS, OutboundSessions, is_decoded, refusal_in
@@ -22,12 +23,12 @@ from infrastructure.mcp.faults import (
     ENCODED,
     PROXY_FAILED,
     REDIRECTED,
-    UNREACHABLE,
     TransportFailedError,
     TransportFault,
     blocked_fault,
     counted_bytes,
     http_status_fault,
+    not_reached,
     too_large_fault,
 )
 from infrastructure.mcp.pace import NOISE, Pace
@@ -311,7 +312,7 @@ def unreachable_fault(error: Exception) -> TransportFault:
     """The reason for a missing connection: no answer, or a forbidden address."""
     if (blocked := refusal_in(error)) is not None:
         return blocked_fault(blocked.advice, blocked.reason)
-    return PROXY_FAILED if isinstance(error, PROXY_ERRORS) else UNREACHABLE
+    return PROXY_FAILED if isinstance(error, PROXY_ERRORS) else not_reached(cause_of(error))
 
 
 def _is_compressed(response: aiohttp.ClientResponse) -> bool:

@@ -1,25 +1,28 @@
 """`dragoman run start`, or `run` with a message: one run in the terminal."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.limits import LimitSettings
 from interfaces.cli.agent_file import AppliedAgent, apply_agent, change_agent, is_agent_file, load_agent_file
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.arguments import AGENTS, SERVERS, THREADS, SettingsOption
+from interfaces.cli.arguments import AGENTS, SERVERS, THREADS, MetadataOption, SettingsOption
 from interfaces.cli.attaching import input_with
 from interfaces.cli.definition_file import load_object
 from interfaces.cli.failures import ApiProblem, BadUsage
-from interfaces.cli.field_values import model_settings
+from interfaces.cli.field_values import field_values, model_settings
 from interfaces.cli.run_group import require_message
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal
 from interfaces.http.agents.views import AgentView
 
 DEFAULT_AGENT = "cli"
+_LIMITS = tuple(field.name for field in fields(LimitSettings))
 _INSTRUCTIONS = "Answer the user. Use your tools where they help."
 
 
@@ -59,6 +62,7 @@ def start_run(
         list[Path] | None,
         typer.Option(
             "--attach",
+            "--file",
             metavar="FILE",
             help="An image, PDF, audio or text file for the model. Repeatable; 7 MiB in sum.",
         ),
@@ -70,6 +74,17 @@ def start_run(
         ),
     ] = None,
     settings: SettingsOption = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit", metavar="NAME=VALUE", help="A limit that narrows the agent's, such as max_turns=3. Repeatable."
+        ),
+    ] = None,
+    tool: Annotated[
+        list[str] | None,
+        typer.Option("--tool", metavar="NAME", help="Only this tool of the agent, or a glob. Repeatable."),
+    ] = None,
+    metadata: MetadataOption = None,
     webhook: Annotated[
         str | None, typer.Option("--webhook", metavar="URL", help="Webhook URL for the end of the run.")
     ] = None,
@@ -84,11 +99,15 @@ def start_run(
         raise BadUsage("--server cannot be combined with --agent; list servers in the agent's mcp_servers.")
     message = input_with(text, attach or [])
     wanted = load_agent_file(Path(agent)) if agent is not None and is_agent_file(agent) else None
-    options: JsonObject = {} if webhook is None else {"webhook": webhook}
-    if output_schema is not None:
-        options["output_schema"] = load_object(output_schema)
-    if settings:
-        options["model_settings"] = model_settings(settings)
+    given: dict[str, JsonValue] = {
+        "webhook": webhook,
+        "output_schema": None if output_schema is None else load_object(output_schema),
+        "model_settings": model_settings(settings or ()) or None,
+        "limits": field_values(limit or (), texts=(), fields=_LIMITS) or None,
+        "tool_allowlist": [*(tool or ())] or None,
+        "metadata": field_values(metadata or (), texts=()) or None,
+    }
+    options: JsonObject = {name: value for name, value in given.items() if value is not None}
 
     async def perform(api: ServiceApi) -> int:
         from interfaces.cli.steering import shown_to_the_end, started, view_for

@@ -7,7 +7,7 @@ import typer
 from domain.json_value import JsonObject
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
-from interfaces.cli.arguments import ThreadArgument
+from interfaces.cli.arguments import MetadataOption, ThreadArgument
 from interfaces.cli.field_values import field_values
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import short_json
@@ -48,9 +48,7 @@ def list_threads(
 @thread_app.command("create", epilog="Example: dragoman thread create --metadata customer=acme")
 def create_thread(
     context: typer.Context,
-    metadata: Annotated[
-        list[str] | None, typer.Option("--metadata", metavar="NAME=VALUE", help="Metadata. Repeatable.")
-    ] = None,
+    metadata: MetadataOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Create an empty thread, and print its id."""

@@ -38,10 +38,40 @@ def test_model_settings_are_given_by_name_and_sent_as_what_they_are() -> None:
     ]
 
 
+@pytest.mark.requirement("U4")
+def test_limits_tools_metadata_and_files_are_given_as_the_api_names_them(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("Bees hum.", encoding="utf-8")
+    given = (
+        "--limit",
+        "max_turns=3",
+        "--tool",
+        "mcp__time__*",
+        "--metadata",
+        "ticket=7",
+        "--file",
+        f"{tmp_path}/note.txt",
+    )
+    service = service_of(run_document(output="It is noon."), *EVENTS)
+    service.run("run", "Now?", "--agent", "guide", *given)
+    [sent] = service.sent("POST", "/v1/runs")
+    assert isinstance(sent, dict)
+    message = sent.pop("input")
+    assert isinstance(message, list)
+    assert [part["type"] for part in message if isinstance(part, dict)] == ["text", "file"]
+    assert sent == {
+        "agent": "guide",
+        "limits": {"max_turns": 3},
+        "tool_allowlist": ["mcp__time__*"],
+        "metadata": {"ticket": 7},
+    }
+
+
 @pytest.mark.requirement("H3")
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        (("--limit", "turns=3"), "max_turns"),
+        (("--metadata", "oops"), "FIELD=VALUE"),
         (("--set", "efort=high"), "There is no field 'efort'"),
         (("--set", "effort"), "FIELD=VALUE"),
         (("--output-schema", "nowhere.json"), "nowhere.json cannot be read"),
