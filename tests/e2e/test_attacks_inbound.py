@@ -23,6 +23,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with serving(home, **settings) as running:
         running.agent("hello", "scripted:hello.yaml")
         yield running
+    assert running.log.read_text(encoding="utf-8") == "", "an attack is no error of the service"
 
 
 def connected(service: Service, source: str = "127.0.0.1") -> socket.socket:
@@ -108,6 +109,16 @@ def test_a_body_that_never_comes_is_answered_408(service: Service, declared: byt
         connection.sendall(HEAD + key + declared)
         status, body = answered(connection)
     assert (status, json.loads(body)["code"]) == (408, "body_timeout")
+
+
+@pytest.mark.requirement("C6", "G2")
+@pytest.mark.parametrize("path", ["/v1/runs", "/v1/agents/hello", "/console/sign-in", "/mcp?agent=hello"])
+def test_a_client_that_disconnects_amid_its_body_is_no_error_of_the_service(service: Service, path: str) -> None:
+    method = "PATCH" if path.endswith("hello") and "agents" in path else "POST"
+    head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {service.key}\r\n"
+    with connected(service) as connection:
+        connection.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 900\r\n\r\n{{".encode())
+    assert service.call("GET", "/agents?limit=1")  # The fixture looks at the log.
 
 
 @pytest.mark.requirement("C6")

@@ -1,5 +1,7 @@
 """The request as handlers see it: its principal, and JSON whose faults are client errors."""
 
+from collections.abc import AsyncGenerator
+
 from litestar import Request
 from litestar.datastructures import State
 from litestar.exceptions import ClientException, SerializationException
@@ -7,6 +9,7 @@ from litestar.exceptions import ClientException, SerializationException
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.json_value import JsonValue
+from interfaces.disconnects import whole
 from interfaces.json_bounds import MAX_VALUES, has_repeated_names, has_too_many_values, is_too_deep
 
 
@@ -20,6 +23,11 @@ class ApiRequest(Request[None, Principal, State]):
     @property
     def principal(self) -> Principal:
         return self.auth
+
+    async def stream(self) -> AsyncGenerator[bytes]:
+        """The body in parts. Raises INVALID `client_disconnected`."""
+        async for part in whole(super().stream()):
+            yield part
 
     async def json(self) -> JsonValue:
         """The decoded body. Raises MalformedJson, also for excessive nesting and for
