@@ -18,17 +18,19 @@ class ToolChanges:
     def __init__(self, server: McpServer, on_tools_changed: ToolsChanged) -> None:
         self._server = server
         self._on_tools_changed = on_tools_changed
-        self._is_due = False
+        self._is_due = self._is_closed = False
         self._task: asyncio.Task[None] | None = None
 
     def announce(self) -> None:
+        if self._is_closed:
+            return
         self._is_due = True
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._tell(), name="mcp-tools-changed")
 
     def close(self) -> None:
-        """Stop delivering."""
-        self._is_due = False
+        """Deliver no more, whatever is announced."""
+        self._is_due, self._is_closed = False, True
         if self._task is not None:
             self._task.cancel()
 

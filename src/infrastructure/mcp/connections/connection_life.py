@@ -56,7 +56,11 @@ class ConnectionLife:
                 self.record.disconnected()
             else:
                 self.record.abandoned()
-        if self.changes is not None:
-            self.changes.close()
+        self.listen_no_more()
         if self.connection is not None:
             self._on_end(self.connection)
+
+    def listen_no_more(self) -> None:
+        """Ignore changes that the server announces."""
+        if self.changes is not None:
+            self.changes.close()

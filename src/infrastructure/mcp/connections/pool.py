@@ -214,11 +214,12 @@ class SdkMcpConnections:
                 record.forgive()
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """The server was changed or removed: its connections end once their calls end; does not
-        wait for them."""
+        """The server was changed, removed or disconnected: its connections end once their calls end; does not
+        wait for them. What it says or how it ends meanwhile does not connect it again."""
         for connection, life in list(self._live.items()):
             if (life.record.server.organization_id, life.record.server.id) == (organization_id, server_id):
                 self._drop(connection)
+                life.listen_no_more()
         self._crashes.forgive(organization_id, server_id)
         for key, record in list(self._records.items()):
             if (record.server.organization_id, record.server.id) == (organization_id, server_id):

@@ -85,8 +85,8 @@ class ServerRecord:
         self._tell()
 
     def forgotten(self) -> None:
-        """Report the server as disconnected, and report no further changes."""
-        on_status, self._on_status = self._on_status, None
+        """Report the server as disconnected, and report no further changes and no loss."""
+        on_status, self._on_status, self._on_lost = self._on_status, None, None
         if on_status is not None:
             on_status(self.server, ServerStatus(state=ServerState.DISCONNECTED, since=self._clock.now()))
 
