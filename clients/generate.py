@@ -29,8 +29,13 @@ _OPTIONS = (
     "--custom-file-header=# The shapes of the HTTP API, written by `make clients` from the OpenAPI document.",
 )
 _SYNCHRONOUS = (
-    (r"\A\"\"\".*?\"\"\"", '"""The synchronous client, written by `make clients` from `aio.py`: change that one."""'),
-    (r"^import anyio\n", ""),
+    (
+        r"\A\"\"\"The(.*?)asynchronous(.*?)\. `.*?\"\"\"",
+        r'"""The\1synchronous\2, written by `make clients` from the asynchronous one: change that."""',
+    ),
+    (r"\bdragoman_client\.aio", "dragoman_client.sync"),
+    (r"^import anyio\n", "import time\n"),
+    (r"\banyio\.current_time", "time.monotonic"),
     (r"\banyio\.sleep", "time.sleep"),
     (r"\banyio\.Path", "Path"),
     (r"\baclosing\b", "closing"),
@@ -53,9 +58,17 @@ def generated() -> dict[Path, str]:
         _run(OPENAPI_TYPESCRIPT, document, "--default-non-nullable=false", f"--output={types}")
         return {
             PYTHON / "models.py": models.read_text(encoding="utf-8"),
-            PYTHON / "sync.py": synchronous((PYTHON / "aio.py").read_text(encoding="utf-8")),
+            **synchronous_client(),
             TYPESCRIPT / "src" / "schema.ts": types.read_text(encoding="utf-8"),
         }
+
+
+def synchronous_client() -> dict[Path, str]:
+    """The files of the synchronous client."""
+    return {
+        path.with_name(path.name.replace("aio", "sync")): synchronous(path.read_text(encoding="utf-8"))
+        for path in PYTHON.glob("aio*.py")
+    }
 
 
 def synchronous(asynchronous: str) -> str:

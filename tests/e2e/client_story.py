@@ -8,10 +8,19 @@ from tests.e2e.service import Service, a_turn
 TALK = "".join(f"{number} " for number in range(60))
 LETTER = {"to": "ada@example.com", "subject": "Bees", "body": "They hum."}
 NOTE = "mcp__watched__note"
+A_REVIEW = {
+    "name": "review",
+    "nodes": [
+        {"id": "start", "kind": "entrypoint"},
+        {"id": "person", "kind": "human_input", "config": {"prompt": "{{start.text}}?", "schema": {"type": "boolean"}}},
+        {"id": "out", "kind": "transform", "config": {"expression": "@", "input": ["{{start.text}}", "{{person}}"]}},
+    ],
+    "edges": [{"source": "start", "target": "person"}, {"source": "person", "target": "out"}],
+}
 
 
 def a_staff(service: Service) -> None:
-    """`teller` talks and waits for approvals of two notes; `secretary` shows a letter."""
+    """`teller` talks and waits for approvals of two notes; `secretary` shows a letter. The workflow `review` asks a person."""
     service.watched_server("watched", trusted=True)
     model = service.script(
         "telling",
@@ -24,6 +33,7 @@ def a_staff(service: Service) -> None:
     service.agent("teller", model, mcp_servers=["watched"], tool_policies=asking)
     letters = service.script("letters", a_turn("Your letter.", ("send_email", LETTER)), a_turn("It was sent."))
     service.agent("secretary", letters, tools=["send_email"])
+    service.call("POST", "/workflows", A_REVIEW)
 
 
 def streams_cut_early() -> Callable[[str], int | None]:

@@ -163,6 +163,34 @@ def test_agents_and_servers_are_saved_by_name(dragoman: Dragoman, staffed: Servi
     assert dragoman.servers.apply(slug="watched", kind="custom", timeout_s=20)["timeout_s"] == 20
 
 
+def test_a_workflow_run_is_started_answered_and_followed_over_broken_connections(staffed: Service) -> None:
+    cut = first_responses_lost("POST /v1/workflows/", "GET /v1/workflow-runs/")
+    with cutting(staffed.url, cut) as relay, Dragoman(relay.url, staffed.key) as client:
+        run = client.workflow_runs.start("review", input={"text": "Publish"})
+        seen = []
+        for event in run.stream():
+            seen.append(event["type"])
+            if event["type"] == "workflow.requires_action":
+                [waiting] = run.pending
+                assert waiting["node_id"] == "person"
+                run.answer("person", True)
+        assert len(relay.cut) == 2
+        assert (run.status, run.output) == ("completed", ["Publish", True])
+        assert (seen.count("workflow.requires_action"), seen[-1]) == (1, "workflow.completed")
+        assert [event["type"] for event in run.stream(after=2)] == seen[2:]
+        assert [each["id"] for each in client.workflow_runs.list(workflow_id=run.view["workflow_id"])] == [run.id]
+
+
+def test_a_workflow_run_is_waited_for_and_cancelled(dragoman: Dragoman) -> None:
+    run = dragoman.workflow_runs.start("review", input={"text": "Publish"}).wait()
+    assert (run.status, run.pending[0]["node_id"]) == ("requires_action", "person")
+    with pytest.raises(Invalid):
+        run.answer("person", "perhaps")
+    assert dragoman.workflow_runs.get(run.id).cancel().wait().status == "cancelled"
+    with pytest.raises(NotFound):
+        dragoman.workflow_runs.start("nowhere")
+
+
 def test_errors_say_what_the_service_says(dragoman: Dragoman, staffed: Service) -> None:
     with pytest.raises(NotFound) as missing:
         dragoman.runs.get("run_none")

@@ -96,6 +96,18 @@ def test_agents_and_servers_are_saved_by_name(built: Path, staffed: Service) -> 
     assert told == {"versions": [1, 2], "servers": ["watched"], "tested": True}
 
 
+def test_workflow_runs_are_started_answered_followed_and_cancelled(built: Path, staffed: Service) -> None:
+    cut = first_responses_lost("POST /v1/workflows/", "GET /v1/workflow-runs/")
+    with cutting(staffed.url, cut) as relay:
+        told = story(built, relay.url, staffed.key, "workflows")
+    assert len(relay.cut) == 2
+    assert told["asked"] == ["person"]
+    assert (told["status"], told["output"]) == ("completed", ["Publish", True])
+    assert (told["events"][-1], told["again"]) == ("workflow.completed", told["events"][2:])
+    assert (told["waits"], told["refused"]["name"]) == ("requires_action", "Invalid")
+    assert (told["cancelled"], told["listed"]) == ("cancelled", told["ids"])
+
+
 def test_errors_say_what_the_service_says(built: Path, staffed: Service) -> None:
     told = story(built, staffed.url, staffed.key, "errors")
     assert (told["missing"]["name"], told["missing"]["status"], told["missing"]["code"]) == (

@@ -1,8 +1,11 @@
 /** The client: requests, retries, pages, streams, and the objects of the API. */
 
-import { apiError, ConnectionLost, DragomanError, LimitReached, NotFound, Unavailable } from "./errors.js";
-import { frames, pause, sleep } from "./frames.js";
+import { apiError, ConnectionLost, DragomanError, LimitReached, Unavailable } from "./errors.js";
+import { followed } from "./following.js";
+import { frames, ownKey, pause, sleep } from "./frames.js";
+import { Agents, Servers } from "./named.js";
 import type { RunEvent, RunStatus, Shape } from "./shapes.js";
+import { WorkflowRuns } from "./workflows.js";
 
 const BUSY = new Set([429, 502, 503, 504]);
 const LONGEST_RETRY_AFTER_MS = 30_000;
@@ -43,6 +46,7 @@ export class Dragoman {
   readonly servers = new Servers(this);
   readonly threads = new Threads(this);
   readonly runs = new Runs(this);
+  readonly workflowRuns = new WorkflowRuns(this);
   readonly approvals = new Approvals(this);
   readonly #base: string;
   readonly #key: string;
@@ -94,14 +98,11 @@ export class Dragoman {
         const response = await fetch(`${this.#base}${path}`, { headers, signal: abort.signal });
         if (!response.ok) throw await apiError(response);
         for await (const event of frames<T>(response, abort)) {
-          if (event.type === "end") {
-            yield event;
-            return;
-          }
-          if (event.seq === undefined || event.seq <= after) continue;
-          after = event.seq;
+          if (event.type !== "end" && (event.seq ?? 0) <= after) continue;
+          after = event.seq ?? after;
           failures = -1;
           yield event;
+          if (event.type === "end") return;
         }
       } catch (error) {
         const passes = error instanceof Unavailable || error instanceof LimitReached;
@@ -146,7 +147,7 @@ export class Dragoman {
 /** A run as it was last seen. `view` is the whole of it, `messages` are those it wrote (after `wait`). */
 export class Run {
   messages: Shape<"MessageView">[] = [];
-  #lastSeq = 0;
+  readonly #seen = { seq: 0 };
 
   constructor(
     readonly client: Dragoman,
@@ -195,19 +196,9 @@ export class Run {
    * The events of the run, each exactly once, until it has ended or waits for something that is not settled in the loop.
    * Reconnects by itself. A later call continues after the last event, or after the event numbered `after`.
    */
-  async *stream(after?: number): AsyncGenerator<RunEvent, void, void> {
-    this.#lastSeq = after ?? this.#lastSeq;
-    do {
-      for await (const event of this.client.follow<Shape<"RunStreamItem">>(`/runs/${this.id}/stream`, this.#lastSeq)) {
-        if (event.type === "end") break;
-        this.#lastSeq = event.seq;
-        if (event.type === "run.requires_action") {
-          this.view = { ...this.view, status: "requires_action", pending: event.pending };
-        }
-        yield event;
-      }
-      await this.refresh();
-    } while (UNFINISHED.has(this.status));
+  stream(after?: number): AsyncGenerator<RunEvent, void, void> {
+    this.#seen.seq = after ?? this.#seen.seq;
+    return followed<Shape<"RunStreamItem">>(this, `/runs/${this.id}/stream`, this.#seen);
   }
 
   /** The run that continues this failed one, from its last stored step. */
@@ -362,70 +353,6 @@ class Threads {
   }
 }
 
-/** Objects with a name: read, created, changed and deleted alike. */
-class Named<View, Body, Changes, Saved = View> {
-  constructor(
-    readonly client: Dragoman,
-    readonly path: string,
-    readonly nameOf: (body: Body) => string,
-  ) {}
-
-  create(body: Body): Promise<Saved> {
-    return this.client.request("POST", this.path, { body });
-  }
-
-  get(name: string): Promise<View> {
-    return this.client.request("GET", `${this.path}/${encodeURIComponent(name)}`);
-  }
-
-  /** Change the given fields. */
-  update(name: string, changes: Changes): Promise<Saved> {
-    return this.client.request("PATCH", `${this.path}/${encodeURIComponent(name)}`, { body: changes });
-  }
-
-  /** Create it, or change the one of that name. */
-  async apply(body: Body): Promise<Saved> {
-    const name = this.nameOf(body);
-    try {
-      await this.get(name);
-    } catch (error) {
-      if (error instanceof NotFound) return this.create(body);
-      throw error;
-    }
-    return this.update(name, body as unknown as Changes);
-  }
-
-  delete(name: string): Promise<void> {
-    return this.client.request("DELETE", `${this.path}/${encodeURIComponent(name)}`);
-  }
-
-  list(): AsyncGenerator<View, void, void> {
-    return this.client.pages(this.path);
-  }
-}
-
-class Agents extends Named<
-  Shape<"AgentView">,
-  Shape<"CreateAgentBody">,
-  Shape<"UpdateAgentBody">,
-  Shape<"SavedAgentView">
-> {
-  constructor(client: Dragoman) {
-    super(client, "/agents", (body) => body.name);
-  }
-}
-
-class Servers extends Named<Shape<"McpServerView">, Shape<"McpServerBody">, Shape<"UpdateMcpServerBody">> {
-  constructor(client: Dragoman) {
-    super(client, "/mcp-servers", (body) => body.slug);
-  }
-
-  /** Connect to the server and list its tools. */
-  test(server: string): Promise<Shape<"TestResultView">> {
-    return this.client.request("POST", `/mcp-servers/${encodeURIComponent(server)}/test`);
-  }
-}
-
 class Approvals {
   constructor(readonly client: Dragoman) {}
 
@@ -435,14 +362,7 @@ class Approvals {
   }
 
   /** Newest first. `{ state: "pending" }` lists those that require a decision. */
-  list(
-    wanted: { state?: Shape<"ApprovalState">; run_id?: string } = {},
-  ): AsyncGenerator<Shape<"ApprovalView">, void, void> {
+  list(wanted: { state?: Shape<"ApprovalState">; run_id?: string } = {}): AsyncGenerator<Shape<"ApprovalView">, void> {
     return this.client.pages("/approvals", wanted);
   }
-}
-
-/** Not `crypto.randomUUID`: pages without HTTPS and Node.js 18 do not have it, and this key is no secret. */
-function ownKey(): string {
-  return [Date.now(), Math.random(), Math.random()].map((part) => part.toString(36).replace("0.", "")).join("-");
 }

@@ -55,20 +55,15 @@ export class LimitReached extends ApiError {}
 /** 502, 503, 504: the service is not available now. */
 export class Unavailable extends ApiError {}
 
-const BY_STATUS: Record<number, typeof ApiError> = {
-  400: Invalid,
-  401: Unauthenticated,
-  403: Forbidden,
-  404: NotFound,
-  409: Conflict,
-  412: Conflict,
-  413: Invalid,
-  422: Invalid,
-  429: LimitReached,
-  502: Unavailable,
-  503: Unavailable,
-  504: Unavailable,
-};
+const STATUSES: [typeof ApiError, number[]][] = [
+  [Invalid, [400, 413, 422]],
+  [Unauthenticated, [401]],
+  [Forbidden, [403]],
+  [NotFound, [404]],
+  [Conflict, [409, 412]],
+  [LimitReached, [429]],
+  [Unavailable, [502, 503, 504]],
+];
 
 /** The error of a response, whose body is a problem document unless something between here and the service answered. */
 export async function apiError(response: Response): Promise<ApiError> {
@@ -79,5 +74,6 @@ export async function apiError(response: Response): Promise<ApiError> {
     problem = undefined;
   }
   const known = typeof problem === "object" && problem !== null ? (problem as Record<string, unknown>) : {};
-  return new (BY_STATUS[response.status] ?? ApiError)(response.status, known);
+  const [kind] = STATUSES.find(([, statuses]) => statuses.includes(response.status)) ?? [ApiError];
+  return new kind(response.status, known);
 }

@@ -40,3 +40,8 @@ export function pause(number: number): number {
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
+
+/** Not `crypto.randomUUID`: pages without HTTPS and Node.js 18 do not have it, and this key is no secret. */
+export function ownKey(): string {
+  return [Date.now(), Math.random(), Math.random()].map((part) => part.toString(36).replace("0.", "")).join("-");
+}

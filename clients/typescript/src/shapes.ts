@@ -7,4 +7,5 @@ export type Shape<Name extends keyof components["schemas"]> = components["schema
 
 export type RunEvent = Shape<"RunEventView">;
 export type RunStatus = Shape<"RunStatus">;
-
+export type WorkflowEvent = Exclude<Shape<"WorkflowStreamItem">, Shape<"WorkflowStreamEnd">>;
+export type WorkflowRunStatus = Shape<"WorkflowRunStatus">;

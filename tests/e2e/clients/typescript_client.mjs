@@ -91,6 +91,27 @@ const stories = {
     return { versions: [first.version, second.version], servers, tested: (await dragoman.servers.test("watched")).ok };
   },
 
+  async workflows() {
+    const run = await dragoman.workflowRuns.start("review", { text: "Publish" });
+    const events = [];
+    const asked = [];
+    for await (const event of run.stream()) {
+      events.push(event.type);
+      if (event.type === "workflow.requires_action") {
+        asked.push(...run.pending.map((node) => node.node_id));
+        await run.answer("person", true);
+      }
+    }
+    const again = (await all(run.stream(2))).map((event) => event.type);
+    const other = await (await dragoman.workflowRuns.start("review", { text: "No" })).wait();
+    const waits = other.status;
+    const refused = await failure(other.answer("person", "perhaps"));
+    const cancelled = (await (await (await dragoman.workflowRuns.get(other.id)).cancel()).wait()).status;
+    const workflow_id = run.view.workflow_id;
+    const listed = (await all(dragoman.workflowRuns.list({ workflow_id }))).map((each) => each.id);
+    return { status: run.status, output: run.output, events, asked, again, waits, refused, cancelled, listed, ids: [other.id, run.id] };
+  },
+
   async errors() {
     const nobody = new client.Dragoman({ url, apiKey: "dgm_wrong" });
     const nowhere = new client.Dragoman({ url: "http://127.0.0.1:9", apiKey, retries: 1 });

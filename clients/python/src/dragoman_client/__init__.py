@@ -1,7 +1,7 @@
 """Client of Dragoman: `Dragoman`, and `AsyncDragoman` for asyncio and trio. `models` has the shapes of the HTTP API."""
 
 from dragoman_client import models
-from dragoman_client.aio import AsyncDragoman, AsyncRun, AsyncThread
+from dragoman_client.aio import AsyncDragoman, AsyncRun, AsyncThread, AsyncWorkflowRun
 from dragoman_client.errors import (
     ApiError,
     Conflict,
@@ -14,13 +14,14 @@ from dragoman_client.errors import (
     Unauthenticated,
     Unavailable,
 )
-from dragoman_client.sync import Dragoman, Run, Thread
+from dragoman_client.sync import Dragoman, Run, Thread, WorkflowRun
 
 __all__ = [
     "ApiError",
     "AsyncDragoman",
     "AsyncRun",
     "AsyncThread",
+    "AsyncWorkflowRun",
     "Conflict",
     "ConnectionLost",
     "Dragoman",
@@ -33,5 +34,6 @@ __all__ = [
     "Thread",
     "Unauthenticated",
     "Unavailable",
+    "WorkflowRun",
     "models",
 ]

@@ -1,152 +1,28 @@
-"""The synchronous client, written by `make clients` from `aio.py`: change that one."""
+"""The synchronous client, written by `make clients` from the asynchronous one: change that."""
 
-import os
-import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, Unpack, cast
-from urllib.parse import quote
+from typing import Any, Literal, Self, Unpack, cast
 from uuid import uuid4
 
+import time
 import httpx
 
 from dragoman_client import models
-from dragoman_client.errors import ConnectionLost, DragomanError, LimitReached, NotFound, Unavailable, api_error
-from dragoman_client.frames import HEARTBEATS_MISSED_S, Frames, pauses
+from dragoman_client.sync_agents import Agents, Servers, part
+from dragoman_client.sync_connection import Connection, Json
+from dragoman_client.errors import DragomanError
 
-_BUSY = frozenset({429, 502, 503, 504})
-"""Statuses that may be others a moment later."""
-_LONGEST_RETRY_AFTER_S = 30.0
 _UNFINISHED = frozenset({"queued", "in_progress"})
+_OPEN = _UNFINISHED | {"requires_action"}
 _ONE_WAIT_S = 30.0
-Json: TypeAlias = dict[str, Any]
-
-
-class Dragoman:
-    """A connection to a service. `url` and `api_key` are those in DRAGOMAN_URL and DRAGOMAN_API_KEY by default.
-
-    - What is safe to repeat is repeated up to `retries` times when the connection breaks or the service is busy: reads, and
-      starts of runs, which carry an idempotency key. Everything else is repeated only if it was never sent.
-    - Raises ApiError (by status: NotFound, Conflict, …) for what the service rejects, ConnectionLost after retries.
-    """
-
-    def __init__(
-        self,
-        url: str | None = None,
-        api_key: str | None = None,
-        *,
-        timeout_s: float = 60.0,
-        retries: int = 6,
-        http: httpx.Client | None = None,
-    ) -> None:
-        base = url or os.environ.get("DRAGOMAN_URL", "http://127.0.0.1:8321")
-        key = api_key or os.environ.get("DRAGOMAN_API_KEY", "")
-        if not key:
-            raise DragomanError("There is no API key: give `api_key`, or set DRAGOMAN_API_KEY.")
-        self._http = http or httpx.Client(timeout=timeout_s)
-        self._base = f"{base.rstrip('/')}/v1"
-        self._headers = {"Authorization": f"Bearer {key}"}
-        self._retries = retries
-        self.agents = Agents(self)
-        self.servers = Servers(self)
-        self.threads = Threads(self)
-        self.runs = Runs(self)
-        self.approvals = Approvals(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._http.close()
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        json: object = None,
-        params: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        content: bytes | None = None,
-        repeatable: bool | None = None,
-    ) -> Any:
-        """Any operation of the HTTP API, by its path below `/v1`: the decoded JSON of the response, or None."""
-        response = self._send(
-            method, path, repeatable=method == "GET" if repeatable is None else repeatable,
-            json=json, content=content, params=_stated(params), headers={**self._headers, **(headers or {})},
-        )  # fmt: skip
-        return response.json() if response.content else None
-
-    def download(self, source_id: str) -> bytes:
-        """The content of a source."""
-        response = self._send("GET", f"/sources/{source_id}/content", repeatable=True, headers=self._headers)
-        return response.content
-
-    def pages(self, path: str, **params: object) -> Iterator[Any]:
-        """The entries of a list, page by page as they are needed."""
-        cursor: str | None = None
-        while True:
-            page = self.request("GET", path, params={**params, "cursor": cursor})
-            for entry in page["data"]:
-                yield entry
-            cursor = page["next_cursor"]
-            if cursor is None:
-                return
-
-    def _send(self, method: str, path: str, *, repeatable: bool, **request: Any) -> httpx.Response:
-        for pause in (*pauses(self._retries), None):
-            try:
-                response = self._http.request(method, f"{self._base}{path}", **request)
-            except httpx.TransportError as error:
-                never_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-                if pause is None or not (repeatable or never_sent):
-                    raise ConnectionLost(f"{method} {path}: {error!r}") from error
-                wait_s = pause
-            else:
-                busy_s = _wait(response, pause) if repeatable else None
-                if busy_s is None:
-                    return _checked(response)
-                wait_s = busy_s
-            time.sleep(wait_s)
-        raise AssertionError("the last attempt returns or raises")
-
-    def _follow(self, path: str, after: int) -> Generator[Json, None, None]:
-        """Every event after `after` once and in order, then `end`. A stream that breaks is opened again after its last
-        event. Raises ConnectionLost when that fails too often in a row."""
-        timeout = httpx.Timeout(self._http.timeout.connect, read=HEARTBEATS_MISSED_S)
-        waits = pauses(self._retries)
-        while True:
-            reason: Exception | None = None
-            headers = {**self._headers, "Last-Event-ID": str(after)}
-            try:
-                with self._http.stream("GET", f"{self._base}{path}", headers=headers, timeout=timeout) as response:
-                    if response.is_error:
-                        response.read()
-                    frames = Frames()
-                    for line in _checked(response).iter_lines():
-                        event = frames.feed(line)
-                        if event is not None and event.get("seq", after + 1) > after:
-                            after, waits = event.get("seq", after), pauses(self._retries)
-                            yield event
-                            if event["type"] == "end":
-                                return
-            except (httpx.TransportError, Unavailable, LimitReached) as error:
-                reason = error
-            pause = next(waits, None)
-            if pause is None:
-                raise ConnectionLost(f"The stream {path} broke: {reason or 'it ended early'}") from reason
-            time.sleep(pause)
 
 
 class Run:
     """A run as it was last seen. `view` is the whole of it, `messages` are those it wrote (after `wait`)."""
 
-    def __init__(self, client: Dragoman, view: models.RunView) -> None:
+    def __init__(self, client: Connection, view: models.RunView) -> None:
         self._client = client
         self._last_seq = 0
         self.view = view
@@ -192,19 +68,7 @@ class Run:
     def stream(self, after: int | None = None) -> Iterator[models.RunEventView]:
         """The events of the run, each exactly once, until it has ended or waits for something that is not settled in the
         loop. Reconnects by itself. A later call continues after the last event, or after the event numbered `after`."""
-        self._last_seq = self._last_seq if after is None else after
-        while True:
-            with closing(self._client._follow(f"/runs/{self.id}/stream", self._last_seq)) as events:
-                for event in events:
-                    if event["type"] == "end":
-                        break
-                    self._last_seq = event["seq"]
-                    if event["type"] == "run.requires_action":
-                        self.view = {**self.view, "status": "requires_action", "pending": event["pending"]}
-                    yield cast("models.RunEventView", event)
-            self.refresh()
-            if self.status not in _UNFINISHED:
-                return
+        return _events(self, f"/runs/{self.id}/stream", after)
 
     def retry(self) -> "Run":
         """The run that continues this failed one, from its last stored step."""
@@ -219,6 +83,64 @@ class Run:
     def resume(self, **body: Unpack[models.ResumeRunBody]) -> Self:
         """Give results and decisions for several pending calls at once."""
         self.view = self._client.request("POST", f"/runs/{self.id}/resume", json=body)
+        return self
+
+
+class WorkflowRun:
+    """A run of a workflow as it was last seen. `view` is the whole of it, with its nodes."""
+
+    def __init__(self, client: Connection, view: models.WorkflowRunView) -> None:
+        self._client = client
+        self._last_seq = 0
+        self.view = view
+
+    @property
+    def id(self) -> str:
+        return self.view["id"]
+
+    @property
+    def status(self) -> models.WorkflowRunStatus:
+        return self.view["status"]
+
+    @property
+    def output(self) -> Any:
+        """Output of the graph's only sink; with several sinks, an object by node id."""
+        return self.view["output"]
+
+    @property
+    def pending(self) -> list[models.PendingView]:
+        """The nodes that wait for people."""
+        return self.view["pending"]
+
+    def refresh(self) -> Self:
+        """Read the run again."""
+        self.view = self._client.request("GET", f"/workflow-runs/{self.id}")
+        return self
+
+    def wait(self) -> Self:
+        """Until the run has ended or waits for people: see `status`."""
+        last_seq = self._last_seq
+        for _ in self.stream():
+            pass
+        self._last_seq = last_seq
+        return self
+
+    def stream(self, after: int | None = None) -> Iterator[models.WorkflowStreamItem]:
+        """The events of the run, as for runs of agents."""
+        return _events(self, f"/workflow-runs/{self.id}/stream", after)
+
+    def cancel(self) -> Self:
+        """Ask the run, and the runs of its agents, to stop."""
+        self.view = self._client.request("POST", f"/workflow-runs/{self.id}/cancel", repeatable=True)
+        return self
+
+    def answer(self, node_id: str, answer: object) -> Self:
+        """The answer of a person to a node that waits."""
+        return self.resume(answers=[{"node_id": node_id, "answer": answer}])
+
+    def resume(self, **body: Unpack[models.ResumeWorkflowRunBody]) -> Self:
+        """Give answers to several nodes, or results and decisions to the run of an agent node."""
+        self.view = self._client.request("POST", f"/workflow-runs/{self.id}/resume", json=body)
         return self
 
 
@@ -257,13 +179,14 @@ class Call:
         approval_id = self.view.get("approval_id")
         if approval_id is None:
             raise DragomanError(f"The call of {self.name} waits for a result, not for an approval.")
-        return self._run._client.approvals.decide(approval_id, decision=decision, arguments=arguments, reason=reason)
+        approvals = Approvals(self._run._client)
+        return approvals.decide(approval_id, decision=decision, arguments=arguments, reason=reason)
 
 
 class Thread:
     """A conversation: its messages, files and runs."""
 
-    def __init__(self, client: Dragoman, view: models.ThreadView) -> None:
+    def __init__(self, client: Connection, view: models.ThreadView) -> None:
         self._client = client
         self.view = view
         self.id = view["id"]
@@ -271,7 +194,7 @@ class Thread:
     def start(self, **body: Unpack[models.RunBody]) -> Run:
         """Start a run on the thread."""
         body["thread_id"] = self.id
-        return self._client.runs.start(**body)
+        return Runs(self._client).start(**body)
 
     def messages(self) -> Iterator[models.MessageView]:
         """Oldest first."""
@@ -302,7 +225,7 @@ class Thread:
 class Runs:
     """Runs of agents."""
 
-    def __init__(self, client: Dragoman) -> None:
+    def __init__(self, client: Connection) -> None:
         self._client = client
 
     def start(self, *, idempotency_key: str | None = None, **body: Unpack[models.RunBody]) -> Run:
@@ -323,10 +246,32 @@ class Runs:
             yield Run(self._client, view)
 
 
+class WorkflowRuns:
+    """Runs of workflows."""
+
+    def __init__(self, client: Connection) -> None:
+        self._client = client
+
+    def start(self, workflow: str, *, input: object = None, idempotency_key: str | None = None) -> WorkflowRun:
+        """Start a run of a workflow, by its name or id, with any JSON value as input. Keys are as for runs of agents."""
+        path, headers = f"/workflows/{part(workflow)}/runs", {"Idempotency-Key": idempotency_key or str(uuid4())}
+        view = self._client.request("POST", path, json={"input": input}, headers=headers, repeatable=True)
+        return WorkflowRun(self._client, view)
+
+    def get(self, run_id: str) -> WorkflowRun:
+        return WorkflowRun(self._client, self._client.request("GET", f"/workflow-runs/{run_id}"))
+
+    def list(
+        self, *, workflow_id: str | None = None, status: models.WorkflowRunStatus | None = None
+    ) -> Iterator[models.WorkflowRunOutlineView]:
+        """Newest first."""
+        return self._client.pages("/workflow-runs", workflow_id=workflow_id, status=status)
+
+
 class Threads:
     """Threads."""
 
-    def __init__(self, client: Dragoman) -> None:
+    def __init__(self, client: Connection) -> None:
         self._client = client
 
     def create(self, metadata: Json | None = None) -> Thread:
@@ -341,79 +286,10 @@ class Threads:
             yield Thread(self._client, view)
 
 
-class Agents:
-    """Agents, by id or name."""
-
-    def __init__(self, client: Dragoman) -> None:
-        self._client = client
-
-    def create(self, **body: Unpack[models.CreateAgentBody]) -> models.SavedAgentView:
-        return cast("models.SavedAgentView", self._client.request("POST", "/agents", json=body))
-
-    def get(self, agent: str) -> models.AgentView:
-        return cast("models.AgentView", self._client.request("GET", f"/agents/{_part(agent)}"))
-
-    def update(self, agent: str, **changes: Unpack[models.UpdateAgentBody]) -> models.SavedAgentView:
-        """Change the given fields."""
-        saved = self._client.request("PATCH", f"/agents/{_part(agent)}", json=changes)
-        return cast("models.SavedAgentView", saved)
-
-    def apply(self, **body: Unpack[models.CreateAgentBody]) -> models.SavedAgentView:
-        """Create the agent, or change the one of that name."""
-        try:
-            self.get(body["name"])
-        except NotFound:
-            return self.create(**body)
-        return self.update(body["name"], **cast("models.UpdateAgentBody", body))
-
-    def delete(self, agent: str) -> None:
-        self._client.request("DELETE", f"/agents/{_part(agent)}")
-
-    def list(self) -> Iterator[models.AgentView]:
-        return self._client.pages("/agents")
-
-
-class Servers:
-    """MCP servers, by id or slug."""
-
-    def __init__(self, client: Dragoman) -> None:
-        self._client = client
-
-    def create(self, **body: Unpack[models.McpServerBody]) -> models.McpServerView:
-        return cast("models.McpServerView", self._client.request("POST", "/mcp-servers", json=body))
-
-    def get(self, server: str) -> models.McpServerView:
-        return cast("models.McpServerView", self._client.request("GET", f"/mcp-servers/{_part(server)}"))
-
-    def update(self, server: str, **changes: Unpack[models.UpdateMcpServerBody]) -> models.McpServerView:
-        """Change the given fields."""
-        saved = self._client.request("PATCH", f"/mcp-servers/{_part(server)}", json=changes)
-        return cast("models.McpServerView", saved)
-
-    def apply(self, **body: Unpack[models.McpServerBody]) -> models.McpServerView:
-        """Register the server, or change the one with that slug."""
-        try:
-            self.get(body["slug"])
-        except NotFound:
-            return self.create(**body)
-        return self.update(body["slug"], **cast("models.UpdateMcpServerBody", body))
-
-    def test(self, server: str) -> models.TestResultView:
-        """Connect to the server and list its tools."""
-        tested = self._client.request("POST", f"/mcp-servers/{_part(server)}/test")
-        return cast("models.TestResultView", tested)
-
-    def delete(self, server: str) -> None:
-        self._client.request("DELETE", f"/mcp-servers/{_part(server)}")
-
-    def list(self) -> Iterator[models.McpServerView]:
-        return self._client.pages("/mcp-servers")
-
-
 class Approvals:
     """Approvals of tool calls, of runs and of gateway sessions."""
 
-    def __init__(self, client: Dragoman) -> None:
+    def __init__(self, client: Connection) -> None:
         self._client = client
 
     def decide(self, approval_id: str, **body: Unpack[models.DecisionBody]) -> models.ApprovalView:
@@ -428,30 +304,53 @@ class Approvals:
         return self._client.pages("/approvals", state=state, run_id=run_id)
 
 
-def _checked(response: httpx.Response) -> httpx.Response:
-    """The response, unless it is an error."""
-    if not response.is_error:
-        return response
-    try:
-        problem = response.json()
-    except ValueError:
-        problem = None
-    raise api_error(response.status_code, problem)
+class Dragoman(Connection):
+    """A connection to a service. `url` and `api_key` are those in DRAGOMAN_URL and DRAGOMAN_API_KEY by default.
+
+    - What is safe to repeat is repeated up to `retries` times when the connection breaks or the service is busy: reads, and
+      starts of runs, which carry an idempotency key. Everything else is repeated only if it was never sent.
+    - Raises ApiError (by status: NotFound, Conflict, …) for what the service rejects, ConnectionLost after retries.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout_s: float = 60.0,
+        retries: int = 6,
+        http: httpx.Client | None = None,
+    ) -> None:
+        super().__init__(url, api_key, timeout_s=timeout_s, retries=retries, http=http)
+        self.agents = Agents(self)
+        self.servers = Servers(self)
+        self.threads = Threads(self)
+        self.runs = Runs(self)
+        self.workflow_runs = WorkflowRuns(self)
+        self.approvals = Approvals(self)
 
 
-def _wait(response: httpx.Response, pause: float | None) -> float | None:
-    """Seconds until a busy service is asked again; None if the response stays."""
-    if pause is None or response.status_code not in _BUSY:
-        return None
-    told = response.headers.get("Retry-After", "0")
-    wait_s = max(pause, float(told) if told.replace(".", "", 1).isdigit() else 0.0)
-    return wait_s if wait_s <= _LONGEST_RETRY_AFTER_S else None
+def _events(run: Run | WorkflowRun, path: str, after: int | None) -> Iterator[Any]:
+    """A stream ends where the run waits. It is opened again if the run has moved on since: so ended is what it was then."""
+    run._last_seq = run._last_seq if after is None else after
+    waits_for: set[str] = set()
+    while True:
+        began, ended = run._last_seq, ""
+        with closing(run._client.follow(path, run._last_seq)) as events:
+            for event in events:
+                if event["type"] == "end":
+                    ended = event["status"]
+                    break
+                run._last_seq = event["seq"]
+                if event["type"].endswith(".requires_action"):
+                    waits_for = _ids(event["pending"])
+                    run.view = cast("Any", {**run.view, "status": "requires_action", "pending": event["pending"]})
+                yield event
+        run.refresh()
+        waits = run.status == "requires_action" and (run._last_seq == began or _ids(run.view["pending"]) <= waits_for)
+        if waits or ended not in _OPEN:
+            return
 
 
-def _stated(values: Mapping[str, Any] | None) -> Json:
-    return {name: value for name, value in (values or {}).items() if value is not None}
-
-
-def _part(name: str) -> str:
-    """A name as a part of a path."""
-    return quote(name, safe="")
+def _ids(pending: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {waiting.get("node_id") or waiting["id"] for waiting in pending}
