@@ -1,10 +1,22 @@
 """The switches for MCP: of the installation and of the organization, and the kinds of servers that an
 organization may have."""
 
+from dataclasses import dataclass
+
 from application.identity.ports import OrganizationStore
 from domain.ids import OrganizationId
 from domain.mcp.kinds import is_permitted, kind_refused
 from domain.mcp.server import McpServerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class McpKinds:
+    """The kinds of servers that an organization may have. None permits all."""
+
+    kinds: tuple[str, ...] | None
+
+    def permit(self, config: McpServerConfig) -> bool:
+        return is_permitted(self.kinds, config)
 
 
 class McpSwitch:
@@ -21,6 +33,13 @@ class McpSwitch:
             return False
         organization = await self._organizations.get(organization_id)
         return organization is not None and organization.mcp_enabled
+
+    async def permitted(self, organization_id: OrganizationId) -> McpKinds | None:
+        """The kinds of servers that the organization may use; None while MCP is off."""
+        if not self._enabled:
+            return None
+        organization = await self._organizations.get(organization_id)
+        return McpKinds(organization.mcp_kinds) if organization is not None and organization.mcp_enabled else None
 
     async def permits_kind(self, organization_id: OrganizationId, config: McpServerConfig) -> bool:
         """Whether the organization may register and start this kind of server. Nothing is permitted to

@@ -225,12 +225,13 @@ class ExecuteMcpTool:
         raise InputAwaited(awaited)
 
     async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer | None:
-        if not await self._switch.is_on(scope.organization_id):
+        kinds = await self._switch.permitted(scope.organization_id)
+        if kinds is None:
             raise McpFailure(McpFailureKind.DISABLED, "MCP is disabled.")
         server = binding.inline or await self._servers.get(scope.organization_id, binding.server_id)
         if server is not None and not server.config.enabled:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server was disabled.")
-        if server is not None and not await self._switch.permits_kind(scope.organization_id, server.config):
+        if server is not None and not kinds.permit(server.config):
             raise McpFailure(McpFailureKind.DISABLED, kind_refusal(server.config))
         if server is not None and server.lacks_installation:
             raise McpFailure(McpFailureKind.NOT_INSTALLED, "MCP server not installed.")

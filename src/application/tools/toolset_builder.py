@@ -277,14 +277,15 @@ class ToolsetBuilder:
         organization_id: OrganizationId,
         catalog_of: Callable[[McpServer], Awaitable[McpCatalog]],
     ) -> ServerOverview:
-        if not await self._switch.is_on(organization_id):
+        kinds = await self._switch.permitted(organization_id)
+        if kinds is None:
             return ServerOverview(slug=slug, tools=(), unavailable=MCP_DISABLED)
         server = await self._servers.get(organization_id, slug)
         if server is None:
             return ServerOverview(slug=slug, tools=(), unavailable="there is no such MCP server")
         if not server.config.enabled:
             return ServerOverview(slug=slug, tools=(), unavailable="the MCP server is disabled")
-        if not await self._switch.permits_kind(organization_id, server.config):
+        if not kinds.permit(server.config):
             return ServerOverview(slug=slug, tools=(), unavailable="MCP servers of this kind are not permitted")
         if server.lacks_installation:
             return ServerOverview(slug=slug, tools=(), unavailable="MCP server not installed")

@@ -119,6 +119,18 @@ class Message:
         return "".join([part.text for part in self.content if isinstance(part, TextContent)])
 
     @property
+    def attachments(self) -> tuple[ImageContent | FileContent, ...]:
+        """Images and files, those of tool results too."""
+        found: list[ImageContent | FileContent] = []
+        for part in self.content:
+            if isinstance(part, ToolResultContent):
+                found += part.images
+                found += part.files
+            elif isinstance(part, ImageContent | FileContent):
+                found.append(part)
+        return tuple(found)
+
+    @property
     def tool_uses(self) -> tuple[ToolUse, ...]:
         return tuple([part for part in self.content if isinstance(part, ToolUse)])
 

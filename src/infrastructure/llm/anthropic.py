@@ -65,10 +65,11 @@ class AnthropicModels:
         if origin is None:
             origin = items_origin(self._provider, WIRE, name)
             self._origins.put(name, origin)
+        wire = self._wires.for_request(name, request)
         return self._exchange.run(
-            self._wires.for_request(name, request).body(name, request, origin=origin),
+            wire.body(name, request, origin=origin),
             AnthropicReply(request.model, origin=origin),
-            _OtherBodies(self._wires, request, name, origin),
+            _OtherBodies(self._wires, wire, request, name, origin),
         )
 
 
@@ -78,9 +79,11 @@ class _OtherBodies:
 
     __slots__ = ("_name", "_origin", "_request", "_wire", "_wires")
 
-    def __init__(self, wires: WiresByInput[AnthropicWire], request: ModelRequest, name: str, origin: str) -> None:
+    def __init__(
+        self, wires: WiresByInput[AnthropicWire], wire: AnthropicWire, request: ModelRequest, name: str, origin: str
+    ) -> None:
         self._wires = wires
-        self._wire = wires.for_request(name, request)
+        self._wire = wire
         self._request = request
         self._name = name
         self._origin = origin

@@ -10,7 +10,6 @@ from application.models.ports import ModelError, ModelRequest
 from application.system.lru import LruCache
 from domain.ids import MessageId
 from domain.model_providers.provider import ProviderKind
-from domain.threads.message import FileContent, ImageContent, Message, ToolResultContent
 from infrastructure.llm.items_origin import model_family
 from infrastructure.llm.providers import ProviderConfig
 
@@ -71,16 +70,9 @@ _REFUSED = re.compile(
 def refuses_inputs(error: ModelError, request: ModelRequest) -> bool:
     """Whether the provider refused a request because of its images or files, as far as its words show."""
     said = error.provider_error
-    if said is None or error.code != "model_rejected" or not any(map(_has_attachments, request.messages)):
+    if said is None or error.code != "model_rejected" or not any(message.attachments for message in request.messages):
         return False
     return _REFUSED.search(f"{said.code or ''} {said.message}".lower()) is not None
-
-
-def _has_attachments(message: Message) -> bool:
-    return any(
-        isinstance(part, ImageContent | FileContent) or (isinstance(part, ToolResultContent) and bool(part.attachments))
-        for part in message.content
-    )
 
 
 WireT = TypeVar("WireT")
@@ -114,12 +106,14 @@ class WiresByInput(Generic[WireT]):
 
     def has_refused(self, model_name: str, request: ModelRequest) -> bool:
         """Whether the model refused attachments of one of the messages."""
-        return any((model_name, message.id) in self._refused for message in request.messages)
+        refused = self._refused
+        return len(refused) > 0 and any((model_name, message.id) in refused for message in request.messages)
 
     def remember_refusal(self, model_name: str, request: ModelRequest) -> None:
         """The model refused the attachments of the request."""
-        for message in filter(_has_attachments, request.messages):
-            self._refused.put((model_name, message.id), True)
+        for message in request.messages:
+            if message.attachments:
+                self._refused.put((model_name, message.id), True)
 
     def describing(self) -> WireT:
         """An encoder that describes images and files."""

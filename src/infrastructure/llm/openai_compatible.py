@@ -60,9 +60,11 @@ class OpenAICompatibleModels:
         name = request.model.partition(":")[2]
         model = self._models.get(name) or self._new_model(name)
         request = with_taken_settings(request, taken_by_chat)
-        body = self._wires.for_request(name, request).body(name, request, origin=model.origin, echo=model.echo)
+        wire = self._wires.for_request(name, request)
         return self._exchange.run(
-            body, OpenAIReply(request.model, origin=model.origin), _OtherBodies(self._wires, request, name, model)
+            wire.body(name, request, origin=model.origin, echo=model.echo),
+            OpenAIReply(request.model, origin=model.origin),
+            _OtherBodies(self._wires, wire, request, name, model),
         )
 
     def _new_model(self, name: str) -> "_Model":
@@ -100,9 +102,11 @@ class _OtherBodies:
 
     __slots__ = ("_before", "_changes", "_model", "_name", "_request", "_sent_as", "_wire", "_wires")
 
-    def __init__(self, wires: WiresByInput[OpenAIWire], request: ModelRequest, name: str, model: _Model) -> None:
+    def __init__(
+        self, wires: WiresByInput[OpenAIWire], wire: OpenAIWire, request: ModelRequest, name: str, model: _Model
+    ) -> None:
         self._wires = wires
-        self._wire = wires.for_request(name, request)
+        self._wire = wire
         self._request = request
         self._name = name
         self._model = model

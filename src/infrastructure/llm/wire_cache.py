@@ -92,9 +92,11 @@ class MessageCache:
     def _neutral(self, messages: Sequence[Message]) -> list[bytes]:
         """As `encoded`, for messages without items: every turn looks up all messages before it, so one costs little."""
         found = list(map(self._entries.get, map(_id_of, messages)))
-        for index in [index for index, data in enumerate(found) if data is None]:
-            data = found[index] = self._encode(messages[index], Form.NEUTRAL, None)
-            self._entries.put(messages[index].id, data)
+        if None in found:
+            for index, message in enumerate(messages):
+                if found[index] is None:
+                    data = found[index] = self._encode(message, Form.NEUTRAL, None)
+                    self._entries.put(message.id, data)
         return list(filter(None, found))
 
 

@@ -59,13 +59,14 @@ class ContentSources:
         """The servers, ordered by slug. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
         tools = await self._toolsets.of(session)
         found: list[McpServer] = []
-        if await self._switch.is_on(session.organization_id):
+        kinds = await self._switch.permitted(session.organization_id)
+        if kinds is not None:
             for slug in sorted(set(tools.agent.config.mcp_servers)):
                 name = policy_name(slug, kind)
                 server = await self._servers.get(session.organization_id, slug)
                 if server is None or not server.config.enabled or server.lacks_installation:
                     continue
-                if not await self._switch.permits_kind(session.organization_id, server.config):
+                if not kinds.permit(server.config):
                     continue
                 if decide_tool(tools.toolset.policy_of(name), name) is None:
                     found.append(server)

@@ -32,9 +32,10 @@ _CORRECTION_RANGE = (0.05, 1.0)
 
 
 class ContextWindow:
-    """One per claimed run; its transcript may only grow."""
+    """One per claimed run; its transcript may only grow. `held_bytes` is the size of the measured transcript in memory."""
 
     def __init__(self) -> None:
+        self.held_bytes = 0
         self._tokens_per_byte = TOKENS_PER_BYTE
         self._sizes: list[int] = []
         self._kept_bytes = 0
@@ -45,7 +46,7 @@ class ContextWindow:
         """The messages to send: the newest whole turns that fit beside `fixed_bytes` of
         instructions and tools. The newest user message and the current turn are always included.
         The first message is a user message."""
-        self._measure(transcript)
+        self.measure(transcript)
         if self._tokens(self._kept_bytes + fixed_bytes) > budget_tokens:
             self._cut(transcript, fixed_bytes, goal=budget_tokens * CUT_TO)
         self._lead_with_user(transcript)
@@ -68,18 +69,22 @@ class ContextWindow:
             low, high = _CORRECTION_RANGE
             self._tokens_per_byte = min(high, max(low, reported_tokens / sent))
 
-    def _tokens(self, size: int) -> int:
-        return int(size * self._tokens_per_byte) + 1
-
-    def _measure(self, transcript: Sequence[Message]) -> None:
+    def measure(self, transcript: Sequence[Message]) -> None:
+        """Measure the messages that were not measured before."""
         for index in range(len(self._sizes), len(transcript)):
-            size = message_bytes(transcript[index])
+            message = transcript[index]
+            size = message_bytes(message)
             self._sizes.append(size)
             self._kept_bytes += size
-            if transcript[index].role is Role.USER:
+            # In a request images and files have estimated sizes, in memory their own.
+            self.held_bytes += size + sum([len(attached.data or "") for attached in message.attachments])
+            if message.role is Role.USER:
                 if 0 <= self._pinned < self._start:
                     self._kept_bytes -= self._sizes[self._pinned]
                 self._pinned = index
+
+    def _tokens(self, size: int) -> int:
+        return int(size * self._tokens_per_byte) + 1
 
     def _cut(self, transcript: Sequence[Message], fixed_bytes: int, *, goal: float) -> None:
         for start in range(self._start + 1, len(transcript)):

@@ -3,7 +3,6 @@
 from decimal import Decimal
 from typing import NamedTuple
 
-from application.identity.ports import OrganizationStore
 from application.models.ports import PriceTable
 from application.runs.execution.ask_model import BUDGETED_OUTPUT_TOKENS, CLOSING_OUTPUT_TOKENS
 from application.runs.execution.run_session import RunSession
@@ -25,17 +24,14 @@ class DailyBudgets:
     - Days are UTC days. Models without a price count as 0. Without a budget nothing is reserved.
     """
 
-    def __init__(
-        self, *, organizations: OrganizationStore, reservations: Reservations, prices: PriceTable, clock: Clock
-    ) -> None:
-        self._organizations = organizations
+    def __init__(self, *, reservations: Reservations, prices: PriceTable, clock: Clock) -> None:
         self._reservations = reservations
         self._prices = prices
         self._clock = clock
 
     async def admit_turn(self, session: RunSession, *, input_tokens: int) -> bool:
         """Whether an ordinary turn over these tokens is allowed. Raises LeaseLost."""
-        budgets = await self._budgets(session)
+        budgets = self._budgets(session)
         if budgets is None:
             return True
         closing = self._cost(session, input_tokens, CLOSING_OUTPUT_TOKENS)
@@ -44,15 +40,15 @@ class DailyBudgets:
 
     async def admit_closing(self, session: RunSession, *, input_tokens: int) -> bool:
         """Whether the closing turn is allowed, including its reservation. Raises LeaseLost."""
-        budgets = await self._budgets(session)
+        budgets = self._budgets(session)
         if budgets is None:
             return True
         closing = self._cost(session, input_tokens, CLOSING_OUTPUT_TOKENS)
         return await self._reserve(session, budgets, closing, kept=Decimal(0))
 
-    async def _budgets(self, session: RunSession) -> _Budgets | None:
-        """The present budgets; None without any."""
-        organization = await self._organizations.get(session.run.organization_id)
+    def _budgets(self, session: RunSession) -> _Budgets | None:
+        """The budgets as read at the start of the turn; None without any."""
+        organization = session.organization
         of_organization = None if organization is None else organization.daily_budget_usd
         of_agent = session.agent.config.daily_budget_usd
         if of_organization is None and of_agent is None:

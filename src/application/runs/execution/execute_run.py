@@ -122,7 +122,6 @@ class ExecuteRun:
                 await self._ended_at_claim(claimed)
             if not isinstance(claimed, ClaimedRun):
                 return claimed if isinstance(claimed, Suspected) else None
-            room.read(claimed.transcript)
             stop = StopSignal()
             holds = self._active_runs.add(claimed.lease, stop, claimed_at=began)
             session = RunSession(
@@ -134,6 +133,8 @@ class ExecuteRun:
                 lease_holds=holds,
                 on_progress=lambda: self._progressed(run_id, session, room),
             )
+            session.window.measure(session.transcript)
+            room.read(session.window.held_bytes)
             lease = claimed.lease
             with self._log_context(
                 run_id=lease.run_id, thread_id=lease.thread_id, organization_id=lease.organization_id
@@ -143,7 +144,7 @@ class ExecuteRun:
 
     def _progressed(self, run_id: RunId, session: RunSession, room: RunRoom) -> None:
         self._isolation.leave(run_id)
-        room.grown(session.transcript)
+        room.grown(session.window.held_bytes)
 
     async def _ended_at_claim(self, claimed: EndedAtClaim) -> None:
         run = claimed.run

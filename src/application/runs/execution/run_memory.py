@@ -1,10 +1,6 @@
 """What the runs of a worker hold in memory: their transcripts, within a budget."""
 
-from collections.abc import Iterator, Sequence
-
-from application.runs.execution.context_window import message_bytes
 from application.system.memory_budget import Hold, MemoryBudget
-from domain.threads.message import FileContent, ImageContent, Message, ToolResultContent
 
 _LEAST_SHARE, _LARGEST_SHARE = 64, 8
 """Parts of the budget between which a run holds as much as the last transcript until its own is read and known."""
@@ -53,31 +49,16 @@ class RunRoom:
     def __init__(self, memory: RunMemory, hold: Hold) -> None:
         self._memory = memory
         self.hold = hold
-        self._size = self._count = 0
+        self._size = 0
 
-    def read(self, transcript: Sequence[Message]) -> None:
-        """The transcript was read."""
-        self.grown(transcript)
-        self._memory.measured(self._size)
+    def read(self, size: int) -> None:
+        """The transcript was read; its size in bytes."""
+        self.hold.resize(max(size, 1))
+        self._size = size
+        self._memory.measured(size)
 
-    def grown(self, transcript: Sequence[Message]) -> None:
-        """The transcript may have grown."""
-        if len(transcript) == self._count and self._count:
-            return
-        self._size += sum(map(_held_bytes, transcript[self._count :]))
-        self._count = len(transcript)
-        self.hold.resize(max(self._size, 1))
-
-
-def _held_bytes(message: Message) -> int:
-    """Bytes of a message in memory: for a request to a model images and files have estimated sizes, here their own."""
-    attached = sum(len(attachment.data or "") for attachment in _attachments(message))
-    return message_bytes(message) + attached
-
-
-def _attachments(message: Message) -> Iterator[ImageContent | FileContent]:
-    for part in message.content:
-        if isinstance(part, ImageContent | FileContent):
-            yield part
-        elif isinstance(part, ToolResultContent):
-            yield from part.attachments
+    def grown(self, size: int) -> None:
+        """The transcript may have grown to this size."""
+        if size != self._size:
+            self._size = size
+            self.hold.resize(size)

@@ -85,11 +85,27 @@ def run_request_row(new: Run, *, webhook_url: bytes | None) -> dict[str, object]
 
 def state_row(after: Run) -> dict[str, object]:
     """The columns of `run` that a step may change."""
-    usage = after.usage
     error = after.error
     return {
-        "agent_version": after.agent_version,
+        **progress_row(after),
         "status": str(after.status),
+        "pending": _pending_json(after.pending),
+        "output": after.output,
+        "output_json": after.output_json,
+        "error_code": None if error is None else error.code,
+        "error_detail": None if error is None else error.detail,
+        "provider_error": None if error is None or error.provider_error is None else error.provider_error.to_json(),
+        "incomplete_reason": None if after.incomplete_reason is None else after.incomplete_reason.value,
+        "finished_at": after.finished_at,
+    }
+
+
+def progress_row(after: Run) -> dict[str, object]:
+    """The columns of `run` that change during execution. The status is left out: SQLite would rewrite the indexes
+    over unfinished runs."""
+    usage = after.usage
+    return {
+        "agent_version": after.agent_version,
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cached_tokens": usage.cached_tokens,
@@ -99,14 +115,6 @@ def state_row(after: Run) -> dict[str, object]:
         "turns": usage.turns,
         "tool_calls": usage.tool_calls,
         "active_s": after.active_s,
-        "pending": _pending_json(after.pending),
-        "output": after.output,
-        "output_json": after.output_json,
-        "error_code": None if error is None else error.code,
-        "error_detail": None if error is None else error.detail,
-        "provider_error": None if error is None or error.provider_error is None else error.provider_error.to_json(),
-        "incomplete_reason": None if after.incomplete_reason is None else after.incomplete_reason.value,
-        "finished_at": after.finished_at,
     }
 
 

@@ -23,7 +23,7 @@ from infrastructure.persistence.engine.prepared import Prepared, Rows, pipelined
 from infrastructure.persistence.engine.staged import Stages, completed
 from infrastructure.persistence.runs.event_rows import add_events
 from infrastructure.persistence.runs.ledger_rows import add_calls, change_calls, open_calls, settle_calls
-from infrastructure.persistence.runs.rows import state_row
+from infrastructure.persistence.runs.rows import progress_row, state_row
 from infrastructure.persistence.tables import message, run, run_request, thread
 from infrastructure.persistence.threads.item_columns import NO_ITEMS, SealedItems
 from infrastructure.persistence.threads.message_rows import add_messages
@@ -103,8 +103,7 @@ _progress = (
     "tool_calls",
     "active_s",
 )
-"""Columns that change during execution. The status is left out: SQLite would rewrite the indexes
-over unfinished runs."""
+"""The columns of `progress_row`."""
 _go_on = _advancing(
     update(run).where(*_held).values(last_seq=_counted, lapses=0, **{name: _state[name] for name in _progress})
 )
@@ -168,8 +167,10 @@ def commit_step(
         lock_thread(
             connection, lease.organization_id, lease.thread_id
         )  # before the run, in the order of all transactions
-    advance = _go_on if step.run.status is RunStatus.IN_PROGRESS else _advance
-    advanced = advance.ask(connection, {**_parameters(step), "lease_epoch": lease.epoch})
+    advance, changed = _advance, state_row
+    if step.run.status is RunStatus.IN_PROGRESS:
+        advance, changed = _go_on, progress_row
+    advanced = advance.ask(connection, {**_parameters(step, changed(step.run)), "lease_epoch": lease.epoch})
     yield
     row = _advanced(advanced)
     if row is None:
@@ -204,7 +205,7 @@ def append_events(connection: Connection, lease: Lease, events: tuple[NewEvent, 
 
 def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOutcome:
     """Store a step of a run without a worker, under the thread's lock."""
-    row = _advanced(_change.ask(connection, {**_parameters(step), "seen_status": seen.value}))
+    row = _advanced(_change.ask(connection, {**_parameters(step, state_row(step.run)), "seen_status": seen.value}))
     if row is None:
         raise LookupError(f"run {step.run.id} is no longer {seen}, although its thread is locked")
     return completed(_store_rest(connection, step, row))
@@ -219,7 +220,7 @@ def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> S
         "new_attempt": taken.attempt,
         "new_started_at": taken.started_at,
         **lease,
-        **_parameters(step),
+        **_parameters(step, state_row(taken)),
     }
     claimed = _claim.ask(connection, claiming)
     yield
@@ -253,9 +254,8 @@ def _quarantining(quarantine: Quarantine, halted: Run) -> dict[str, Any]:
     }
 
 
-def _parameters(step: Step) -> dict[str, Any]:
-    state = state_row(step.run)
-    state = dict(zip(map("new_".__add__, state), state.values(), strict=True))
+def _parameters(step: Step, row: dict[str, object]) -> dict[str, Any]:
+    state = dict(zip(map("new_".__add__, row), row.values(), strict=True))
     return {"run_id": step.run.id, "event_count": len(step.events), **state}
 
 

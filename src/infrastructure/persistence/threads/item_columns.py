@@ -24,8 +24,10 @@ SealedItems = Mapping[MessageId, Mapping[str, object]]
 
 async def sealed_items(organization_id: OrganizationId, messages: Sequence[Message], box: KeyedBox) -> SealedItems:
     """Seal just before storing: keys may change. Large items are encrypted in a thread."""
-    size = sum([message.items.size for message in messages if message.items is not None])
-    if size <= _SMALL:
+    with_items = [message for message in messages if message.items is not None]
+    if not with_items:
+        return {}
+    if sum([message.items.size for message in messages if message.items is not None]) <= _SMALL:
         return _sealed(organization_id, messages, box)
     return await asyncio.to_thread(_sealed, organization_id, messages, box)
 

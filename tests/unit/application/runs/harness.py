@@ -121,7 +121,6 @@ class Worker:
                 settings=harness.call_settings,
             ),
             budgets=DailyBudgets(
-                organizations=harness.organizations,
                 reservations=harness.usage,
                 prices=harness.prices,
                 clock=harness.clock,

@@ -10,7 +10,7 @@ from application.gateway.contents.content_sources import ContentSources
 from application.gateway.contents.list_contents import ListGatewayContents
 from application.gateway.tools.gateway_toolset import GatewayToolsets
 from application.mcp.contents import ContentRequest, McpContents
-from application.mcp.mcp_switch import McpSwitch
+from application.mcp.mcp_switch import McpKinds, McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, McpServerStore
 from domain.ids import McpServerId, OrganizationId
 from domain.json_value import JsonObject
@@ -34,7 +34,7 @@ class Ports:
     def __init__(self, mocker: MockerFixture) -> None:
         self.contents: MockType = mocker.create_autospec(McpContents, instance=True)
         self.switch: MockType = mocker.create_autospec(McpSwitch, instance=True)
-        self.switch.is_on.return_value = True
+        self.switch.permitted.return_value = McpKinds(None)
         self.servers: MockType = mocker.create_autospec(McpServerStore, instance=True)
         self.servers.get.side_effect = self._server
         self.toolsets: MockType = mocker.create_autospec(GatewayToolsets, instance=True)
@@ -87,7 +87,7 @@ async def test_a_server_that_does_not_answer_leaves_the_others(ports: Ports) -> 
 
 
 async def test_no_server_is_asked_while_mcp_is_switched_off(ports: Ports) -> None:
-    ports.switch.is_on.return_value = False
+    ports.switch.permitted.return_value = None
 
     assert await ports.list() == []
     ports.contents.ask.assert_not_awaited()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from application.runs.execution.context_window import IMAGE_BYTES, ContextWindow, message_bytes
 from domain.ids import ToolCallId
 from domain.threads.message import (
+    Content,
     FileContent,
     ImageContent,
     Message,
@@ -202,3 +203,32 @@ def test_a_file_is_estimated_by_what_a_model_reads_of_it(media_type: str, size: 
     answered = a_message(1, role=Role.TOOL, content=(result,))
     attached = replace(answered, content=(replace(result, files=(file,)),))
     assert message_bytes(attached) - message_bytes(answered) == estimate
+
+
+PICTURE = ImageContent(media_type="image/png", data="A" * 80_000)
+REPORT = FileContent(media_type="application/zip", name="report.zip", data="A" * 80_000)
+
+
+def a_result(*, images: tuple[ImageContent, ...] = (), files: tuple[FileContent, ...] = ()) -> ToolResultContent:
+    return ToolResultContent(tool_id=ToolCallId("tc_1"), tool_name="report", result="", images=images, files=files)
+
+
+@pytest.mark.requirement("C6")
+@pytest.mark.parametrize("part", [PICTURE, REPORT, a_result(images=(PICTURE,)), a_result(files=(REPORT,))])
+def test_attachments_of_messages_and_of_tool_results_are_held_with_all_their_bytes(part: Content) -> None:
+    window = ContextWindow()
+    window.measure([a_message(content=(part,))])
+    assert 80_000 <= window.held_bytes <= 90_000
+
+
+@pytest.mark.requirement("C6")
+def test_a_growing_transcript_is_held_with_the_items_of_providers() -> None:
+    window = ContextWindow()
+    transcript = [a_message(1, text="x" * 300)]
+    window.measure(transcript)
+    assert 300 <= window.held_bytes < 400
+    items = ProviderItems(origin="o", data=b"x" * 40_000)
+    transcript.append(replace(a_message(2, content=(TextContent(text="Hi."),)), items=items))
+    window.measure(transcript)
+    window.measure(transcript)
+    assert 40_300 <= window.held_bytes < 40_500
