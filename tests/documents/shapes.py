@@ -36,7 +36,7 @@ SHAPES: Mapping[str, Callable[[Any], object]] = {
     "run": _body(RunBody),
     "script": Script.model_validate,
     "servers of a client": _body(ImportBody),
-    "somebody else's": _anything,
+    "another program's": _anything,
     "an answer": _anything,
 }
 """By the names that marks use. Answers, and files of other programs, are read only."""
