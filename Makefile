@@ -178,6 +178,12 @@ test: ## all checks and all tests
 	@$(MAKE) --no-print-directory docs
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+BASE ?= main
+.PHONY: test-changed
+test-changed: setup peers ## checks, and the tests that the changes since BASE (main) may break; the whole suite before landing
+	@$(MAKE) --no-print-directory check
+	@$(BIN)/python -m tests.changed_tests --base $(BASE) -- $(PYTEST_ARGS)
+
 # `make test-clock` moves the clock of the tests' programs, not the machine's: libfaketime, and a C compiler for what corrects it.
 CLOCK_PACKAGES := faketime gcc libc6-dev tzdata
 CLOCK_CASES ?=

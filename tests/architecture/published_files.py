@@ -21,7 +21,7 @@ FORBIDDEN: Mapping[str, re.Pattern[str]] = {
     "a package registry's address": re.compile("|".join(map(re.escape, REGISTRY_HOSTS)), re.IGNORECASE),
     "a path of one machine": re.compile(r"(?<![\w.~$*})/-])/(?:work|root|tmp|opt)/\w"),
     "an authoring tool's signature": re.compile("|".join(map(re.escape, SIGNATURES)), re.IGNORECASE),
-    "a merge that nobody finished": re.compile(r"^(?:<{7} |>{7} )"),
+    "a merge that nobody finished": re.compile(r"^(?:<{7} |>{7} )", re.MULTILINE),
     "a private key": re.compile("-----BEGIN [A-Z ]*" + "PRIVATE KEY-----"),
     "a credential": re.compile(r"\b(?:sk-(?:ant|proj)-|gh[pousr]_|glpat-|xox[abp]-|AKIA)[A-Za-z0-9_-]{16,}"),
 }
@@ -45,8 +45,10 @@ def offences(root: Path, paths: Iterable[Path]) -> list[str]:
     return [
         f"{path.as_posix()}:{number}: {what}"
         for path in paths
-        for number, line in enumerate(_lines(root / path), start=1)
+        for text in [_text(root / path)]
         for what, pattern in _patterns_for(path)
+        if pattern.search(text)  # few texts are looked at line by line
+        for number, line in enumerate(text.splitlines(), start=1)
         if pattern.search(line)
     ]
 
@@ -56,8 +58,8 @@ def _patterns_for(path: Path) -> list[tuple[str, re.Pattern[str]]]:
     return [*FORBIDDEN.items(), *(FORBIDDEN_IN_LOCKS.items() if is_lock else ())]
 
 
-def _lines(path: Path) -> list[str]:
+def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        return []
+        return ""

@@ -68,10 +68,15 @@ def read_marks(root: Path) -> list[Mark]:
 
     A test in a suite class counts where a collected class inherits the suite: contract suites live in files of their own.
     """
-    files = {
-        path.relative_to(root): ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    texts = {
+        path: path.read_text(encoding="utf-8")
         for path in sorted((root / "tests").rglob("*.py"))
         if "node_modules" not in path.parts
+    }
+    files = {
+        path.relative_to(root): ast.parse(text, filename=str(path))
+        for path, text in texts.items()
+        if "requirement(" in text or "class " in text
     }
     inherited = _inherited_suites(files)
     return [mark for path, tree in files.items() for mark in _marks_of_file(path, tree, inherited)]

@@ -5,8 +5,9 @@ Each check takes the checkout's root and returns violations; test_source_rules.p
 
 import ast
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 LAYERS = ("domain", "application", "infrastructure", "interfaces")
@@ -46,7 +47,7 @@ class Violation:
         return f"{self.path}:{self.line}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """One Python file; `path` is relative to the checkout's root."""
 
@@ -54,10 +55,23 @@ class Source:
     text: str
     tree: ast.Module
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
+    def imports(self) -> "tuple[Import, ...]":
+        return tuple(imports_in(self.nodes))
+
     @property
     def layer(self) -> str | None:
         parts = self.path.parts
         return parts[1] if parts[0] == "src" and len(parts) > 1 and parts[1] in LAYERS else None
+
+    @property
+    def length(self) -> int:
+        """In lines."""
+        return len(self.text.splitlines())
 
     def violation(self, line: int, message: str) -> Violation:
         return Violation(self.path.as_posix(), line, message)
@@ -70,6 +84,7 @@ class Import:
     line: int
     module: str
     name: str | None
+    is_indented: bool
 
     @property
     def root(self) -> str:
@@ -83,15 +98,15 @@ class Import:
         return any(target == module or target.startswith(f"{module}.") for target in (self.module, self.dotted))
 
 
-def read_sources(root: Path) -> list[Source]:
-    """Every Python file of the project under `root`, in path order."""
+def read_sources(root: Path) -> Iterator[Source]:
+    """Every Python file of the project under `root`, in path order. One at a time: trees of all files take a gigabyte."""
     paths = sorted(
         path
         for folder in CODE_FOLDERS
         for path in (root / folder).rglob("*.py")
         if not {"node_modules", "__pycache__"} & set(path.parts)
     )
-    return [_read(path, root) for path in paths]
+    return (_read(path, root) for path in paths)
 
 
 def _read(path: Path, root: Path) -> Source:
@@ -99,13 +114,13 @@ def _read(path: Path, root: Path) -> Source:
     return Source(path=path.relative_to(root), text=text, tree=ast.parse(text, filename=str(path)))
 
 
-def imports_in(node: ast.AST) -> Iterator[Import]:
-    for child in ast.walk(node):
-        if isinstance(child, ast.Import):
-            yield from (Import(child.lineno, alias.name, None) for alias in child.names)
-        elif isinstance(child, ast.ImportFrom):
-            module = "" if child.level else child.module or ""
-            yield from (Import(child.lineno, module, alias.name) for alias in child.names)
+def imports_in(nodes: Iterable[ast.AST]) -> Iterator[Import]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (Import(node.lineno, alias.name, None, node.col_offset > 0) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "" if node.level else node.module or ""
+            yield from (Import(node.lineno, module, alias.name, node.col_offset > 0) for alias in node.names)
 
 
 def layers_point_inwards(source: Source) -> Iterator[Violation]:
@@ -113,7 +128,7 @@ def layers_point_inwards(source: Source) -> Iterator[Violation]:
     if source.layer is None:
         return
     outward = LAYERS[LAYERS.index(source.layer) + 1 :]
-    for found in imports_in(source.tree):
+    for found in source.imports:
         if found.root in outward:
             yield source.violation(found.line, f"{source.layer} imports {found.dotted}, a layer further out")
         elif (
@@ -127,7 +142,7 @@ def layers_point_inwards(source: Source) -> Iterator[Violation]:
 def inner_layers_use_the_standard_library_only(source: Source) -> Iterator[Violation]:
     if source.layer not in {"domain", "application"}:
         return
-    for found in imports_in(source.tree):
+    for found in source.imports:
         if found.root and found.root not in sys.stdlib_module_names and found.root not in LAYERS:
             yield source.violation(found.line, f"{source.layer} imports {found.root}, which is not standard library")
 
@@ -136,10 +151,10 @@ def domain_does_no_io(source: Source) -> Iterator[Violation]:
     """`domain` opens nothing and asks neither the clock nor a source of randomness."""
     if source.layer != "domain":
         return
-    for found in imports_in(source.tree):
+    for found in source.imports:
         if found.root in IMPURE_MODULES:
             yield source.violation(found.line, f"domain imports {found.root}; I/O, time and ids are arguments")
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCK_CALLS:
             yield source.violation(node.lineno, f"domain calls {ast.unparse(node.func)}(); time is an argument")
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"input", "open"}:
@@ -149,7 +164,7 @@ def domain_does_no_io(source: Source) -> Iterator[Violation]:
 def only_the_container_injects(source: Source) -> Iterator[Violation]:
     if source.path.is_relative_to(CONTAINERS) or source.layer is None:
         return
-    for found in imports_in(source.tree):
+    for found in source.imports:
         if found.root == "dependency_injector":
             yield source.violation(found.line, f"dependency_injector is imported in {CONTAINERS} alone")
         elif found.reaches("infrastructure.containers") and source.path != CONTAINER:
@@ -160,7 +175,7 @@ def only_settings_read_the_environment(source: Source) -> Iterator[Violation]:
     if source.path == SETTINGS or source.layer is None:
         return
     message = f"the environment is read in {SETTINGS} alone"
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if (
             isinstance(node, ast.Attribute)
             and node.attr in ENVIRONMENT_NAMES
@@ -168,18 +183,14 @@ def only_settings_read_the_environment(source: Source) -> Iterator[Violation]:
             and node.value.id == "os"
         ):
             yield source.violation(node.lineno, message)
-    for found in imports_in(source.tree):
+    for found in source.imports:
         if found.module == "os" and found.name in ENVIRONMENT_NAMES:
             yield source.violation(found.line, message)
 
 
 def nothing_hides_behind_type_checking(source: Source) -> Iterator[Violation]:
-    imported = {found.line for found in imports_in(source.tree) if found.name == "TYPE_CHECKING"}
-    used = {
-        node.lineno
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Attribute) and node.attr == "TYPE_CHECKING"
-    }
+    imported = {found.line for found in source.imports if found.name == "TYPE_CHECKING"}
+    used = {node.lineno for node in source.nodes if isinstance(node, ast.Attribute) and node.attr == "TYPE_CHECKING"}
     for line in sorted(imported | used):
         yield source.violation(line, "a TYPE_CHECKING block hides a cycle")
 
@@ -188,18 +199,20 @@ def imports_stand_at_the_top(source: Source) -> Iterator[Violation]:
     """Except the CLI's command loaders, the builders of heavy adapters, the way into the console, and the guides."""
     if source.path in LOADED_ON_USE or source.path.is_relative_to(ASSEMBLY) or source.path.is_relative_to(CLI):
         return
+    if not any(found.is_indented for found in source.imports):
+        return
     lines = {
         found.line
-        for function in ast.walk(source.tree)
+        for function in source.nodes
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for found in imports_in(function)
+        for found in imports_in(ast.walk(function))
     }
     for line in sorted(lines):
         yield source.violation(line, "an import inside a function")
 
 
 def packages_are_imported_without_src(source: Source) -> Iterator[Violation]:
-    for found in imports_in(source.tree):
+    for found in source.imports:
         if found.root == "src":
             yield source.violation(found.line, f"imports {found.module}; the packages stand directly under src/")
 
@@ -223,9 +236,8 @@ RULES: tuple[Callable[[Source], Iterator[Violation]], ...] = (
 )
 
 
-def overlong_files(sources: list[Source], allowed: Mapping[str, str]) -> list[Violation]:
+def overlong_files(lengths: Mapping[str, int], allowed: Mapping[str, str]) -> list[Violation]:
     """Files over MAX_LINES that `allowed` (path → reason) does not name, and names there that are no longer needed."""
-    lengths = {source.path.as_posix(): len(source.text.splitlines()) for source in sources}
     too_long = [
         Violation(path, MAX_LINES + 1, f"{length} lines; a file over {MAX_LINES} answers more than one question")
         for path, length in lengths.items()

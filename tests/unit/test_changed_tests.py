@@ -1,0 +1,120 @@
+"""The selection of tests by what was changed: by imports, by the words of a feature, by pages and by folders."""
+
+import subprocess
+from pathlib import Path
+
+import grimp
+import pytest
+
+from tests.changed_tests import FOLDERS, PAGES, SMOKE, changed_files, selected
+
+ROOT = Path(__file__).parents[2]
+IMPORTS = (
+    ("application.runs.start_run", "domain.runs.run"),
+    ("application.sources.queries", "domain.sources.source"),
+    ("infrastructure.containers.runs", "application.runs.start_run"),
+    ("infrastructure.containers.sources", "application.sources.queries"),
+    ("infrastructure.container", "infrastructure.containers.runs"),
+    ("infrastructure.container", "infrastructure.containers.sources"),
+    ("tests.composition", "infrastructure.container"),
+    ("tests.unit.runs.test_start_run", "application.runs.start_run"),
+    ("tests.unit.sources.test_queries", "application.sources.queries"),
+    ("tests.integration.http.test_threads_and_runs", "tests.composition"),
+    ("tests.integration.http.test_sources", "tests.composition"),
+    ("tests.e2e.test_sources", "tests.composition"),
+    ("tests.e2e.test_soak", "tests.e2e.service"),
+)
+FILES = (
+    "tests/unit/runs/builders.py",
+    "tests/integration/persistence/test_upgrade.py",
+    "tests/unit/benchmarks/test_x.py",
+)
+
+
+@pytest.fixture
+def graph() -> grimp.ImportGraph:
+    graph = grimp.ImportGraph()
+    for importer, imported in IMPORTS:
+        graph.add_import(importer=importer, imported=imported)
+    return graph
+
+
+@pytest.fixture
+def checkout(graph: grimp.ImportGraph, tmp_path: Path) -> Path:
+    """Files of the graph's tests."""
+    tests = [f"{name.replace('.', '/')}.py" for name in graph.modules if name.startswith("tests.")]
+    for name in (*tests, *FILES):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return tmp_path
+
+
+def test_tests_that_import_a_changed_module_are_selected_through_others_too(
+    graph: grimp.ImportGraph, checkout: Path
+) -> None:
+    assert "tests/unit/runs/test_start_run.py" in selected(["src/domain/runs/run.py"], graph, checkout)
+
+
+def test_tests_behind_the_composition_are_selected_by_the_name_of_the_feature(
+    graph: grimp.ImportGraph, checkout: Path
+) -> None:
+    assert selected(["src/application/sources/queries.py"], graph, checkout) == [
+        "tests/integration/http/test_sources.py",
+        "tests/unit/sources/test_queries.py",
+    ]
+
+
+def test_a_change_of_the_composition_selects_all_tests_behind_it(graph: grimp.ImportGraph, checkout: Path) -> None:
+    assert selected(["src/infrastructure/container.py"], graph, checkout) == [
+        "tests/integration/http/test_sources.py",
+        "tests/integration/http/test_threads_and_runs.py",
+    ]
+
+
+def test_a_changed_test_is_selected_and_so_are_those_that_import_what_tests_share(
+    graph: grimp.ImportGraph, checkout: Path
+) -> None:
+    changed = ["tests/unit/sources/test_queries.py", "tests/e2e/service.py"]
+    assert selected(changed, graph, checkout) == ["tests/e2e/test_soak.py", "tests/unit/sources/test_queries.py"]
+
+
+def test_other_files_select_the_tests_of_their_folder(graph: grimp.ImportGraph, checkout: Path) -> None:
+    revision = "src/infrastructure/persistence/migrations/versions/0099_new.py"
+    assert selected([revision], graph, checkout) == ["tests/integration/persistence"]
+    assert selected(["pyproject.toml"], graph, checkout) == ["tests/integration", "tests/unit"]
+    assert selected(["LICENSE"], graph, checkout) == []
+
+
+def test_a_page_selects_its_own_test(graph: grimp.ImportGraph) -> None:
+    page = "docs/guides/policy.md"
+    test = f"tests/documents/test_pages_control.py::test_the_commands_of_a_page_work_as_written[{page}]"
+    assert set(selected([page], graph)) == {*SMOKE, test}
+
+
+def test_what_is_selected_by_name_exists() -> None:
+    patterns = [*SMOKE, *(pattern for tests in FOLDERS.values() for pattern in tests)]
+    assert [pattern for pattern in patterns if not list(ROOT.glob(pattern))] == []
+    assert [file for file in PAGES.values() if not (ROOT / "tests/documents" / file).is_file()] == []
+
+
+def test_files_of_commits_and_of_the_working_tree_are_changed_but_not_those_of_the_base(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    def write(*names: str) -> None:
+        for name in names:
+            (tmp_path / name).write_text(name, encoding="utf-8")
+
+    git("init", "-b", "main")
+    write("before", "deleted")
+    git("add", ".")
+    git("commit", "-m", "before")
+    git("checkout", "-b", "branch")
+    write("committed")
+    git("add", ".")
+    git("commit", "-m", "branch")
+    (tmp_path / "deleted").unlink()
+    write("new")
+    assert changed_files("main", tmp_path) == ["committed", "new"]
