@@ -318,6 +318,23 @@ async def test_containers_are_found_by_their_label(engine: EngineApi, fake: Fake
         await container.remove()
 
 
+@pytest.mark.requirement("B2")
+async def test_an_image_is_removed_unless_a_container_or_a_name_of_another_repository_has_it(
+    engine: EngineApi, fake: FakeEngine, tmp_path: Path
+) -> None:
+    spec = await spec_of(engine, "echo", tmp_path)
+    container = await engine.start(spec)
+    assert not await engine.remove_image(spec.image)
+    container.attached.close()
+    await container.remove()
+    fake.local["mine/echo:latest"] = fake.local[spec.image]
+    assert not await engine.remove_image(spec.image)
+    del fake.local["mine/echo:latest"]
+    assert await engine.remove_image(spec.image)
+    assert fake.local == {}
+    assert await engine.remove_image(spec.image)
+
+
 @pytest.mark.requirement("S2")
 async def test_what_a_lost_engine_did_not_remove_is_removed_later_and_no_start_waits_for_it(
     fake: FakeEngine, tmp_path: Path

@@ -150,6 +150,8 @@ class FakeEngine:
                 await self._pull(asked, writer)
             case "GET", _ if path.startswith("/images/") and path.endswith("/json"):
                 answer(writer, 200, self._inspected(path.removeprefix("/images/").removesuffix("/json")))
+            case "DELETE", _ if path.startswith("/images/"):
+                answer(writer, 200, [{"Deleted": self._remove_image(path.removeprefix("/images/"))}])
             case "POST", "/containers/create":
                 answer(writer, 201, {"Id": self._create(asked).id, "Warnings": []})
             case "GET", "/containers/json":
@@ -208,7 +210,19 @@ class FakeEngine:
         shown = f"docker.io/{repository}" if self.podman and "." not in repository.partition("/")[0] else repository
         digests = [f"another/name@sha256:{'9' * 64}", f"{shown}@{image.digest}"]
         config: dict[str, Any] = {"Volumes": {path: {} for path in image.volumes} or None}
-        return {"Id": f"sha256:{'1' * 64}", "RepoTags": [reference], "RepoDigests": digests, "Config": config}
+        return {"Id": image.id, "RepoTags": [reference], "RepoDigests": digests, "Config": config}
+
+    def _remove_image(self, image_id: str) -> str:
+        names = [name for name, image in self.local.items() if image.id == image_id]
+        if not names:
+            raise Refused(404, f"No such image: {image_id}")
+        if len({name.partition("@")[0] if "@" in name else name.rpartition(":")[0] for name in names}) > 1:
+            raise Refused(409, f"unable to delete {image_id} (must be forced) - image is in multiple repositories")
+        if any(container.body["Image"] in names for container in self.containers.values()):
+            raise Refused(409, f"unable to delete {image_id} (cannot be forced) - image is used by a container")
+        for name in names:
+            del self.local[name]
+        return image_id
 
     def _create(self, asked: Asked) -> FakeContainer:
         body, name = asked.json(), asked.params["name"]

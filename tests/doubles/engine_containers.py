@@ -17,6 +17,11 @@ class FakeImage:
     command: tuple[str, ...]
     volumes: tuple[str, ...] = ()
 
+    @property
+    def id(self) -> str:
+        """What the engine calls it, which is not the digest that the registry has."""
+        return f"sha256:{self.digest.removeprefix('sha256:')[::-1]}"
+
 
 @dataclass(slots=True, kw_only=True)
 class FakeContainer:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailureKind
+from domain.ids import McpServerId
 from domain.mcp.network import ServerNetwork
 from domain.mcp.server import McpServer
 from infrastructure.http.egress import EgressPolicy
@@ -102,6 +103,37 @@ async def test_the_digest_that_was_installed_is_started_when_the_tag_has_moved(
         await connections.discover(server, IN_RUN, timeout_s=60)
         (container,) = fake.running()
         assert container.body["Image"] == f"mcp/plain@{IMAGES['mcp/plain:latest'].digest}"
+
+
+@pytest.mark.requirement("B2")
+async def test_an_image_is_removed_with_the_last_installation_of_it_and_its_containers_at_once(
+    fake: FakeEngine, workshop: Workshop
+) -> None:
+    first = await installed(workshop, "plain")
+    second = await workshop.install(replace(image("mcp/plain"), id=McpServerId("mcp_second")))
+    async with connections_of(workshop) as connections:
+        await connections.discover(second, IN_RUN, timeout_s=60)
+        await workshop.installer.uninstall(ORG, first.id)
+        assert len(fake.running()) == 1
+        assert len(fake.local) == 2
+        await workshop.installer.uninstall(ORG, second.id)
+        assert (fake.running(), fake.local) == ([], {})
+
+
+@pytest.mark.requirement("B2")
+async def test_an_image_that_an_installation_under_way_may_have_stays(fake: FakeEngine, workshop: Workshop) -> None:
+    server = await installed(workshop, "plain")
+    workshop.directories.create("org_other/mcp_other/ins_other")
+    await workshop.installer.uninstall(ORG, server.id)
+    assert len(fake.local) == 2
+
+
+@pytest.mark.requirement("B2")
+async def test_a_server_is_uninstalled_also_while_the_engine_is_gone(fake: FakeEngine, workshop: Workshop) -> None:
+    server = await installed(workshop, "plain")
+    await fake.lose()
+    await workshop.installer.uninstall(ORG, server.id)
+    assert workshop.leftovers(server) == []
 
 
 @pytest.mark.requirement("S2")

@@ -104,3 +104,7 @@ class ContainerEngine(Protocol):
     async def remove_all(self, label: str, is_meant: Callable[[str], bool]) -> int:
         """Remove the containers with a label whose value `is_meant`; returns how many."""
         ...
+
+    async def remove_image(self, image: str) -> bool:
+        """Remove an image, named with its digest. False leaves it: a container or another name has it."""
+        ...

@@ -26,8 +26,9 @@ _REMOVAL_PAUSE_S = 10.0
 _NO_USER = 65_534
 _KILLED = 137
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_GONE = frozenset({404, 409})
-"""Not there, or its removal is in progress."""
+_NOT_FOUND = 404
+_GONE = frozenset({_NOT_FOUND, 409})
+"""Not there, or its removal is in progress; of an image, that something else has it."""
 _REGISTRY_FAULTS = (
     (re.compile(r"no such host|dial tcp|i/o timeout|connection refused|TLS handshake|x509"), EngineFault.REGISTRY_UNREACHABLE),
     (re.compile(r"toomanyrequests|rate limit", re.IGNORECASE), EngineFault.REFUSED),
@@ -130,6 +131,18 @@ class EngineApi:
         for container in meant:
             await self.remove(api, container)
         return len(meant)
+
+    async def remove_image(self, image: str) -> bool:
+        api = (await self._engine()).api
+        try:
+            described = await self._socket.json("GET", f"/{api}/images/{image}/json")
+            # By its id: the name with the digest alone would leave the one with the tag.
+            await self._socket.json("DELETE", f"/{api}/images/{described['Id']}")
+        except Refusal as refusal:
+            if refusal.status not in _GONE:
+                raise refusal.as_error() from refusal
+            return refusal.status == _NOT_FOUND
+        return True
 
     async def remove(self, api: str, container: str) -> None:
         """End and remove a container. Raises EngineError, and removes it later."""
@@ -242,7 +255,7 @@ def _pull_failure(said: str) -> EngineError:
 
 
 def _start_failure(refusal: Refusal) -> EngineError:
-    if refusal.status == 404 and "image" in refusal.said.lower():
+    if refusal.status == _NOT_FOUND and "image" in refusal.said.lower():
         detail = "The image is not in the container engine any more: install the server again."
         return EngineError(EngineFault.NOT_FOUND, detail, said=refusal.said)
     return refusal.as_error()

@@ -27,6 +27,9 @@ class LazyContainerEngine:
     async def remove_all(self, label: str, is_meant: Callable[[str], bool]) -> int:
         return await self._engine().remove_all(label, is_meant)
 
+    async def remove_image(self, image: str) -> bool:
+        return await self._engine().remove_image(image)
+
     def _engine(self) -> ContainerEngine:
         if self._loaded is None:
             if self._find() is None:

@@ -102,6 +102,13 @@ class InstallDirectories:
         is_inside = all(_is_inside(command) for command in manifest.commands.values())
         return manifest if is_inside else None
 
+    def installed(self, below: str = "[!.]*/*/*") -> tuple[Manifest | None, ...]:
+        """The manifests of the installations whose locations match a pattern; None for one that is not valid, such as one
+        that is being made."""
+        return tuple(
+            self.manifest("/".join(path.parts[-_LOCATION_PARTS:])) for path in self._root.glob(below) if path.is_dir()
+        )
+
     def remove(self, location: str) -> None:
         """Remove one installation: renamed at once, then deleted."""
         self._remove(self.path(location), location.replace("/", "."))

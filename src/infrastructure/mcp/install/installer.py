@@ -24,7 +24,7 @@ from infrastructure.mcp.install.directories import InstallDirectories, Manifest
 from infrastructure.mcp.install.job import ConfineInstaller, InstallJob, InstallLog, disk_failure
 from infrastructure.mcp.install.launches import CONTENT, InstalledLaunches, NoSuchCommandError
 from infrastructure.mcp.install.npm import NpmPackages
-from infrastructure.mcp.install.oci_images import OciImages
+from infrastructure.mcp.install.oci_images import OciImages, images_of
 from infrastructure.mcp.install.package_files import MAX_BYTES
 from infrastructure.mcp.install.python_packages import PythonPackages
 
@@ -114,7 +114,9 @@ class LocalMcpInstaller:
         return manifest
 
     async def uninstall(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
+        images = images_of(await asyncio.to_thread(self._directories.installed, f"{organization_id}/{server_id}/*"))
         await asyncio.to_thread(self._directories.remove_all, organization_id, server_id)
+        await self._remove_images(images, server_id)
 
     def has(self, installation: Installation) -> bool:
         return self._directories.is_complete(installation.location)
@@ -130,7 +132,15 @@ class LocalMcpInstaller:
         return await asyncio.to_thread(self._directories.tidy)
 
     async def remove(self, location: str) -> None:
+        images = images_of(await asyncio.to_thread(self._directories.installed, location))
         await asyncio.to_thread(self._directories.remove, location)
+        await self._remove_images(images)
+
+    async def _remove_images(self, images: frozenset[str], server_id: McpServerId | None = None) -> None:
+        """Remove those that no other installation has, or may have once it is made."""
+        others = await asyncio.to_thread(self._directories.installed) if images else ()
+        if images and None not in others:
+            await self._images.remove(images - images_of(others), server_id)
 
     async def _installed(
         self, config: McpServerConfig, target: Path, job: InstallJob, recorded: Installation | None

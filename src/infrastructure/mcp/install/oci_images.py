@@ -1,12 +1,15 @@
 """Installs container images: the engine pulls one, and its digest is recorded."""
 
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
 
 from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
+from domain.ids import McpServerId
 from domain.mcp.images import oci_image
 from domain.mcp.server import McpServerConfig
 from infrastructure.mcp.containers.engine import ContainerEngine, EngineError, EngineFault
+from infrastructure.mcp.containers.marks import SERVER_LABEL
 from infrastructure.mcp.install.directories import Manifest
 from infrastructure.mcp.install.job import InstallJob
 
@@ -24,6 +27,7 @@ class OciImages:
     """- The registry is always asked: an image that is in the engine already is not open to all organizations.
     - A later start runs the digest that was pulled, whatever its tag names then.
     - A failure is classified for the organization. What engine and registry say of it is in the service's log only.
+    - An image is removed with the last installation of it. One that cannot be removed stays, and the log says so.
     """
 
     def __init__(self, *, engine: ContainerEngine) -> None:
@@ -43,6 +47,28 @@ class OciImages:
             raise McpInstallFailure(_KINDS[error.fault], str(error)) from error
         version = recorded or (digest if image.digest is not None else f"{image.tag}@{digest}")
         return Manifest(version=version, packages={image.repository: image.tag}, hashes={image.repository: [digest]})
+
+    async def remove(self, images: Iterable[str], server_id: McpServerId | None) -> None:
+        """Remove images, after the containers of a server that has them."""
+        try:
+            if server_id is not None:
+                await self._engine.remove_all(SERVER_LABEL, lambda value: value == server_id)
+            for image in images:
+                if not await self._engine.remove_image(image):
+                    logger.info("an image stays in the engine, where something else has it", extra={"image": image})
+        except EngineError as error:
+            logger.warning("images stay in the engine: %s", error.said or error)
+
+
+def images_of(manifests: Iterable[Manifest | None]) -> frozenset[str]:
+    """The images among installations, with their digests."""
+    return frozenset(pinned_image(each) for each in manifests if each is not None and _is_image(each))
+
+
+def _is_image(manifest: Manifest) -> bool:
+    """Versions of images end with their digest, those of packages never with a hash."""
+    hashes = [each for of_one in manifest.hashes.values() for each in of_one]
+    return len(hashes) == 1 and manifest.version.endswith(hashes[0])
 
 
 def pinned_image(manifest: Manifest) -> str:
