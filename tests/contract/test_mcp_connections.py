@@ -19,6 +19,7 @@ from application.mcp.ports import (
 )
 from domain.ids import McpServerId
 from domain.mcp.server import Isolation, McpServer
+from domain.mcp.used_tools import NOT_USED
 from infrastructure.mcp.connections.pool import SdkMcpConnections
 from infrastructure.mcp.connections.resource_watches import WantedResources
 from infrastructure.mcp.wrappers.guarded_connections import CallLimits, guarded
@@ -263,6 +264,16 @@ async def test_discovery_lists_all_tools_by_name(leg: Leg) -> None:
     assert [tool.name for tool in catalog.tools] == ["count", "echo", "hang", "meta", "progress", "refuse"]
     assert (catalog.server_id, catalog.server_version, catalog.skipped) == (SERVER, 3, ())
     assert leg.connections.status(server).tool_count == 6
+
+
+@pytest.mark.requirement("B5")
+async def test_tools_that_the_settings_do_not_name_are_listed_as_left_out(leg: Leg) -> None:
+    server = plain_server()
+    few = replace(server, config=replace(server.config, tools=("echo", "c*")))
+    catalog = await leg.connections.discover(few, IN_RUN, timeout_s=20)
+    assert [tool.name for tool in catalog.tools] == ["count", "echo"]
+    assert [tool.name for tool in catalog.skipped] == ["hang", "meta", "progress", "refuse"]
+    assert {tool.reason for tool in catalog.skipped} == {NOT_USED}
 
 
 @pytest.mark.requirement("B3")

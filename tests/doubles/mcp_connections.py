@@ -26,6 +26,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
 from domain.mcp.server import Isolation, McpServer
+from domain.mcp.used_tools import used_tools
 from infrastructure.mcp.connections.connection_key import ConnectionKey, connection_key
 
 _INVALID_PARAMS = -32602
@@ -185,14 +186,17 @@ class InMemoryMcpConnections:
             protocol_version=status.protocol_version,
             tool_count=len(scripted.tools),
         )
+        used, left_out = used_tools(
+            server.config, (_definition(name, scripted.tools[name]) for name in sorted(scripted.tools))
+        )
         return McpCatalog(
             server_id=server.id,
             server_version=server.version,
             protocol_version="2026-07-28",
             server_name=server.config.slug,
             instructions=scripted.instructions,
-            tools=tuple(_definition(name, scripted.tools[name]) for name in sorted(scripted.tools)),
-            skipped=scripted.skipped,
+            tools=used,
+            skipped=(*scripted.skipped, *left_out),
             taken_at=self._now,
         )
 

@@ -1478,6 +1478,8 @@ export interface components {
             };
             /** @description Authentication at a server of kind http or sse. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
+            tools?: string[] | null;
             /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
             network?: components["schemas"]["ServerNetwork"];
             /**
@@ -1597,6 +1599,8 @@ export interface components {
             };
             /** @description Authentication at a server of kind http or sse. */
             auth: components["schemas"]["AuthView"] | null;
+            /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
+            tools: string[] | null;
             /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
             network: components["schemas"]["ServerNetwork"];
             /** @description Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`. */
@@ -3741,6 +3745,8 @@ export interface components {
             };
             /** @description Authentication at a server of kind http or sse. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
+            tools?: string[] | null;
             /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
             network?: components["schemas"]["ServerNetwork"];
             /**
@@ -4365,6 +4371,8 @@ export interface components {
             } | null;
             /** @description Replaced entirely, including its secrets. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
+            tools?: string[] | null;
             /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
             network?: components["schemas"]["ServerNetwork"] | null;
             /** @description Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`. */

@@ -119,6 +119,7 @@ class ListTools:
                 age_s=max(0.0, age.total_seconds()),
             )
             for definition in catalog.tools
+            if server.config.offers(definition.name)
         ]
 
 

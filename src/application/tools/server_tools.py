@@ -19,9 +19,11 @@ INSTRUCTIONS_LIMIT_BYTES = 2048
 def overview_of(server: McpServer, catalog: McpCatalog) -> ServerOverview:
     instructions = catalog.instructions if server.config.trusted else None
     pin = ServerPin.of(server)
+    # The catalog may be of an earlier version of the server.
+    offered = [tool for tool in catalog.usable if server.config.offers(tool.name)]
     return ServerOverview(
         slug=server.config.slug,
-        tools=tuple(sorted((bound_tool(server, tool, pin=pin) for tool in catalog.usable), key=lambda tool: tool.name)),
+        tools=tuple(sorted((bound_tool(server, tool, pin=pin) for tool in offered), key=lambda tool: tool.name)),
         instructions=None if instructions is None else _capped(instructions),
         awaiting_approval=len(catalog.quarantined),
         settled=catalog.server_version == server.version and not hides_lost_tools(server),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
 from domain.errors import Violation, invalid
 from domain.ids import McpServerId, OrganizationId
@@ -99,6 +100,7 @@ class McpServerConfig:
     - `path` is what a custom server is copied from, if it is not run in place.
     - `command` starts a custom server, or names one of a package's commands.
     - `args` never hold secrets; `url` only references them (`${secret:NAME}` in path or query).
+    - `tools` are names or globs of the server's tools that are used; None is all.
     - `network` bounds what a started server reaches; `network_hosts` are the hosts of an allowlist.
     - `timeout_s` bounds each call; `idle_timeout_s` is how long an unused connection stays open.
     - `max_response_bytes` bounds one reply on the wire; `max_concurrency` bounds concurrent calls.
@@ -116,6 +118,7 @@ class McpServerConfig:
     url: str | None = None
     headers: Mapping[str, SecretValue] = field(default_factory=dict)
     auth: ServerAuth | None = None
+    tools: tuple[str, ...] | None = None
     network: ServerNetwork = ServerNetwork.FULL
     network_hosts: tuple[str, ...] = ()
     trusted: bool = False
@@ -148,6 +151,10 @@ class McpServerConfig:
                 wrong.append(Violation(path=name, message="must be greater than 0"))
         if wrong:
             raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
+
+    def offers(self, tool_name: str) -> bool:
+        """Whether a tool of the server, by the server's name for it, is used."""
+        return self.tools is None or any(fnmatchcase(tool_name, entry) for entry in self.tools)
 
     @property
     def source(self) -> tuple[McpServerKind, str | None, str | None, str | None]:

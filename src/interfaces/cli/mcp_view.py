@@ -28,6 +28,7 @@ def show_server(terminal: Terminal, server: McpServerView, status: ServerStatusV
             "installed": _installed(status),
             "env": ", ".join(server["env"]),
             "headers": ", ".join(server["headers"]),
+            "only tools": "" if server["tools"] is None else ", ".join(server["tools"]) or "none",
             "network": " ".join((server["network"], *server["network_hosts"])),
             "isolation": server["isolation"],
             "elicitation": server["elicitation"],

@@ -85,6 +85,7 @@ class FilledIn:
                 body[name] = _number(text)
         rate = {name: _number(text) for name in _RATE if (text := self._text(f"rate_limit.{name}"))}
         self._put(body, "rate_limit", rate or None)
+        self._put(body, "tools", [line.strip() for line in self._lines("tools")] or None)
         body["trusted"] = "trusted" in self.form
         body["enabled"] = "enabled" in self.form
         if self.kind.is_remote:

@@ -206,6 +206,22 @@ async def test_tools_are_listed_for_everybody_and_for_an_agent(service: Service)
     problem_of(await service.call("GET", "/v1/tools?agent=nobody"), 404, "agent_not_found")
 
 
+@pytest.mark.requirement("B5")
+async def test_only_the_named_tools_of_a_server_are_used_and_the_others_are_named_with_the_reason(
+    service: Service,
+) -> None:
+    created = await service.call("POST", "/v1/mcp-servers", json={**FILES, "tools": ["read*"]})
+    assert created.json()["tools"] == ["read*"]
+    await service.call("POST", "/v1/mcp-servers/files/refresh")
+    assert "mcp__files__echo" not in (await service.call("GET", "/v1/tools")).text
+    listed = (await service.call("GET", "/v1/mcp-servers/files/tools")).json()
+    assert (listed["data"], [tool["name"] for tool in listed["skipped"]]) == ([], ["echo"])
+    changed = await service.call("PATCH", "/v1/mcp-servers/files", json={"tools": None})
+    assert changed.json()["tools"] is None
+    await service.call("POST", "/v1/mcp-servers/files/refresh")
+    assert "mcp__files__echo" in (await service.call("GET", "/v1/tools")).text
+
+
 @pytest.mark.requirement("B7", "B10")
 async def test_a_server_s_strategy_and_rate_are_kept_and_changed(service: Service) -> None:
     limited = {**FILES, "on_connection_loss": "unregister", "rate_limit": {"calls": 60, "per_s": 30.5}}

@@ -2518,6 +2518,8 @@ class McpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Authentication at a server of kind http or sse."""
+    tools: NotRequired[list[str] | None]
+    """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     network: NotRequired[ServerNetwork]
     """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
     network_hosts: NotRequired[list[str]]
@@ -2598,6 +2600,8 @@ class McpServerView(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: AuthView | None
     """Authentication at a server of kind http or sse."""
+    tools: list[str] | None
+    """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     network: ServerNetwork
     """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
     network_hosts: list[str]
@@ -3211,6 +3215,8 @@ class TestMcpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Authentication at a server of kind http or sse."""
+    tools: NotRequired[list[str] | None]
+    """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     network: NotRequired[ServerNetwork]
     """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
     network_hosts: NotRequired[list[str]]
@@ -3463,6 +3469,8 @@ class UpdateMcpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Replaced entirely, including its secrets."""
+    tools: NotRequired[list[str] | None]
+    """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     network: NotRequired[ServerNetwork | None]
     """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
     network_hosts: NotRequired[list[str] | None]

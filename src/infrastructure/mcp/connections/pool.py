@@ -28,6 +28,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer, McpServerKind
+from domain.mcp.used_tools import used_tools
 from infrastructure.mcp.catalogs.catalog import with_usable_schemas
 from infrastructure.mcp.catalogs.tool_changes import ToolChanges, ToolsChanged
 from infrastructure.mcp.connections.connection import McpConnection
@@ -361,13 +362,14 @@ class SdkMcpConnections:
 
     async def _list(self, server: McpServer, session: ServerSession, deadline: float) -> McpCatalog:
         listing = await with_usable_schemas(await session.list_tools(deadline))
+        used, left_out = used_tools(server.config, listing.tools)
         return McpCatalog(
             server_id=server.id,
             server_version=server.version,
             protocol_version=session.facts.protocol_version,
             server_name=session.facts.name or server.config.slug,
             instructions=session.facts.instructions,
-            tools=listing.tools,
-            skipped=listing.skipped,
+            tools=used,
+            skipped=(*listing.skipped, *left_out),
             taken_at=self._clock.now(),
         )

@@ -121,6 +121,10 @@ def add_server(
             "allowlist.",
         ),
     ] = None,
+    tool: Annotated[
+        list[str] | None,
+        typer.Option("--tool", metavar="NAME", help="Use only this tool of the server, or a glob. Repeatable."),
+    ] = None,
     trusted: Annotated[bool, typer.Option("--trusted", help="Trust its hints and instructions.")] = False,
     isolation: Annotated[
         str | None, typer.Option("--isolation", metavar="MODE", help="Scope of a connection: shared, thread or run.")
@@ -179,14 +183,15 @@ def add_server(
     body |= values_and_secrets("env", "--env", env, env_secret)
     body |= auth_of(bearer_secret, oauth=oauth)
     body |= _reaching(network, host)
-    modes = {
+    given: dict[str, JsonValue] = {
+        "tools": [*tool] if tool else None,
         "isolation": isolation,
         "elicitation": elicitation,
         "sampling": sampling,
         "roots": roots,
         "on_connection_loss": loss,
     }
-    body |= {name: mode for name, mode in modes.items() if mode is not None}
+    body |= {name: value for name, value in given.items() if value is not None}
     if rate_limit is not None:
         body["rate_limit"] = _rate_limit(rate_limit)
 

@@ -78,6 +78,7 @@ class McpServerBody(Body):
     url: str | None = None
     headers: dict[str, WriteOnly] = Field(default_factory=dict)
     auth: AuthBody | None = None
+    tools: Strings | None = None
     network: NetworkMode = ServerNetwork.FULL
     network_hosts: Strings = ()
     trusted: bool = False
@@ -127,7 +128,7 @@ class UpdateMcpServerBody(Patch, of=McpServerBody):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"env": {"TOKEN": "…"}, "timeout_s": 60},)
     nullable: ClassVar[frozenset[str]] = frozenset(
-        {"package", "version", "path", "command", "url", "auth", "rate_limit"}
+        {"package", "version", "path", "command", "url", "auth", "tools", "rate_limit"}
     )
 
     env: dict[str, WriteOnly | None] | None = None

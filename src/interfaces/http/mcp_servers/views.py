@@ -54,6 +54,10 @@ class McpServerView(TypedDict):
         "Headers of requests to a remote server. Values are write-only, or references to named secrets.",
     ]
     auth: Annotated[AuthView | None, "Authentication at a server of kind http or sse."]
+    tools: Annotated[
+        list[str] | None,
+        "Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none.",
+    ]
     network: Annotated[
         ServerNetwork,
         "What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits.",
@@ -240,6 +244,7 @@ def server_view(server: McpServer) -> McpServerView:
         "url": config.url,
         "headers": {name: write_only_view(value) for name, value in config.headers.items()},
         "auth": auth_view(config.auth),
+        "tools": None if config.tools is None else list(config.tools),
         "network": config.network,
         "network_hosts": list(config.network_hosts),
         "trusted": config.trusted,

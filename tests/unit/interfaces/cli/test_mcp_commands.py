@@ -36,7 +36,7 @@ def test_a_command_is_registered_with_its_arguments_as_they_are() -> None:
     service = FakeService().on("POST", "/v1/mcp-servers", httpx.Response(201, json=SERVER))
     outcome = service.run(
         "mcp", "add", "time", "--env", "TOKEN=a=b", "--trusted", "--isolation", "thread", "--elicitation", "ask",
-        "--sampling", "pass", "--roots", "decline",
+        "--sampling", "pass", "--roots", "decline", "--tool", "now", "--tool", "get_*",
         "--", "python", "-m", "mcp_server_time", "--help", "--json",
     )  # fmt: skip
     assert outcome.exit_code == 0
@@ -52,6 +52,7 @@ def test_a_command_is_registered_with_its_arguments_as_they_are() -> None:
             "elicitation": "ask",
             "sampling": "pass",
             "roots": "decline",
+            "tools": ["now", "get_*"],
         }
     ]
     assert "dragoman mcp test time" in outcome.err
