@@ -56,7 +56,7 @@ class InMemoryRunStore:
         if new.firing is not None and fired is not None:
             begin_run(state, fired, new.firing, run)
         if new.new_thread is not None:
-            state.threads[new.new_thread.id] = StoredThread(thread=new.new_thread)
+            state.threads[new.new_thread.id] = StoredThread(thread=new.new_thread, messages=list(new.history))
         changed = tuple(self._store(change).run for change in changes)
         url = new.webhook_url if run.retry_of is None else state.runs[run.retry_of].webhook_url
         stored = state.runs[run.id] = StoredRun(run=run, webhook_url=url)
@@ -86,6 +86,7 @@ class InMemoryRunStore:
             and wanted.thread_id in (None, stored.run.thread_id)
             and wanted.agent_id in (None, stored.run.agent_id)
             and wanted.status in (None, stored.run.status)
+            and wanted.history_key in (None, stored.run.history_key)
         )
         return newest_first(runs, lambda run: by_time(run.created_at, run.id), request)
 

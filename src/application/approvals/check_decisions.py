@@ -11,6 +11,7 @@ from application.approvals.ports import ApprovalStore
 from application.mcp.ports import ConnectionScope, McpServerStore
 from application.policy.canary_guard import CanaryGuard
 from application.tools.check_tool_call import CheckToolCall
+from application.tools.client_tools import with_client_tools
 from application.tools.toolset_builder import ToolsetBuilder
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
@@ -125,6 +126,7 @@ class CheckDecisions:
             wired=run.wired,
             caller=await caller_rules(self._agents, run.organization_id, CalledBy.of(run.metadata), agent.config),
         )
+        toolset = with_client_tools(toolset, run.client_tools)
         return {
             approval.tool_call_id: checked_arguments(
                 arguments, approval.tool, toolset, guard, self._check, path=_path(index)

@@ -40,7 +40,7 @@ class IdempotencyKey:
 class NewRun:
     """A run to be stored, with its thread if that is new. `firing` is the trigger of a schedule,
     which has no key. `may_stop_any` is the right to stop runs of other requesters on the thread.
-    `webhook_url` is stored encrypted, and never read with the run; a retry has that of the failed run."""
+    `history` are the messages of the new thread. `webhook_url` is stored encrypted, and never read with the run; a retry has that of the failed run."""
 
     run: Run
     new_thread: Thread | None
@@ -48,6 +48,7 @@ class NewRun:
     idempotency: IdempotencyKey | None
     firing: Firing | None = None
     may_stop_any: bool = False
+    history: tuple[Message, ...] = ()
     webhook_url: str | None = field(default=None, repr=False)
 
     @property
@@ -105,6 +106,7 @@ class RunFilter:
     thread_id: ThreadId | None = None
     agent_id: AgentId | None = None
     status: RunStatus | None = None
+    history_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,9 @@ class RetryRun:
                 idempotency_key=command.idempotency_key,
                 body_digest=command.body_digest,
                 retried=run,
+                client_tools=run.client_tools,
+                instructions=run.instructions,
+                history_key=run.history_key,
             )
         )
 

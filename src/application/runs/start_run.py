@@ -27,7 +27,7 @@ from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import RunId, ThreadId
+from domain.ids import MessageId, RunId, ThreadId, derived_id
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, OPERATORS_ONLY, ModelSettings
@@ -35,8 +35,9 @@ from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.webhook import Webhook, WebhookNote
 from domain.schedules.firing import Firing
 from domain.threads.attachments import AttachedSource
-from domain.threads.message import UserContent, is_blank
+from domain.threads.message import Message, PriorMessage, UserContent, is_blank
 from domain.threads.thread import Thread
+from domain.tools.client_tool import ClientTool, require_valid
 from domain.tools.wired import WiredNodes
 
 
@@ -49,6 +50,8 @@ class StartRunCommand:
     - `wired` nodes replace the agent's tools (for workflows).
     - `body_digest` distinguishes bodies with the same idempotency key.
     - `firing` starts the run only if its schedule has not advanced.
+    - `client_tools`, `instructions` and `history_key` are as in `Run`; `history` are the messages of a new thread
+      before the input.
     - `run_id` is the run's id; the idempotency key must then identify the same request.
     - `retried` is the failed run of the thread that the run continues, with the same input and webhook.
     """
@@ -71,6 +74,10 @@ class StartRunCommand:
     wired: WiredNodes | None = None
     run_id: RunId | None = None
     retried: Run | None = None
+    client_tools: tuple[ClientTool, ...] = ()
+    instructions: str | None = None
+    history: tuple[PriorMessage, ...] = ()
+    history_key: str | None = None
 
 
 class StartRun:
@@ -85,7 +92,8 @@ class StartRun:
     - Settings that may raise the price (`OPERATORS_ONLY`) require `operator`.
     - Sources of the thread in the input are read now; deleting one later does not change the message.
     - An output schema must be one that answers can be checked by.
-    - A canary token of the agent in the input is replaced by its mark.
+    - A canary token of the agent in the input, the history or the instructions is replaced by its mark.
+    - Tools of the client have names that models take, each once.
     """
 
     def __init__(
@@ -134,6 +142,7 @@ class StartRun:
         unusable = output_schema_violations(self._schemas, command.output_schema)
         if unusable:
             raise invalid("output_schema_invalid", "The output schema is not valid.", *unusable)
+        require_valid(command.client_tools)
         now = self._clock.now()
         organization_id = command.principal.organization_id
         key = None
@@ -162,6 +171,7 @@ class StartRun:
             new_thread = Thread(id=thread_id, organization_id=organization_id, metadata={}, created_at=now)
         run_id = command.run_id or self.new_id()
         content = await attached_content(self._sources, organization_id, command.thread_id, command.input)
+        guard = CanaryGuard.of(agent, run_id)
         run = Run(
             id=run_id,
             organization_id=organization_id,
@@ -169,7 +179,7 @@ class StartRun:
             agent_id=agent.id,
             agent_version=agent.version,
             status=RunStatus.QUEUED,
-            input=CanaryGuard.of(agent, run_id).input(content),
+            input=guard.input(content),
             model=model,
             limits=command.limits,
             model_settings=command.model_settings,
@@ -181,11 +191,15 @@ class StartRun:
             webhook=_webhook_note(command),
             wired=command.wired,
             retry_of=None if command.retried is None else command.retried.id,
+            client_tools=command.client_tools,
+            instructions=None if command.instructions is None else guard.words(command.instructions),
+            history_key=command.history_key,
         )
         started = await self._runs.start(
             NewRun(
                 run=run,
                 new_thread=new_thread,
+                history=() if new_thread is None else _on_thread(command.history, run, guard),
                 strategy=command.strategy,
                 idempotency=key,
                 firing=command.firing,
@@ -209,6 +223,22 @@ class StartRun:
         if not agent.config.enabled:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
         return agent
+
+
+def _on_thread(history: tuple[PriorMessage, ...], run: Run, guard: CanaryGuard) -> tuple[Message, ...]:
+    return tuple(
+        guard.message(
+            Message(
+                id=MessageId(derived_id("msg", run.thread_id, place)),
+                thread_id=run.thread_id,
+                run_id=None,
+                role=prior.role,
+                content=prior.content,
+                created_at=run.created_at,
+            )
+        )
+        for place, prior in enumerate(history)
+    )
 
 
 def _webhook_note(command: StartRunCommand) -> WebhookNote | None:

@@ -14,6 +14,7 @@ from domain.runs.provider_error import ProviderError
 from domain.runs.usage import Usage
 from domain.runs.webhook import WebhookNote
 from domain.threads.message import ToolUse, UserContent
+from domain.tools.client_tool import ClientTool
 from domain.tools.wired import WiredNodes
 
 
@@ -101,6 +102,8 @@ class Run:
       (`domain/runs/lost_workers.py`) since a worker last stored a step.
     - `epoch` fences writes of former workers. `last_seq` is the number of the newest event.
     - `active_s` is the active time of former attempts, in seconds.
+    - `client_tools` are functions that the client defines and settles. `instructions` follow those of the agent.
+    - `history_key` is the digest of the conversation up to this run, by which a client without thread ids finds it.
     - `retry_of` is the failed run that this run continues; its message is already in the thread.
     """
 
@@ -137,6 +140,9 @@ class Run:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     retry_of: RunId | None = None
+    client_tools: tuple[ClientTool, ...] = ()
+    instructions: str | None = None
+    history_key: str | None = None
 
     def claimed(self, *, at: datetime, agent_version: int | None = None) -> "Run":
         """A worker claims the run: a new epoch starts, with the agent's newest version if one is given."""

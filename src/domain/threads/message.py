@@ -140,6 +140,14 @@ class Message:
         return tuple([part for part in self.content if isinstance(part, ToolResultContent)])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorMessage:
+    """A message that a client had before it made a thread. Each tool use is followed by its result."""
+
+    role: Role
+    content: tuple[Content, ...]
+
+
 def is_blank(content: Iterable[object]) -> bool:
     """Whether the content has no image, no file, and only white space as text."""
     return not any(not isinstance(part, TextContent) or part.text.strip() for part in content)

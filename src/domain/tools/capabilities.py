@@ -14,6 +14,7 @@ class ToolType(StrEnum):
     SOURCE_QUERY = "source_query"
     MCP_TOOL = "mcp_tool"
     AGENT = "agent"
+    CLIENT_TOOL = "client_tool"
 
 
 class ToolCapability(StrEnum):
@@ -23,8 +24,8 @@ class ToolCapability(StrEnum):
     EXECUTABLE = "executable"
 
 
-DISPLAYABLE_TYPES = frozenset({ToolType.SEND_EMAIL, ToolType.CREATE_CALENDAR_EVENT})
-NATIVE_TYPES = tuple(kind for kind in ToolType if kind not in (ToolType.MCP_TOOL, ToolType.AGENT))
+DISPLAYABLE_TYPES = frozenset({ToolType.SEND_EMAIL, ToolType.CREATE_CALENDAR_EVENT, ToolType.CLIENT_TOOL})
+NATIVE_TYPES = tuple(kind for kind in ToolType if kind not in (ToolType.MCP_TOOL, ToolType.AGENT, ToolType.CLIENT_TOOL))
 
 
 def capability_of(tool_type: ToolType) -> ToolCapability:

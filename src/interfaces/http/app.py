@@ -17,6 +17,7 @@ from interfaces.http.mcp_servers import routes as mcp_servers
 from interfaces.http.metrics import metrics_router, monitoring
 from interfaces.http.model_providers import routes as model_providers
 from interfaces.http.oauth import routes as oauth
+from interfaces.http.openai.router import openai_router
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config
 from interfaces.http.organization import routes as organization
 from interfaces.http.organizations import routes as organizations
@@ -64,7 +65,7 @@ _SLICES = (
 
 
 def create_api(container: Container, *, frames: EventFrames, places: StreamPlaces, heartbeat_s: float) -> Litestar:
-    """The API below `/v1`, health, metrics and the OpenAPI document. `frames` and `places`
+    """The API below `/v1`, that of OpenAI's clients, health, metrics and the OpenAPI document. `frames` and `places`
     are shared with other followers of runs. After `heartbeat_s` of silence a stream sends a comment."""
     start_run, watch_run = container.start_run(), container.watch_run()
     own = {
@@ -102,6 +103,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
     return Litestar(
         route_handlers=[
             v1,
+            openai_router(container, places=places, heartbeat_s=heartbeat_s),
             front_door,
             *EXPLORER,
             health.health_router(),

@@ -34,6 +34,13 @@ def system_prompt(config: AgentConfig, overview: str) -> str:
     return "\n\n".join(part for part in (config.instructions.strip(), overview) if part)
 
 
+def with_instructions(system: str, given: str | None) -> str:
+    """The prompt, then the instructions of the run's client under a heading of their own."""
+    if not given:
+        return system
+    return "\n\n".join(part for part in (system, f"# Instructions of the client\n\n{given}") if part)
+
+
 def _server_lines(server: ServerOverview, *, in_full: bool) -> list[str]:
     lines = [f"## {server.slug}"]
     if server.unavailable is not None:

@@ -7,8 +7,9 @@ from application.agents.calling_agent import caller_rules
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope
-from application.runs.execution.compose_request import servers_overview, system_prompt
+from application.runs.execution.compose_request import servers_overview, system_prompt, with_instructions
 from application.runs.execution.run_session import RunSession
+from application.tools.client_tools import with_client_tools
 from application.tools.toolset import Toolset
 from application.tools.toolset_builder import ToolsetBuilder
 from domain.json_value import canonical_json
@@ -38,6 +39,7 @@ class PreparePrompt:
       strategy is `unregister`; they are back with the connection.
     - A change of the agent, its caller or its organization affects the run at its next turn.
     - A disabled agent has no prompt.
+    - The client's own tools and instructions come after those of the agent.
     """
 
     def __init__(self, *, catalog: ToolsetBuilder, agents: AgentStore, organizations: OrganizationStore) -> None:
@@ -60,6 +62,7 @@ class PreparePrompt:
             toolset = await self._catalog.toolset(
                 session.agent.config, scope, run_allowlist=run.tool_allowlist, wired=run.wired, caller=session.caller
             )
+        toolset = with_client_tools(toolset, run.client_tools)
         session.toolset = toolset
         for problem in toolset.problems:
             logger.warning("tool left out", extra={"run_id": run.id, "problem": problem})
@@ -68,7 +71,10 @@ class PreparePrompt:
             overview = servers_overview(toolset)
         if run.overview is None and not toolset.is_reduced:
             session.run = run.advanced(usage=run.usage, overview=overview)
-        system = session.guard.filled(system_prompt(session.agent.config, overview))
+        # Placeholders of canary tokens are those of the agent only.
+        system = with_instructions(
+            session.guard.filled(system_prompt(session.agent.config, overview)), run.instructions
+        )
         schema = session.output_schema
         fixed_bytes = len(system.encode()) + toolset.definition_bytes
         if schema is not None:

@@ -14,6 +14,7 @@ from domain.runs.usage import Usage
 from domain.runs.webhook import WebhookNote
 from domain.threads.message import ToolUse, UserContent
 from domain.threads.message_json import tool_use_to_json
+from domain.tools.client_tool import ClientTool
 from domain.tools.wired import WiredNodes
 from infrastructure.persistence.columns.fields import json_codec
 from infrastructure.persistence.columns.paging import AnyRow
@@ -28,6 +29,9 @@ select_run: Select[Any] = select(
     run_request.c.tool_allowlist,
     run_request.c.model_settings,
     run_request.c.output_schema,
+    run_request.c.client_tools,
+    run_request.c.instructions,
+    run_request.c.history_key,
     run_request.c.metadata,
     run_request.c.overview,
     run_request.c.webhook,
@@ -38,6 +42,7 @@ select_run: Select[Any] = select(
 
 _write_limits, _read_limits = json_codec(LimitSettings)
 _write_settings, _read_settings = json_codec(ModelSettings)
+_write_tool, _read_tool = json_codec(ClientTool)
 
 NEW_RUN_COLUMNS = [column.name for column in run.columns if column.name not in ("worker_id", "lease_expires_at")]
 """Columns of a run that was never claimed."""
@@ -80,6 +85,9 @@ def run_request_row(new: Run, *, webhook_url: bytes | None) -> dict[str, object]
         "webhook_url": webhook_url,
         "wired": None if new.wired is None else new.wired.to_json(),
         "retry_of": new.retry_of,
+        "client_tools": [_write_tool(tool) for tool in new.client_tools] or None,
+        "instructions": new.instructions,
+        "history_key": new.history_key,
     }
 
 
@@ -162,6 +170,9 @@ def run_of(row: AnyRow) -> Run:
         started_at=row.started_at,
         finished_at=row.finished_at,
         retry_of=None if row.retry_of is None else RunId(row.retry_of),
+        client_tools=tuple(map(_read_tool, row.client_tools or ())),
+        instructions=row.instructions,
+        history_key=row.history_key,
     )
 
 

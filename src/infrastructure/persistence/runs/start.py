@@ -17,6 +17,7 @@ from infrastructure.persistence.runs.event_rows import add_events
 from infrastructure.persistence.runs.rows import NEW_RUN_COLUMNS, new_run_row, run_request_row
 from infrastructure.persistence.schedules.rows import begin_run
 from infrastructure.persistence.tables import idempotency_key, run, run_request
+from infrastructure.persistence.threads.message_rows import add_messages
 from infrastructure.persistence.threads.queue import lock_thread, next_run
 from infrastructure.persistence.threads.rows import add_thread
 
@@ -63,6 +64,7 @@ def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None)
     with pipelined(connection):
         if new.new_thread is not None:
             add_thread(connection, new.new_thread)
+            add_messages(connection, new.run.organization_id, new.history, {})
         _insert_run.run(connection, new_run_row(new.run, last_seq=1))
         _insert_request.run(connection, run_request_row(new.run, webhook_url=webhook_url))
         add_events(connection, new.run.organization_id, new.run.id, (new.event,), last_seq=1)

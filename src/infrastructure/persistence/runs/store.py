@@ -97,6 +97,10 @@ class SqlRunStore:
             statement = statement.where(run.c.agent_id == wanted.agent_id)
         if wanted.status is not None:
             statement = statement.where(run.c.status == wanted.status.value)
+        if wanted.history_key is not None:
+            statement = statement.where(
+                run_request.c.organization_id == organization_id, run_request.c.history_key == wanted.history_key
+            )
         return await self._database.read(
             lambda connection: newest_first(
                 connection,

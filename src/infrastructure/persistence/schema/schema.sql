@@ -1,4 +1,4 @@
--- revision 0042
+-- revision 0055
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -286,7 +286,7 @@ CREATE TABLE run_request (
 	overview TEXT,
 	webhook TEXT,
 	wired TEXT,
-	webhook_url BLOB, model_settings TEXT, retry_of TEXT, output_schema TEXT,
+	webhook_url BLOB, model_settings TEXT, retry_of TEXT, output_schema TEXT, client_tools TEXT, instructions TEXT, history_key TEXT,
 	CONSTRAINT pk_run_request PRIMARY KEY (run_id),
 	CONSTRAINT fk_run_request_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
 );
@@ -685,3 +685,4 @@ CREATE TABLE timer (
 CREATE INDEX ix_timer_due_at_id ON timer (due_at, id);
 CREATE INDEX ix_timer_subject_id ON timer (subject_id);
 CREATE INDEX ix_message_items_key ON message (items_key) WHERE items_key IS NOT NULL;
+CREATE INDEX ix_run_request_history_key ON run_request (organization_id, history_key) WHERE history_key IS NOT NULL;

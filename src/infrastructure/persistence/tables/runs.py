@@ -100,6 +100,10 @@ run_request = Table(
     Column("model_settings", JsonText),
     Column("retry_of", PlainText),
     Column("output_schema", JsonText),
+    Column("client_tools", JsonText),
+    Column("instructions", PlainText),
+    Column("history_key", PlainText),
+    partial_index("ix_run_request_history_key", "organization_id", "history_key", where="history_key IS NOT NULL"),
 )
 
 # An event about a message of the same step has its `message_id`; `data` is then the remaining content, or NULL.

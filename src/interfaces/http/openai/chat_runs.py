@@ -1,0 +1,120 @@
+"""Starts or continues the run that answers a chat completion (ADR 0065)."""
+
+from dataclasses import replace
+
+from application.agents.queries import GetAgent
+from application.runs.ports import RunFilter
+from application.runs.queries import GetRun, ListRuns
+from application.runs.start_run import StartRun, StartRunCommand
+from application.system.pages import PageRequest
+from domain.agents.agent import Agent
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.ids import RunId
+from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from interfaces.http.openai.chat_messages import Conversation, conversation_of
+from interfaces.http.openai.chat_schemas import ChatBody
+from interfaces.http.openai.client_calls import Begun, ClientCalls
+from interfaces.http.openai.ids import linked_run
+
+_LOOKED_AT = 10
+_ENDED = (RunStatus.COMPLETED, RunStatus.INCOMPLETE)
+
+
+class ChatRuns:
+    """Rules:
+    - Results of tools resume the run that asked for them.
+    - A conversation continues its thread: the run that gave the last answer of the history is found by the digest of
+      the messages before that answer, for the same key and agent, and is the newest of its thread.
+    - Any other history becomes a new thread with these messages.
+    - While the last answer waits for a person, nothing starts: the answer is the same again.
+    - A repeated request of a client's library is answered by the run that the first one started.
+    """
+
+    def __init__(
+        self,
+        *,
+        start_run: StartRun,
+        get_run: GetRun,
+        list_runs: ListRuns,
+        get_agent: GetAgent,
+        client_calls: ClientCalls,
+    ) -> None:
+        self._start_run = start_run
+        self._get_run = get_run
+        self._list_runs = list_runs
+        self._get_agent = get_agent
+        self._client_calls = client_calls
+
+    async def begin(self, principal: Principal, body: ChatBody, *, is_repeated: bool) -> Begun:
+        """Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
+        body.require_supported()
+        conversation = conversation_of(body.messages)
+        agent = await self._get_agent.execute(principal, body.model)
+        if conversation.ends_with_results:
+            return await self._client_calls.settle(principal, conversation.results)
+        owner = f"{principal.key_id}/{agent.id}"
+        key = conversation.key(owner)
+        if is_repeated:
+            started = await self._with_key(principal, key, limit=1)
+            if started:
+                return Begun(run=started[0], after_seq=0)
+        last = await self._last(principal, agent, conversation, owner)
+        if last is not None and last.status is RunStatus.REQUIRES_ACTION:
+            return Begun(run=last, after_seq=last.last_seq)
+        command = StartRunCommand(
+            principal=principal,
+            agent=agent.id,
+            input=conversation.input,
+            model_settings=body.model_settings(),
+            output_schema=body.output_schema(),
+            metadata=body.metadata_of_run(),
+            client_tools=body.client_tools(),
+            instructions=conversation.instructions,
+            history_key=key,
+        )
+        return Begun(run=await self._started(command, conversation, last), after_seq=0)
+
+    async def _started(self, command: StartRunCommand, conversation: Conversation, last: Run | None) -> Run:
+        if last is not None:
+            strategy = MultitaskStrategy.REJECT if last.status in _ENDED else MultitaskStrategy.ENQUEUE
+            given = conversation.since(last.id) if linked_run(conversation.said) == last.id else command.input
+            continued = replace(command, thread_id=last.thread_id, strategy=strategy, input=given)
+            try:
+                return (await self._start_run.execute(continued)).run
+            except ServiceError as error:
+                if error.code != "thread_busy":  # another branch of the conversation was quicker
+                    raise
+        return (await self._start_run.execute(replace(command, history=conversation.history()))).run
+
+    async def _last(self, principal: Principal, agent: Agent, conversation: Conversation, owner: str) -> Run | None:
+        """The run that gave the last answer of the history, if the thread has not moved on since."""
+        linked = linked_run(conversation.said)
+        if linked is not None:
+            found = await self._found(principal, linked)
+        else:
+            earlier = conversation.earlier_key(owner)
+            runs = () if earlier is None else await self._with_key(principal, earlier, limit=_LOOKED_AT)
+            found = next((run for run in runs if _gave(run, conversation.said)), None)
+        if found is None or found.requested_by != principal.key_id or found.agent_id != agent.id:
+            return None
+        of_thread = RunFilter(thread_id=found.thread_id)
+        newest = await self._list_runs.execute(principal, of_thread, PageRequest(limit=1))
+        return found if newest.items and newest.items[0].id == found.id else None
+
+    async def _found(self, principal: Principal, run_id: RunId) -> Run | None:
+        try:
+            return await self._get_run.execute(principal, run_id)
+        except ServiceError as error:
+            if error.kind is not ErrorKind.NOT_FOUND:
+                raise
+            return None
+
+    async def _with_key(self, principal: Principal, key: str, *, limit: int) -> tuple[Run, ...]:
+        return (await self._list_runs.execute(principal, RunFilter(history_key=key), PageRequest(limit=limit))).items
+
+
+def _gave(run: Run, said: str) -> bool:
+    """Whether a text in a history is the answer of the run. Clients show the texts of all its turns, and trim them."""
+    output = (run.output or "").strip()
+    return run.status in _ENDED and output != "" and said.strip().endswith(output)

@@ -1,0 +1,95 @@
+"""Maps errors to OpenAI's shape: `{"error": {message, type, code, param}}`."""
+
+from typing import TypedDict
+
+from litestar import Response
+from litestar.exceptions import HTTPException
+from litestar.types import ExceptionHandlersMap
+
+from domain.errors import ErrorKind, ServiceError
+from domain.runs.run import Run
+from interfaces.http.problems import AnyRequest, from_http_exception, from_service_error, from_unexpected
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    409: "conflict_error",
+    429: "rate_limit_error",
+}
+_CODES = {"agent_not_found": "model_not_found", "token_missing": "invalid_api_key", "token_invalid": "invalid_api_key"}
+_PARAMS = {"agent_not_found": "model", "agent_disabled": "model", "output_schema_invalid": "response_format"}
+NO_RETRY = {"x-should-retry": "false"}
+"""OpenAI's clients repeat requests by themselves, unless an answer says this. An agent that failed or that waits must
+not be started once more by its client's library."""
+
+
+class ErrorBody(TypedDict):
+    message: str
+    type: str
+    code: str | None
+    param: str | None
+
+
+class ErrorView(TypedDict):
+    error: ErrorBody
+
+
+def error_view(status: int, code: str, message: str, param: str | None = None) -> ErrorView:
+    kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    return {
+        "error": {
+            "message": message,
+            "type": kind,
+            "code": _CODES.get(code, code),
+            "param": param or _PARAMS.get(code),
+        }
+    }
+
+
+def run_error_view(run: Run) -> tuple[int, ErrorView]:
+    """The status and the error of a run that ended without an answer."""
+    if run.error is not None:
+        return 500, error_view(500, run.error.code, run.error.detail)
+    return 409, error_view(409, f"run_{run.status}", f"The run {run.id} was {run.status}.")
+
+
+def unsupported(param: str, message: str) -> ServiceError:
+    """The error for a part of the protocol that Dragoman does not have."""
+    return ServiceError("unsupported_parameter", ErrorKind.INVALID, message, extra={"param": param})
+
+
+def stream_error(error: ServiceError) -> ErrorView:
+    """The error as the last item of a stream."""
+    return error_view(500, error.code, error.detail)
+
+
+def openai_exception_handlers() -> ExceptionHandlersMap:
+    """Handlers for every exception of a request to `/openai/v1`."""
+    return {ServiceError: _from_service_error, HTTPException: _from_http_exception, Exception: _from_unexpected}
+
+
+def _from_service_error(request: AnyRequest, error: ServiceError) -> Response[ErrorView]:
+    status = 400 if error.kind is ErrorKind.INVALID else None
+    param = error.extra.get("param") or next((fault.path for fault in error.violations), None)
+    return _converted(from_service_error(request, error), status=status, param=param)
+
+
+def _from_http_exception(request: AnyRequest, exc: HTTPException) -> Response[ErrorView]:
+    return _converted(from_http_exception(request, exc))
+
+
+def _from_unexpected(request: AnyRequest, exc: Exception) -> Response[ErrorView]:
+    return _converted(from_unexpected(request, exc))
+
+
+def _converted(
+    problem: Response[dict[str, object]], *, status: int | None = None, param: str | None = None
+) -> Response[ErrorView]:
+    """A problem in OpenAI's shape: its faults become part of the message."""
+    status = status or int(problem.status_code or 500)
+    faults = problem.content.get("errors")
+    named = [f"{fault['path']}: {fault['message']}" for fault in faults] if isinstance(faults, list) else []
+    message = " ".join([str(problem.content["detail"]), *(f"{text}." for text in named)])
+    view = error_view(status, str(problem.content["code"]), message, param)
+    headers = {**dict(problem.headers), **(NO_RETRY if status == 409 else {})}
+    return Response(view, status_code=status, media_type="application/json", headers=headers)

@@ -1,0 +1,36 @@
+"""Puts the routes of OpenAI's protocols together."""
+
+from infrastructure.container import Container
+from interfaces.http.auth import authentication
+from interfaces.http.openai import routes
+from interfaces.http.openai.chat import ChatCompletions
+from interfaces.http.openai.chat_runs import ChatRuns
+from interfaces.http.openai.client_calls import ClientCalls
+from interfaces.http.openai.errors import openai_exception_handlers
+from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
+from interfaces.http.stream_places import StreamPlaces
+
+PATH = "/openai/v1"
+
+
+def openai_router(container: Container, *, places: StreamPlaces, heartbeat_s: float) -> OwnRouter:
+    """Below `/openai/v1`: keys as everywhere, errors in OpenAI's shape."""
+    client_calls = built_by(container, ClientCalls)
+    own = {
+        "chat_completions": built_by(
+            container,
+            ChatCompletions,
+            chat_runs=built_by(container, ChatRuns, client_calls=client_calls),
+            places=places,
+            heartbeat_s=heartbeat_s,
+        ),
+    }
+    handlers = routes_of(routes)
+    return OwnRouter(
+        PATH,
+        route_handlers=handlers,
+        dependencies=dependencies(handlers, container, own),
+        middleware=[authentication(container.authenticate())],
+        exception_handlers=openai_exception_handlers(),
+        include_in_schema=False,
+    )
