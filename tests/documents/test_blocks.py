@@ -21,6 +21,7 @@ NOT_RUN = {
     "docs/guides/gateway.md": 4,
     "docs/guides/mcp-servers.md": 1,
     "docs/guides/native-tools.md": 1,
+    "docs/guides/openai.md": 2,
     "docs/guides/organizations.md": 1,
     "docs/guides/postgresql.md": 4,
     "docs/guides/secrets-and-auth.md": 3,

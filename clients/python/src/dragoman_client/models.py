@@ -1774,7 +1774,7 @@ class ToolStartedEvent(TypedDict):
     """Arguments of the call."""
 
 
-ToolType: TypeAlias = Literal['code_execution', 'website_content', 'send_email', 'create_calendar_event', 'internet_search', 'source_query', 'mcp_tool', 'agent']
+ToolType: TypeAlias = Literal['code_execution', 'website_content', 'send_email', 'create_calendar_event', 'internet_search', 'source_query', 'mcp_tool', 'agent', 'client_tool']
 """The tool kinds. Values are part of the public contract."""
 
 

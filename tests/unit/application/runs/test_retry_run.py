@@ -15,6 +15,7 @@ from domain.runs.run import RunStatus
 from domain.runs.webhook import WebhookNote
 from domain.threads.attachments import MAX_ATTACHMENTS
 from domain.threads.message import ImageContent
+from domain.tools.client_tool import ClientTool
 from domain.tools.wired import WiredNodes
 from tests.builders import ORG, an_agent
 from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
@@ -72,9 +73,12 @@ async def test_a_retry_has_the_settings_and_the_webhook_of_the_failed_run() -> N
     stored = harness.state.runs[failed]
     note = WebhookNote(receiver="example.org", events=(RunEventType.RUN_COMPLETED,))
     stored.run = replace(stored.run, metadata={"order": 7}, tool_allowlist=("now",), webhook=note)
+    weather = ClientTool(name="weather")
+    stored.run = replace(stored.run, client_tools=(weather,), instructions="Be kind.", history_key="digest")
     stored.webhook_url = "https://example.org/hook"
     retried = (await retry(harness, failed)).run
     assert (retried.metadata, retried.tool_allowlist, retried.webhook) == ({"order": 7}, ("now",), note)
+    assert (retried.client_tools, retried.instructions, retried.history_key) == ((weather,), "Be kind.", "digest")
     assert (retried.requested_by, retried.model) == (ADMIN.key_id, harness.agent.config.model)
     assert harness.state.runs[retried.id].webhook_url == "https://example.org/hook"
 

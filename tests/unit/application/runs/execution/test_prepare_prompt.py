@@ -18,6 +18,7 @@ from application.tracing.ports import Tracer
 from domain.agents.agent import Agent
 from domain.policy.canary import CanaryToken, placeholder
 from domain.runs.limits import LimitSettings
+from domain.tools.client_tool import ClientTool
 from tests.builders import ORG, RUN, THREAD, a_run, a_tool, an_agent, an_organization
 from tests.doubles.surroundings import FixedClock
 from tests.refusals import refused, storage_away
@@ -72,6 +73,17 @@ async def test_the_first_prompt_has_the_instructions_and_a_line_for_each_tool(po
         wired=None,
         caller=None,
     )
+
+
+@pytest.mark.requirement("X1", "X2")
+async def test_tools_and_instructions_of_the_client_come_after_those_of_the_agent(ports: Ports) -> None:
+    weather, theirs = ClientTool(name="weather"), f"Be kind. {placeholder('one')}"
+    ports.session.run = replace(ports.session.run, client_tools=(weather,), instructions=theirs)
+    prompt = await ports.prepare()
+    assert [tool.name for tool in prompt.toolset.tools] == [a_tool().name, "weather"]
+    assert ports.session.toolset is prompt.toolset
+    assert prompt.system.startswith("Answer briefly.")
+    assert prompt.system.endswith(f"# Instructions of the client\n\n{theirs}"), "a placeholder of theirs is a text"
 
 
 @pytest.mark.requirement("A13")

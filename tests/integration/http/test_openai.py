@@ -1,0 +1,118 @@
+"""OpenAI's protocols at the edge: keys, roles and organizations as everywhere, errors in that API's form."""
+
+import pytest
+
+from domain.identity.role import Role
+from tests.composition import MODEL
+from tests.integration.http.service import OTHER_ADMIN, Act, Service, token_of
+
+CHAT = "/openai/v1/chat/completions"
+BODY: dict[str, object] = {"model": "guide", "messages": [{"role": "user", "content": "hello"}]}
+ROUTES = [("GET", "/openai/v1/models"), ("GET", "/openai/v1/models/guide"), ("POST", CHAT)]
+
+pytestmark = pytest.mark.requirement("X2")
+
+
+@pytest.fixture(autouse=True)
+async def agent(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+
+
+@pytest.mark.requirement("C6")
+@pytest.mark.parametrize(("method", "path"), ROUTES)
+async def test_without_a_known_key_every_route_answers_401_in_openais_form(
+    service: Service, method: str, path: str
+) -> None:
+    for token in (None, "sk-unknown"):
+        response = await service.call(method, path, content=b"{not even json", token=token)
+        assert (response.status_code, response.headers["content-type"]) == (401, "application/json")
+        assert response.headers["www-authenticate"].startswith("Bearer")
+        error = response.json()["error"]
+        assert (error["type"], error["code"], error["param"]) == ("authentication_error", "invalid_api_key", None)
+
+
+@pytest.mark.requirement("C6")
+async def test_viewers_read_models_and_runners_ask_them(service: Service) -> None:
+    viewer, runner = token_of(Role.VIEWER), token_of(Role.RUNNER)
+    assert [model["id"] for model in (await service.call("GET", ROUTES[0][1], token=viewer)).json()["data"]] == [
+        "guide"
+    ]
+    refused = await service.call("POST", CHAT, json=BODY, token=viewer)
+    assert (refused.status_code, refused.json()["error"]["type"]) == (403, "permission_error")
+    assert (await service.call("POST", CHAT, json=BODY, token=runner)).status_code == 200
+
+
+@pytest.mark.requirement("C6")
+async def test_agents_of_another_organization_are_no_models(service: Service) -> None:
+    assert (await service.call("GET", ROUTES[0][1], token=OTHER_ADMIN)).json()["data"] == []
+    for method, path in ROUTES[1:]:
+        missing = await service.call(method, path, json=BODY if method == "POST" else None, token=OTHER_ADMIN)
+        assert (missing.status_code, missing.json()["error"]["code"]) == (404, "model_not_found")
+
+
+@pytest.mark.requirement("C6")
+async def test_a_conversation_never_continues_a_thread_of_another_key(service: Service) -> None:
+    threads = []
+    messages: list[dict[str, object]] = [{"role": "user", "content": "hello"}]
+    for role in (Role.RUNNER, Role.RUNNER, Role.ADMIN):
+        answer = await service.call("POST", CHAT, json={**BODY, "messages": messages}, token=token_of(role))
+        run = (await service.call("GET", answer.headers["location"])).json()
+        threads.append(run["thread_id"])
+        if len(messages) == 1:
+            messages += [answer.json()["choices"][0]["message"], {"role": "user", "content": "and?"}]
+    assert threads[0] == threads[1] != threads[2]
+
+
+@pytest.mark.requirement("C6")
+async def test_results_for_calls_of_another_organization_find_nothing(service: Service) -> None:
+    service.worker.act = Act.ASK
+    asked = (await service.call("POST", CHAT, json=BODY)).json()["choices"][0]["message"]
+    result = {"role": "tool", "tool_call_id": asked["tool_calls"][0]["id"], "content": "sent"}
+    body = {**BODY, "messages": [{"role": "user", "content": "hello"}, asked, result]}
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL}, token=OTHER_ADMIN)
+    missing = await service.call("POST", CHAT, json=body, token=OTHER_ADMIN)
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "run_not_found")
+    answered = await service.call("POST", CHAT, json=body)
+    assert answered.json()["choices"][0]["message"]["content"] == "Done."
+
+
+@pytest.mark.parametrize(
+    ("messages", "param"),
+    [
+        ([], "messages"),
+        ([{"role": "user"}, {"role": "assistant", "content": "x"}], "messages"),
+        ([{"role": "system", "content": "x"}], "messages"),
+        ([{"role": "tool", "content": "x"}], "messages.0.tool_call_id"),
+        ([{"role": "tool", "content": "x", "tool_call_id": "call_theirs"}], "tool_call_id"),
+        ([{"role": "someone", "content": "x"}], "messages.0.role"),
+        ([{"role": "user", "content": [{"type": "image_url"}]}], "messages.0.content.0.image_url"),
+        ([{"role": "user", "content": [{"type": "text"}]}], "messages.0.content.0.text"),
+        ([{"role": "user", "content": [{"type": "video"}]}], "messages.0.content.0.type"),
+        (
+            [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}],
+            "messages.0.content.0.file.file_id",
+        ),
+        ([{"role": "user", "content": " "}], "input"),
+    ],
+)
+async def test_messages_that_make_no_input_are_refused_with_their_place(
+    service: Service, messages: list[dict[str, object]], param: str
+) -> None:
+    refused = await service.call("POST", CHAT, json={**BODY, "messages": messages})
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, param)
+    assert service.worker.submitted == []
+
+
+async def test_calls_in_a_history_need_their_results(service: Service) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+    answered = {"role": "tool", "tool_call_id": "call_1", "content": "sun"}
+    user = {"role": "user", "content": "hello"}
+    for messages in ([user, asked, user], [user, answered, user], [user, asked, answered, answered, user]):
+        refused = await service.call("POST", CHAT, json={**BODY, "messages": messages})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "body_invalid")
+
+
+async def test_unknown_paths_and_broken_json_are_errors_in_openais_form(service: Service) -> None:
+    broken = await service.call("POST", CHAT, content=b"{", headers={"content-type": "application/json"})
+    assert (broken.status_code, broken.json()["error"]["type"]) == (400, "invalid_request_error")
