@@ -7,6 +7,7 @@ import pytest
 from application.runs.ports import RunFilter
 from application.system.pages import PageRequest
 from domain.ids import MessageId, OrganizationId, RunId
+from domain.json_value import JsonObject
 from domain.threads.message import Message, Role, TextContent
 from domain.tools.client_tool import ClientTool
 from tests.builders import ORG, OTHER_ORG, RUN, START, a_new_run, a_run, a_run_id, a_thread, a_thread_id
@@ -18,9 +19,17 @@ WEATHER = ClientTool(name="weather", description="Of a city.", parameters={"type
 
 @pytest.mark.requirement("X1", "X2")
 async def test_tools_and_instructions_of_the_client_are_read_back_by_the_worker(run_stores: Stores) -> None:
-    asked = replace(a_run(), client_tools=(WEATHER, ClientTool(name="now")), instructions="Be kind.", history_key="k")
+    request: JsonObject = {"model": "guide", "tools": [1, {"ü": None}]}
+    asked = replace(
+        a_run(),
+        client_request=request,
+        client_tools=(WEATHER, ClientTool(name="now")),
+        instructions="Be kind.",
+        history_key="k",
+    )
     await run_stores.runs.start(a_new_run(asked))
     claimed = (await claim(run_stores, RUN)).run
+    assert claimed.client_request == request
     assert (claimed.client_tools, claimed.instructions, claimed.history_key) == (
         asked.client_tools,
         "Be kind.",

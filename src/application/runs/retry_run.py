@@ -76,6 +76,7 @@ class RetryRun:
                 client_tools=run.client_tools,
                 instructions=run.instructions,
                 history_key=run.history_key,
+                client_request=run.client_request,
             )
         )
 

@@ -50,7 +50,7 @@ class StartRunCommand:
     - `wired` nodes replace the agent's tools (for workflows).
     - `body_digest` distinguishes bodies with the same idempotency key.
     - `firing` starts the run only if its schedule has not advanced.
-    - `client_tools`, `instructions` and `history_key` are as in `Run`; `history` are the messages of a new thread
+    - `client_tools`, `instructions`, `history_key` and `client_request` are as in `Run`; `history` are the messages of a new thread
       before the input.
     - `run_id` is the run's id; the idempotency key must then identify the same request.
     - `retried` is the failed run of the thread that the run continues, with the same input and webhook.
@@ -78,6 +78,7 @@ class StartRunCommand:
     instructions: str | None = None
     history: tuple[PriorMessage, ...] = ()
     history_key: str | None = None
+    client_request: JsonObject | None = None
 
 
 class StartRun:
@@ -194,6 +195,7 @@ class StartRun:
             client_tools=command.client_tools,
             instructions=None if command.instructions is None else guard.words(command.instructions),
             history_key=command.history_key,
+            client_request=command.client_request,
         )
         started = await self._runs.start(
             NewRun(

@@ -104,6 +104,7 @@ class Run:
     - `active_s` is the active time of former attempts, in seconds.
     - `client_tools` are functions that the client defines and settles. `instructions` follow those of the agent.
     - `history_key` is the digest of the conversation up to this run, by which a client without thread ids finds it.
+      `client_request` is what the answers of a client's protocol repeat from its request.
     - `retry_of` is the failed run that this run continues; its message is already in the thread.
     """
 
@@ -143,6 +144,7 @@ class Run:
     client_tools: tuple[ClientTool, ...] = ()
     instructions: str | None = None
     history_key: str | None = None
+    client_request: JsonObject | None = None
 
     def claimed(self, *, at: datetime, agent_version: int | None = None) -> "Run":
         """A worker claims the run: a new epoch starts, with the agent's newest version if one is given."""

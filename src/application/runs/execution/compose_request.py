@@ -35,7 +35,7 @@ def system_prompt(config: AgentConfig, overview: str) -> str:
 
 
 def with_instructions(system: str, given: str | None) -> str:
-    """The prompt, then the instructions of the run's client under a heading of their own."""
+    """The prompt, then the instructions of the run's client under their heading."""
     if not given:
         return system
     return "\n\n".join(part for part in (system, f"# Instructions of the client\n\n{given}") if part)

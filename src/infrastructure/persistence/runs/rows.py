@@ -32,6 +32,7 @@ select_run: Select[Any] = select(
     run_request.c.client_tools,
     run_request.c.instructions,
     run_request.c.history_key,
+    run_request.c.client_request,
     run_request.c.metadata,
     run_request.c.overview,
     run_request.c.webhook,
@@ -88,6 +89,7 @@ def run_request_row(new: Run, *, webhook_url: bytes | None) -> dict[str, object]
         "client_tools": [_write_tool(tool) for tool in new.client_tools] or None,
         "instructions": new.instructions,
         "history_key": new.history_key,
+        "client_request": new.client_request,
     }
 
 
@@ -173,6 +175,7 @@ def run_of(row: AnyRow) -> Run:
         client_tools=tuple(map(_read_tool, row.client_tools or ())),
         instructions=row.instructions,
         history_key=row.history_key,
+        client_request=cast("JsonObject | None", row.client_request),
     )
 
 

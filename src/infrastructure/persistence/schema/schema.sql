@@ -286,7 +286,7 @@ CREATE TABLE run_request (
 	overview TEXT,
 	webhook TEXT,
 	wired TEXT,
-	webhook_url BLOB, model_settings TEXT, retry_of TEXT, output_schema TEXT, client_tools TEXT, instructions TEXT, history_key TEXT,
+	webhook_url BLOB, model_settings TEXT, retry_of TEXT, output_schema TEXT, client_tools TEXT, instructions TEXT, history_key TEXT, client_request TEXT,
 	CONSTRAINT pk_run_request PRIMARY KEY (run_id),
 	CONSTRAINT fk_run_request_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
 );

@@ -103,6 +103,7 @@ run_request = Table(
     Column("client_tools", JsonText),
     Column("instructions", PlainText),
     Column("history_key", PlainText),
+    Column("client_request", JsonText),
     partial_index("ix_run_request_history_key", "organization_id", "history_key", where="history_key IS NOT NULL"),
 )
 

@@ -16,6 +16,7 @@ def upgrade() -> None:
     op.add_column("run_request", sa.Column("client_tools", sa.Text(), nullable=True))
     op.add_column("run_request", sa.Column("instructions", sa.Text(), nullable=True))
     op.add_column("run_request", sa.Column("history_key", sa.Text(), nullable=True))
+    op.add_column("run_request", sa.Column("client_request", sa.Text(), nullable=True))
     op.create_index(
         "ix_run_request_history_key",
         "run_request",
@@ -27,6 +28,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_index("ix_run_request_history_key", "run_request")
+    op.drop_column("run_request", "client_request")
     op.drop_column("run_request", "history_key")
     op.drop_column("run_request", "instructions")
     op.drop_column("run_request", "client_tools")
