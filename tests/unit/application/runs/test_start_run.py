@@ -23,9 +23,7 @@ from domain.runs.model_settings import Effort, ModelSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.webhook import Webhook
 from domain.schedules.firing import Firing
-from domain.threads.message import PriorMessage, TextContent
-from domain.threads.message import Role as Author
-from domain.tools.client_tool import ClientTool
+from domain.threads.message import TextContent
 from domain.tools.wired import WiredNodes
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
@@ -120,33 +118,6 @@ def ports(mocker: MockerFixture) -> Ports:
 
 
 # --- what is stored ---
-
-
-@pytest.mark.requirement("X1", "X2")
-async def test_tools_instructions_and_history_of_the_client_are_stored_without_canary_tokens(ports: Ports) -> None:
-    ports.use(a_guarded_agent())
-    weather = ClientTool(name="weather")
-    command = replace(
-        HELLO,
-        thread_id=None,
-        client_tools=(weather,),
-        instructions=f"Never say {CANARY}.",
-        history=(PriorMessage(role=Author.ASSISTANT, content=(TextContent(text=f"It is {CANARY}"),)),),
-        history_key="digest",
-    )
-    run = ports.stored(await ports.start(command))
-    assert (run.client_tools, run.history_key) == ((weather,), "digest")
-    assert run.instructions is not None
-    assert CANARY not in run.instructions
-    [prior] = ports.state.threads[run.thread_id].messages
-    assert (prior.role, prior.run_id) == (Author.ASSISTANT, None)
-    assert "[canary:" in prior.text
-
-
-async def test_tools_of_the_client_that_no_model_takes_start_nothing(ports: Ports) -> None:
-    with refused("client_tools_invalid"):
-        await ports.start(replace(HELLO, client_tools=(ClientTool(name="get weather"),)))
-    ports.assert_nothing_starts()
 
 
 @pytest.mark.requirement("H3")
