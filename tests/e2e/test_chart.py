@@ -1,0 +1,288 @@
+"""The Helm chart, rendered by Helm, checked by the schemas of Kubernetes, and executed as far as that goes without a cluster: its
+commands run with its environment on a real PostgreSQL and answer its probes."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+from litestar.routes import HTTPRoute
+
+from infrastructure.settings import Settings
+from tests.databases import PostgresDatabases
+from tests.e2e.processes import until
+from tests.e2e.service import ROOT, Json
+from tests.integration.http.service import Harness
+from tests.integration.mcp.parts import free_port
+
+CHART = ROOT / "deploy" / "helm"
+TOOLS = ROOT / ".venv-peers" / "bin"
+pytestmark = [
+    pytest.mark.requirement("K6"),
+    pytest.mark.skipif(not (TOOLS / "helm").exists(), reason="needs `make peers`"),
+]
+
+GRACE_S = 25
+"""What a process may take to stop (docs/guides/deploy.md)."""
+VERSIONS = ("1.29", "1.33", "1.37")
+"""Of Kubernetes: old and new ones that clusters have."""
+EVERYTHING = (
+    "autoscaling.enabled=true",
+    "autoscaling.prometheus=http://prometheus:9090",
+    "ingress.enabled=true",
+    "ingress.host=agents.example.com",
+    "ingress.className=nginx",
+    "ingress.tlsSecret=tls",
+    "networkPolicy.privateDestinations={10.1.0.0/16}",
+    "networkPolicy.clients[0].namespaceSelector.matchLabels.name=ingress",
+    "migrations.existingSecret=owner",
+    "imagePullSecrets[0].name=registry",
+    "env.DRAGOMAN_LOG_SLOW_MS=500",
+)
+
+
+def helm(command: str, *values: str) -> "subprocess.CompletedProcess[str]":
+    named = [CHART] if command == "lint" else ["agents", CHART]
+    settings = [part for value in values for part in ("--set", value)]
+    return subprocess.run([TOOLS / "helm", command, *named, *settings], capture_output=True, text=True, check=False)
+
+
+def text_of(*values: str) -> str:
+    done = helm("template", "existingSecret=dragoman", *values)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rendered(*values: str) -> dict[str, Json]:
+    """The manifests by kind and component or name."""
+    manifests = [manifest for manifest in yaml.safe_load_all(text_of(*values)) if manifest]
+    found = {f"{manifest['kind']}/{manifest['metadata']['name']}": manifest for manifest in manifests}
+    assert len(found) == len(manifests)
+    return found
+
+
+@pytest.fixture(scope="module")
+def everything() -> dict[str, Json]:
+    return rendered(*EVERYTHING)
+
+
+def pods(manifests: dict[str, Json]) -> dict[str, Json]:
+    """The pod template of each workload."""
+    return {name: found["spec"]["template"] for name, found in manifests.items() if "template" in found.get("spec", {})}
+
+
+@pytest.mark.parametrize("values", [(), EVERYTHING], ids=["least", "everything"])
+def test_helm_finds_nothing_wrong_with_the_chart(values: tuple[str, ...]) -> None:
+    done = helm("lint", "existingSecret=dragoman", *values)
+    assert done.returncode == 0, done.stdout
+    assert "[WARNING]" not in done.stdout
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("values", [(), EVERYTHING], ids=["least", "everything"])
+def test_what_it_renders_is_valid_for_kubernetes(version: str, values: tuple[str, ...], tmp_path: Path) -> None:
+    manifests = tmp_path / "manifests.yaml"
+    manifests.write_text(text_of(*values), encoding="utf-8")
+    command = [str(TOOLS / "kubernetes-validate"), "--strict", "--kubernetes-version", version, str(manifests)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    faults = [line for line in said.splitlines() if not line.startswith("INFO")]
+    # The schema of KEDA's kind is not among those of Kubernetes.
+    assert all("keda.sh" in line for line in faults), said
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ((), "existingSecret"),
+        (("existingSecret=s", "autoscaling.enabled=true"), "prometheus"),
+        (("existingSecret=s", "ingress.enabled=true"), "host"),
+        (("existingSecret=s", "env.DRAGOMAN_SECRET_KEY=in-the-clear-0123456789"), "DRAGOMAN_SECRET_KEY"),
+        (("existingSecret=s", "worker.replica=3"), "replica"),
+        (("existingSecret=s", "service.storage=much"), "storage"),
+    ],
+)
+def test_values_that_are_missing_or_wrong_are_refused_by_name(values: tuple[str, ...], named: str) -> None:
+    done = helm("template", *values)
+    assert done.returncode != 0
+    assert named in done.stderr
+
+
+def test_no_pod_has_root_privileges_a_writable_image_or_a_token_of_the_cluster(everything: dict[str, Json]) -> None:
+    templates = pods(everything)
+    assert {name.partition("/")[0] for name in templates} == {"StatefulSet", "Deployment", "Job"}
+    for template in templates.values():
+        pod = template["spec"]
+        assert pod["automountServiceAccountToken"] is False
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["runAsUser"] == 10001
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["terminationGracePeriodSeconds"] >= GRACE_S
+        [container] = pod["containers"]
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert container["resources"]["limits"]["memory"]
+        mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
+        assert mounted == {"/data", "/tmp"}
+
+
+def test_the_image_runs_as_the_user_of_the_pods() -> None:
+    assert "USER 10001" in (ROOT / "Containerfile").read_text(encoding="utf-8")
+
+
+def test_secrets_come_by_reference_and_settings_by_names_that_exist(everything: dict[str, Json]) -> None:
+    for template in pods(everything).values():
+        [container] = template["spec"]["containers"]
+        sources = [source["secretRef"]["name"] for source in container["envFrom"]]
+        assert sources == (["dragoman", "owner"] if container["name"] == "migrations" else ["dragoman"])
+        for entry in container["env"]:
+            name = entry["name"].removeprefix("DRAGOMAN_").lower()
+            assert entry["name"] == "HOME" or name in Settings.model_fields
+    chart = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))["appVersion"] == chart
+
+
+def test_what_selects_pods_selects_those_of_one_component(everything: dict[str, Json]) -> None:
+    labels = {
+        template["metadata"]["labels"]["app.kubernetes.io/component"]: template["metadata"]["labels"]
+        for template in pods(everything).values()
+    }
+    selected: dict[str, set[str]] = {}
+    for name, manifest in everything.items():
+        spec = manifest.get("spec", {})
+        selector = spec.get("podSelector", spec.get("selector"))
+        if selector is None:
+            continue
+        wanted = selector.get("matchLabels", selector)
+        selected[name] = {component for component, has in labels.items() if wanted.items() <= has.items()}
+    assert {len(components) for components in selected.values()} == {1}
+    assert selected["Service/agents-dragoman"] == {"service"}
+    assert {name.rpartition("-")[2] for name in selected if name.startswith("PodDisruptionBudget/")} == {
+        "service",
+        "worker",
+    }
+    policies = {name for name in selected if name.startswith("NetworkPolicy/")}
+    assert set().union(*(selected[name] for name in policies)) == labels.keys()
+
+
+def test_pods_reach_public_addresses_the_database_and_what_is_named_and_no_metadata_of_clouds(
+    everything: dict[str, Json],
+) -> None:
+    for component in ("service", "worker"):
+        egress = everything[f"NetworkPolicy/agents-dragoman-{component}"]["spec"]["egress"]
+        blocks = [
+            (peer["ipBlock"], rule.get("ports")) for rule in egress for peer in rule.get("to", []) if "ipBlock" in peer
+        ]
+        assert ({"cidr": "10.1.0.0/16"}, None) in blocks
+        for block, ports in blocks:
+            if block["cidr"] == "0.0.0.0/0" and ports is None:
+                assert {"169.254.0.0/16", "10.0.0.0/8", "127.0.0.0/8"} <= set(block["except"])
+    migrations = everything["NetworkPolicy/agents-dragoman-migrations"]["spec"]
+    assert migrations["ingress"] == []
+    assert len(migrations["egress"]) == 2
+
+
+async def test_the_ingress_passes_every_route_but_metrics(everything: dict[str, Json]) -> None:
+    paths = everything["Ingress/agents-dragoman"]["spec"]["rules"][0]["http"]["paths"]
+    prefixes = {path["path"] for path in paths if path["pathType"] == "Prefix"}
+    exact = {path["path"] for path in paths if path["pathType"] == "Exact"}
+    async with Harness().service() as service:
+        routes = {route.path for route in service.app.routes if isinstance(route, HTTPRoute)} | {"/console", "/mcp"}
+    passed = {
+        path
+        for path in routes
+        if path in exact or any(path == prefix or path.startswith(f"{prefix}/") for prefix in prefixes)
+    }
+    assert routes - passed == {"/metrics"}
+
+
+def test_workers_are_scaled_by_gauges_that_exist_and_not_by_a_number_too(everything: dict[str, Json]) -> None:
+    scaled = everything["ScaledObject/agents-dragoman-worker"]["spec"]
+    workers = everything[f"Deployment/{scaled['scaleTargetRef']['name']}"]
+    assert "replicas" not in workers["spec"]
+    assert rendered()["Deployment/agents-dragoman-worker"]["spec"]["replicas"] == 2
+    assert not any("ScaledObject" in name for name in rendered())
+    assert all(isinstance(trigger["metadata"]["threshold"], str) for trigger in scaled["triggers"]), "KEDA takes texts"
+    assert len(measured(scaled)) == 2
+
+
+def measured(scaled: Json) -> set[str]:
+    """The metrics by which workers are scaled."""
+    queries = " ".join(trigger["metadata"]["query"] for trigger in scaled["triggers"])
+    return set(re.findall(r"dragoman_\w+", queries))
+
+
+@contextmanager
+def container_of(template: Json, place: Path, port: int, **secret: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """Its container's command with its environment and the Secret's; `place` has what is mounted."""
+    [container] = template["spec"]["containers"]
+    given = {entry["name"]: str(entry["value"]).replace("/data", str(place / "data")) for entry in container["env"]}
+    given = {name: value.replace("8321", str(port)) for name, value in given.items()}
+    (place / "data").mkdir(parents=True, exist_ok=True)
+    (place / "tmp").mkdir(exist_ok=True)
+    kept = {"PATH": os.environ["PATH"], "TMPDIR": str(place / "tmp"), "DRAGOMAN_HOST": "127.0.0.1"}
+    environment = {**kept, "DRAGOMAN_PORT": str(port), **given, **secret}
+    command = [str(Path(sys.executable).with_name("dragoman")), *container["args"]]
+    with (place / "said").open("wb") as said:
+        process = subprocess.Popen(command, cwd=place, env=environment, stdout=said, stderr=said)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_its_job_services_and_workers_share_a_database_answer_their_probes_and_report_what_scales_them(
+    tmp_path: Path, postgres_databases: PostgresDatabases, everything: dict[str, Json]
+) -> None:
+    templates = {name.partition("/")[0]: template for name, template in pods(rendered()).items()}
+    ports = {"StatefulSet": free_port(), "Deployment": free_port()}
+    with postgres_databases.fresh() as url, ExitStack() as running:
+        secret = {"DRAGOMAN_DATABASE_URL": url, "DRAGOMAN_SECRET_KEY": "a key of the chart's test"}
+        with container_of(templates["Job"], tmp_path / "job", 0, **secret) as job:
+            assert job.wait(timeout=120) == 0, (tmp_path / "job" / "said").read_text()
+        for kind, port in ports.items():
+            process = running.enter_context(container_of(templates[kind], tmp_path / kind, port, **secret))
+            [container] = templates[kind]["spec"]["containers"]
+            for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+                path = container[probe]["httpGet"]["path"]
+                until(lambda: process.poll() is not None or answers(port, path), what=f"{probe} of {kind}")  # noqa: B023 (called at once)
+                assert process.poll() is None, (tmp_path / kind / "said").read_text()
+            scripts = tmp_path / kind / "data" / "home" / "scripted"
+            scripts.mkdir(exist_ok=True)
+            (scripts / "hello.yaml").write_text(json.dumps({"turns": [{"text": "Hello."}]}), encoding="utf-8")
+        key = (tmp_path / "StatefulSet" / "data" / "home" / "admin.key").read_text().strip()
+        service = running.enter_context(
+            httpx.Client(
+                base_url=f"http://127.0.0.1:{ports['StatefulSet']}/v1",
+                headers={"Authorization": f"Bearer {key}"},
+                timeout=60,
+                trust_env=False,
+            )
+        )
+        agent = {"name": "hello", "model": "scripted:hello.yaml", "instructions": "Say hello."}
+        assert service.post("/agents", json=agent).is_success
+        run = service.post("/runs/wait", json={"agent": "hello", "input": "Hello?"}).json()["run"]
+        assert run["status"] == "completed", run
+        reported = httpx.get(f"http://127.0.0.1:{ports['Deployment']}/metrics", trust_env=False).text
+        for metric in measured(everything["ScaledObject/agents-dragoman-worker"]["spec"]):
+            assert f"\n{metric}{{" in reported, metric
+
+
+def answers(port: int, path: str) -> bool:
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False).is_success
+    except httpx.TransportError:
+        return False
