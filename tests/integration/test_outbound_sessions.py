@@ -8,7 +8,7 @@ import pytest
 
 from infrastructure.http.sessions import OutboundSessions
 from infrastructure.llm.exchange import ReplyLimits
-from infrastructure.mcp.faults import BROKEN, UNREACHABLE
+from infrastructure.mcp.faults import BROKEN, not_reached
 from tests.integration.mcp.parts import free_port
 from tests.integration.raw_servers import (
     Server,
@@ -78,7 +78,7 @@ async def test_where_nothing_listens_nothing_was_executed() -> None:
     server.port = free_port()
     async with an_endpoint(server) as endpoint:
         fault = await fault_of(endpoint)
-    assert (fault, fault.not_executed) == (UNREACHABLE, True)
+    assert (fault, fault.not_executed) == (not_reached("nothing accepts connections at this port"), True)
 
 
 @pytest.mark.parametrize(
