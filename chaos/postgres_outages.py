@@ -1,4 +1,5 @@
-"""PostgreSQL stopped and started, crashed, and its sessions ended, again and again, under runs of four workers and two services."""
+"""PostgreSQL stopped and started, crashed, its sessions ended, and failed over to its replica, again and again, under runs of four
+workers and two services."""
 
 import argparse
 import asyncio
@@ -7,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from chaos.outage_runs import Clients, inspected, prepare
 from tests.databases import PostgresDatabases
 from tests.e2e.postgres import Cluster, cluster
 from tests.e2e.service import Service
+from tests.replicated_postgres import ReplicatedPostgres, replicated_postgres
 from tests.stoppable_postgres import StopMode, StoppablePostgres, stoppable_postgres
 
 RUNS, WORKERS, SERVICES = 500, 4, 2
@@ -31,7 +33,7 @@ Trouble = Callable[["World", "Troubles"], Awaitable[None]]
 class World:
     """Services and workers on one database that can be stopped."""
 
-    postgres: StoppablePostgres
+    postgres: StoppablePostgres | ReplicatedPostgres
     databases: PostgresDatabases
     processes: Cluster
     services: list[Service]
@@ -59,15 +61,28 @@ def run(arguments: argparse.Namespace) -> list[str]:
     with world(workers=arguments.outage_workers) as made:
         for name, trouble in TROUBLES.items():
             complaints += asyncio.run(under(made, name, trouble, runs=arguments.outage_runs))
+    with replicated_world(workers=arguments.outage_workers) as made:
+        complaints += asyncio.run(under(made, "failed over", failed_over, runs=arguments.outage_runs))
     return complaints
 
 
+def world(*, workers: int, services: int = SERVICES) -> AbstractContextManager[World]:
+    """Everything started on one server; everything ended after it."""
+    return _world(stoppable_postgres(), workers=workers, services=services)
+
+
+def replicated_world(*, workers: int, services: int = SERVICES) -> AbstractContextManager[World]:
+    """The same on a server with a replica."""
+    return _world(replicated_postgres(), workers=workers, services=services)
+
+
 @contextmanager
-def world(*, workers: int, services: int = SERVICES) -> Iterator[World]:
-    """Everything started; everything ended after it."""
+def _world(
+    server: AbstractContextManager[StoppablePostgres | ReplicatedPostgres], *, workers: int, services: int
+) -> Iterator[World]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-outages-")))
-        postgres = stack.enter_context(stoppable_postgres())
+        postgres = stack.enter_context(server)
         databases = stack.enter_context(PostgresDatabases(postgres.url).prepared())
         url = stack.enter_context(databases.fresh())
         processes = stack.enter_context(cluster(url, folder))
@@ -144,6 +159,7 @@ def stopped(mode: StopMode) -> Trouble:
     """PostgreSQL is away for two seconds of every five."""
 
     async def trouble(world: World, troubles: Troubles) -> None:
+        assert isinstance(world.postgres, StoppablePostgres)
         await asyncio.sleep(UP_S)
         await asyncio.to_thread(world.postgres.stop, mode)
         async with httpx.AsyncClient(trust_env=False) as client:
@@ -154,16 +170,30 @@ def stopped(mode: StopMode) -> Trouble:
                     troubles.complaints.append(f"readiness without a database: {answer.status_code} {answer.text}")
             await asyncio.sleep(max(0.0, DOWN_S - (time.monotonic() - began)))
             await asyncio.to_thread(world.postgres.start)
-            back = time.monotonic()
-            for service in world.services:
-                while (await client.get(f"{service.url}/health/ready")).status_code != 200:
-                    if time.monotonic() > back + _RECOVERY_S:
-                        troubles.complaints.append("a service is not ready although its database is back")
-                        break
-                    await asyncio.sleep(0.05)
-            troubles.ready_after_s = max(troubles.ready_after_s, time.monotonic() - back)
+            await _ready_again(world, troubles, client)
 
     return trouble
+
+
+async def _ready_again(world: World, troubles: Troubles, client: httpx.AsyncClient) -> None:
+    back = time.monotonic()
+    for service in world.services:
+        while (await client.get(f"{service.url}/health/ready")).status_code != 200:
+            if time.monotonic() > back + _RECOVERY_S:
+                troubles.complaints.append("a service is not ready although its database is back")
+                break
+            await asyncio.sleep(0.05)
+    troubles.ready_after_s = max(troubles.ready_after_s, time.monotonic() - back)
+
+
+async def failed_over(world: World, troubles: Troubles) -> None:
+    """The primary crashes, its replica takes its place, and gets a replica itself."""
+    assert isinstance(world.postgres, ReplicatedPostgres)
+    await asyncio.sleep(UP_S)
+    await asyncio.to_thread(world.postgres.fail_over)
+    async with httpx.AsyncClient(trust_env=False) as client:
+        await _ready_again(world, troubles, client)
+    await asyncio.to_thread(world.postgres.repair)
 
 
 async def severed(world: World, troubles: Troubles) -> None:

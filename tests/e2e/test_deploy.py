@@ -233,7 +233,7 @@ def test_the_proxy_holds_back_no_event_and_closes_unused_connections_first() -> 
     assert text.count("{") == text.count("}")
 
 
-@pytest.mark.requirement("G2")
+@pytest.mark.requirement("G2", "K6")
 def test_the_compose_file_starts_a_service_and_two_workers_on_one_database_with_settings_that_exist() -> None:
     services = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
     assert services.keys() == {"database", "service", "worker"}

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chaos.postgres_outages import TROUBLES, World, under, world
+from chaos.postgres_outages import TROUBLES, World, failed_over, replicated_world, under, world
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -23,3 +23,9 @@ async def test_runs_complete_without_loss_or_repetition_whatever_becomes_of_the_
     trouble: str, harness: World
 ) -> None:
     assert await under(harness, trouble, TROUBLES[trouble], runs=RUNS) == []
+
+
+@pytest.mark.requirement("E6", "K6")
+async def test_runs_complete_without_loss_or_repetition_when_a_replica_takes_the_place_of_the_database() -> None:
+    with replicated_world(workers=WORKERS) as running:
+        assert await under(running, "failed over", failed_over, runs=RUNS) == []

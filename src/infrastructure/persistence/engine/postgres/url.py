@@ -1,6 +1,7 @@
 """A PostgreSQL URL as users write it, in the forms that its readers want; without importing a driver."""
 
 from typing import Final
+from urllib.parse import urlsplit
 
 from sqlalchemy import URL, make_url
 
@@ -27,5 +28,20 @@ def library_url(url: str) -> str:
 
 def _noticing(url: str) -> URL:
     """What the URL says itself stands."""
-    parsed = make_url(url)
+    parsed = _parsed(url)
     return parsed.update_query_dict({name: value for name, value in NOTICING.items() if name not in parsed.query})
+
+
+def _parsed(url: str) -> URL:
+    """A URL with several hosts (`host:5432,other:5433`; PostgreSQL, 32.1.1.3) names them in its query, which drivers and library
+    understand alike. Of several, the one that takes writes is used."""
+    login, separator, hosts = urlsplit(url).netloc.rpartition("@")
+    if "," not in hosts:
+        return make_url(url)
+    entries = [f"//{host}" for host in hosts.split(",")]
+    query = {
+        "host": ",".join(urlsplit(entry).hostname or "" for entry in entries),
+        "port": ",".join(str(urlsplit(entry).port or "") for entry in entries),
+    }
+    alone = make_url(url.replace(f"{login}{separator}{hosts}", f"{login}{separator}", 1))
+    return alone.update_query_dict({"target_session_attrs": "read-write", **alone.query, **query})
