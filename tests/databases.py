@@ -95,7 +95,7 @@ class PostgresDatabases:
         ]
         deleting += [
             sql.SQL("DELETE FROM {}").format(sql.Identifier(SCHEMA, table))
-            for table in ("procrastinate_jobs", "procrastinate_workers")
+            for table in ("procrastinate_jobs", "procrastinate_workers", "dragoman_share")
         ]
         with psycopg.connect(self.owner_url(url)) as connection:
             connection.execute(sql.SQL("; ").join(deleting))

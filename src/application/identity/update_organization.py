@@ -15,6 +15,8 @@ from domain.identity.role import Role
 from domain.ids import OrganizationId
 from domain.json_value import JsonObject, JsonValue
 
+_OF_PLATFORM = ("mcp_kinds", "queue_weight")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateOrganizationCommand:
@@ -34,7 +36,7 @@ class UpdateOrganizationCommand:
 class UpdateOrganization:
     """Rules:
     - Admins change their own organization; another one requires a platform key.
-    - `mcp_kinds` requires a platform key.
+    - `mcp_kinds` and `queue_weight` require a platform key.
     - Changes apply at once: after MCP is disabled the next call is refused, also in running runs.
     - A request that changes nothing creates no version and no audit entry.
     - Audited as `organization.updated` with the changed values.
@@ -70,7 +72,7 @@ class UpdateOrganization:
         changed = with_changes(organization, {**command.changes, "limits": limits})
         if changed == organization:
             return organization
-        if changed.mcp_kinds != organization.mcp_kinds:
+        if any(getattr(changed, name) != getattr(organization, name) for name in _OF_PLATFORM):
             principal.require_platform()
         refuse_unusable(changed, self._policies)
         changed = replace(changed, version=organization.version + 1)

@@ -64,6 +64,7 @@ class RetryRun:
                 input=run.input,
                 thread_id=run.thread_id,
                 strategy=MultitaskStrategy.REJECT,
+                lane=run.lane,
                 limits=run.limits,
                 model_settings=run.model_settings,
                 output_schema=run.output_schema,

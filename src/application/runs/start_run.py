@@ -29,6 +29,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import MessageId, RunId, ThreadId, derived_id
 from domain.json_value import JsonObject
+from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, OPERATORS_ONLY, ModelSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
@@ -47,6 +48,7 @@ class StartRunCommand:
 
     - `agent` is an id or a name; without `thread_id` a thread is created.
     - `limits` and `tool_allowlist` narrow the agent's, `model_settings` replace the agent's one by one, `output_schema` the agent's.
+    - `lane` is the agent's by default.
     - `wired` nodes replace the agent's tools (for workflows).
     - `body_digest` distinguishes bodies with the same idempotency key.
     - `firing` starts the run only if its schedule has not advanced.
@@ -61,6 +63,7 @@ class StartRunCommand:
     input: tuple[UserContent | AttachedSource, ...]
     thread_id: ThreadId | None = None
     strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE
+    lane: Lane | None = None
     limits: LimitSettings = LimitSettings()
     model_settings: ModelSettings = NO_SETTINGS
     output_schema: JsonObject | None = None
@@ -182,6 +185,7 @@ class StartRun:
             status=RunStatus.QUEUED,
             input=guard.input(content),
             model=model,
+            lane=command.lane or agent.config.lane,
             limits=command.limits,
             model_settings=command.model_settings,
             output_schema=command.output_schema,

@@ -12,6 +12,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ScheduleId, ThreadId
 from domain.json_value import JsonObject
+from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.run import MultitaskStrategy
@@ -32,6 +33,7 @@ class CreateScheduleCommand:
     timezone: str = "UTC"
     thread_id: ThreadId | None = None
     strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE
+    lane: Lane | None = None
     limits: LimitSettings = LimitSettings()
     model_settings: ModelSettings = NO_SETTINGS
     model: str | None = None
@@ -78,6 +80,7 @@ class CreateSchedule:
             input=command.input,
             thread_id=command.thread_id,
             strategy=command.strategy,
+            lane=command.lane,
             limits=command.limits,
             model_settings=command.model_settings,
             model=command.model,

@@ -147,6 +147,7 @@ def _command(schedule: Schedule, firing: Firing) -> StartRunCommand:
         input=schedule.input,
         thread_id=schedule.thread_id,
         strategy=schedule.strategy,
+        lane=schedule.lane,
         limits=schedule.limits,
         model_settings=schedule.model_settings,
         model=schedule.model,

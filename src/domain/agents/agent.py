@@ -11,6 +11,7 @@ from domain.ids import AgentId, OrganizationId
 from domain.json_value import JsonObject
 from domain.policy.canary import CanaryToken, canary_violations
 from domain.policy.rules import NO_POLICIES, ToolPolicies
+from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.output import size_violations
@@ -34,6 +35,7 @@ class AgentSettings:
     - `model_settings` are sent to the model, and to fallback models that take them.
     - `daily_budget_usd` bounds the total cost of its runs on one UTC day.
     - `output_schema` is the JSON Schema of the answers of its runs.
+    - `lane` is that of its runs, unless a run or schedule states another.
     - `reasoning_summary`: models are asked for summaries of their reasoning, which are shown.
     """
 
@@ -55,6 +57,7 @@ class AgentSettings:
     independent_agents: tuple[str, ...] = ()
     reasoning_summary: bool = False
     output_schema: JsonObject | None = None
+    lane: Lane = Lane.NORMAL
 
     @classmethod
     def of(cls, config: "AgentConfig") -> "AgentSettings":

@@ -9,6 +9,7 @@ from domain.ids import OrganizationId
 from domain.mcp.kinds import KINDS
 from domain.mcp.pinning import FirstUse
 from domain.policy.rules import NO_POLICIES, ToolPolicies
+from domain.runs.lane import MAX_QUEUE_WEIGHT
 from domain.runs.limits import LimitSettings
 
 MAX_NAME_LENGTH = 200
@@ -28,7 +29,10 @@ class Organization:
       data is stored. None sets no bound.
     - `first_use` says what happens to the first tool definitions of servers that are not trusted.
     - `mcp_kinds` are the kinds of MCP servers that it may register and start (`domain/mcp/kinds.py`).
-      None permits all. Only platform keys change them.
+      None permits all.
+    - `queue_weight` is its share of the runs that start while runs of several organizations wait.
+
+    Only platform keys change `mcp_kinds` and `queue_weight`.
     """
 
     id: OrganizationId
@@ -44,6 +48,7 @@ class Organization:
     retention_days: int | None = None
     first_use: FirstUse = FirstUse.APPROVE
     mcp_kinds: tuple[str, ...] | None = None
+    queue_weight: int = 1
 
     def __post_init__(self) -> None:
         wrong = []
@@ -63,6 +68,8 @@ class Organization:
             wrong.append(Violation(path="daily_budget_usd", message="must not be negative"))
         if self.retention_days is not None and not 0 < self.retention_days <= MAX_RETENTION_DAYS:
             wrong.append(Violation(path="retention_days", message=f"must be 1 to {MAX_RETENTION_DAYS}"))
+        if not 0 < self.queue_weight <= MAX_QUEUE_WEIGHT:
+            wrong.append(Violation(path="queue_weight", message=f"must be 1 to {MAX_QUEUE_WEIGHT}"))
         wrong += [
             Violation(path=f"mcp_kinds.{index}", message=f"must be one of {', '.join(KINDS)}")
             for index, kind in enumerate(self.mcp_kinds or ())

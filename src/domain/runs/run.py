@@ -8,6 +8,7 @@ from domain.copies import with_changes
 from domain.errors import ServiceError, conflict
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
+from domain.runs.lane import Lane
 from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.provider_error import ProviderError
@@ -105,6 +106,7 @@ class Run:
     - `client_tools` are functions that the client defines and settles. `instructions` follow those of the agent.
     - `history_key` is the digest of the conversation up to this run, by which a client without thread ids finds it.
       `client_request` is what the answers of a client's protocol repeat from its request.
+    - `lane` decides about its place among waiting runs of the organization.
     - `retry_of` is the failed run that this run continues; its message is already in the thread.
     """
 
@@ -121,6 +123,7 @@ class Run:
     metadata: JsonObject
     requested_by: ApiKeyId | None
     created_at: datetime
+    lane: Lane = Lane.NORMAL
     model_settings: ModelSettings = NO_SETTINGS
     output_schema: JsonObject | None = None
     webhook: WebhookNote | None = None

@@ -14,6 +14,7 @@ def run_to_json(run: Run) -> JsonObject:
         "agent_id": run.agent_id,
         "agent_version": run.agent_version,
         "status": run.status.value,
+        "lane": run.lane.value,
         "model": run.model,
         "input": [content_to_json(part) for part in run.input],
         "output": run.output,

@@ -7,6 +7,7 @@ from enum import StrEnum
 from domain.errors import ServiceError, Violation, invalid
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ScheduleId, ThreadId
 from domain.json_value import JsonObject
+from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.run import MultitaskStrategy
@@ -46,7 +47,8 @@ class Schedule:
 
     - `cron` has five fields and is evaluated in the IANA zone `timezone`.
     - The run is requested as a client would: `limits`, `model` and `tool_allowlist` narrow the
-      agent's, `model_settings` replace the agent's one by one. Without `thread_id` every run gets a new thread.
+      agent's, `model_settings` replace the agent's one by one. Without `thread_id` every run gets a new
+      thread. `lane` None is the agent's.
     - `version` counts changes by people; triggers do not change it.
     - `next_fire_at` is None while the schedule is paused, and if there is no next run time.
     - `last_error` describes the last trigger and is cleared by the next one that starts a run. A
@@ -62,6 +64,7 @@ class Schedule:
     input: tuple[UserContent, ...]
     thread_id: ThreadId | None = None
     strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE
+    lane: Lane | None = None
     limits: LimitSettings = LimitSettings()
     model_settings: ModelSettings = NO_SETTINGS
     model: str | None = None

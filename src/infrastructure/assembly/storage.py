@@ -11,6 +11,7 @@ from application.gateway.sessions.session_ends import SessionEnds
 from application.gateway.subscriptions.subscribers import Subscribers
 from application.identity.authenticate import Authenticate
 from application.identity.key_limits import KeyLimits
+from application.identity.ports import OrganizationStore
 from application.identity.token_cache import TokenCache
 from application.retention.ports import SweepLock
 from application.runs.ports import RunQueue
@@ -22,6 +23,7 @@ from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.events.row_version import RowVersion
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.jobs.embedded import InProcessRunQueue
+from infrastructure.jobs.run_flows import SqlRunFlows
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.postgres.url import library_url
@@ -129,9 +131,9 @@ class ConsumedRunQueue(RunQueue, Protocol):
         ...
 
 
-def run_queue(settings: Settings, database: Database) -> ConsumedRunQueue:
+def run_queue(settings: Settings, database: Database, organizations: OrganizationStore) -> ConsumedRunQueue:
     if settings.postgres_url is None:
-        return InProcessRunQueue()
+        return InProcessRunQueue(SqlRunFlows(database=database, organizations=organizations).of)
     from infrastructure.jobs.procrastinate_queue import ProcrastinateRunQueue
 
     return ProcrastinateRunQueue(library_url(settings.postgres_url), database=database)

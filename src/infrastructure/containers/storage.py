@@ -60,10 +60,8 @@ class Storage(containers.DeclarativeContainer):
     database_inspection: providers.Provider[DatabaseInspection] = providers.Factory(
         storage_assembly.inspection, Platform.settings, Platform.home
     )
-    run_queue: providers.Provider[ConsumedRunQueue] = singleton(storage_assembly.run_queue, Platform.settings, database)
     run_retry_deadline: providers.Provider[AbstractContextManager[None]] = providers.Factory(retrying_for, RUN_RETRY_S)
     database_readiness = singleton(DatabaseReadiness, database=database)
-    readiness = singleton(ProcessReadiness, storage=database_readiness, queue=run_queue)
     threads: providers.Provider[ThreadStore] = singleton(SqlThreadStore, database=database)
     # `…_rows` are the stores. `…_reads` have two views of them: cached, and `fresh_…` for use cases
     # that change or show rows.
@@ -107,6 +105,10 @@ class Storage(containers.DeclarativeContainer):
     )
     organizations: providers.Provider[OrganizationStore] = organization_reads.provided.cached
     fresh_organizations: providers.Provider[OrganizationStore] = organization_reads.provided.fresh
+    run_queue: providers.Provider[ConsumedRunQueue] = singleton(
+        storage_assembly.run_queue, Platform.settings, database, organizations
+    )
+    readiness = singleton(ProcessReadiness, storage=database_readiness, queue=run_queue)
     identities: providers.Provider[IdentityStore] = singleton(SqlIdentityStore, database=database)
     sources: providers.Provider[SourceStore] = singleton(SqlSourceStore, database=database)
     source_intake: providers.Provider[SourceIntake] = singleton(SqlSourceIntake, database=database)

@@ -1,30 +1,44 @@
-"""The run queue of a single process: one event loop, nothing stored.
+"""The run queue of a single process: one event loop, nothing stored, a fair order.
 
 The queue only signals runs. What is lost with the process is found in the database by run recovery.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from itertools import islice
 
+from domain.errors import ServiceError
 from domain.ids import RunId
+from domain.runs.lane import Flow
+from infrastructure.jobs.fair_order import FairOrder
 
 logger = logging.getLogger(__name__)
 
 RunHandler = Callable[[RunId], Awaitable[None]]
+RunFlows = Callable[[Sequence[RunId]], Awaitable[Mapping[RunId, Flow]]]
+"""The flows of submitted runs, as far as they are known."""
+
+_UNKNOWN = Flow(organization_id="")
+_LOT = 1_000
+"""Runs whose flows are read at once."""
 
 
 class InProcessRunQueue:
-    """Runs are handled in order of submission, each by one handler at a time.
+    """Runs are handled in the order of `FairOrder`, each by one handler at a time.
 
+    - The flows of runs are read in lots when they are submitted. Runs of unknown flow share one.
     - A run that is submitted while it waits is queued once. A run that is submitted while it is
       being handled is handled once more afterwards; claiming it decides.
     - Memory is one entry per waiting run.
     - Use it from one event loop, with one consumer.
     """
 
-    def __init__(self) -> None:
-        self._waiting: dict[RunId, None] = {}
+    def __init__(self, flows: RunFlows | None = None) -> None:
+        """Without `flows` all runs share one."""
+        self._flows = flows
+        self._arrived: dict[RunId, None] = {}
+        self._order = FairOrder()
         self._in_hand: set[RunId] = set()
         self._again: dict[RunId, None] = {}
         self._changed = asyncio.Event()
@@ -43,7 +57,7 @@ class InProcessRunQueue:
 
     @property
     def waiting(self) -> int:
-        return len(self._waiting) + len(self._again)
+        return len(self._arrived) + len(self._order) + len(self._again)
 
     @property
     def in_hand(self) -> int:
@@ -54,8 +68,8 @@ class InProcessRunQueue:
         for run_id in run_ids:
             if run_id in self._in_hand:
                 self._again[run_id] = None
-            else:
-                self._waiting[run_id] = None
+            elif run_id not in self._order:
+                self._arrived[run_id] = None
                 self._changed.set()
 
     async def consume(self, handler: RunHandler, *, concurrency: int) -> None:
@@ -74,16 +88,39 @@ class InProcessRunQueue:
         try:
             async with asyncio.TaskGroup() as handlers:
                 while not self._draining:
-                    while self._waiting and len(self._in_hand) < concurrency:
-                        run_id = next(iter(self._waiting))
-                        del self._waiting[run_id]
+                    self._changed.clear()
+                    await self._place_arrived()
+                    for run_id in self._next(concurrency):
                         self._in_hand.add(run_id)
                         handlers.create_task(self._handle(handler, run_id), name=f"run {run_id}")
-                    self._changed.clear()
                     await self._changed.wait()
         finally:
             self._consuming = False
             self._attended.clear()
+
+    async def _place_arrived(self) -> None:
+        """Give submitted runs their places. Without storage they stay; the next submission tries again."""
+        lot = tuple(islice(self._arrived, _LOT))
+        if not lot:
+            return
+        try:
+            flows = {} if self._flows is None else await self._flows(lot)
+        except ServiceError as error:
+            logger.warning("submitted runs wait for storage: %s", error.detail, extra={"runs": len(self._arrived)})
+            return
+        for run_id in lot:
+            self._arrived.pop(run_id, None)
+            self._order.add(run_id, flows.get(run_id, _UNKNOWN))
+        if self._arrived:
+            self._changed.set()
+
+    def _next(self, concurrency: int) -> Iterator[RunId]:
+        """Runs for the free places; none once the queue drains."""
+        while not self._draining and len(self._in_hand) < concurrency:
+            run_id = self._order.take()
+            if run_id is None:
+                return
+            yield run_id
 
     async def drain(self, timeout_s: float) -> bool:
         """Take no more runs, permanently, and wait for those being handled. False if some are
@@ -108,5 +145,5 @@ class InProcessRunQueue:
             self._in_hand.discard(run_id)
             if run_id in self._again:
                 del self._again[run_id]
-                self._waiting[run_id] = None
+                self._arrived[run_id] = None
             self._changed.set()

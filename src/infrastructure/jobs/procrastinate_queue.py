@@ -16,7 +16,7 @@ from domain.errors import ServiceError
 from domain.ids import RunId
 from infrastructure.jobs.queue_session import LOST, Job, QueueSession, queue_session
 from infrastructure.persistence.engine.database import SYSTEM, Database
-from infrastructure.persistence.engine.postgres.queue_schema import SCHEMA
+from infrastructure.persistence.engine.postgres.queue_functions import SUBMIT
 from infrastructure.persistence.engine.prepared import Prepared
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ _LEAVE_S = 2.0
 """How long a stopping consumer may take to unregister. Other consumers clean up what it leaves
 behind."""
 
-_submit = Prepared(text(f"SELECT {SCHEMA}.submit_runs(CAST(:run_ids AS text[]))"))
+_submit = Prepared(text(SUBMIT))
 
 
 def submit_runs(connection: Connection, run_ids: Sequence[RunId]) -> None:
@@ -47,7 +47,7 @@ class _InHand:
 
 
 class ProcrastinateRunQueue:
-    """Each submitted run is handled by one consuming process, in about the order of submission.
+    """Each submitted run is handled by one consuming process, in the fair order of `take_runs`.
 
     A run that is submitted while it waits is queued once. A run that is submitted while this
     process handles it is handled once more afterwards. `url` is the consumer's database connection;

@@ -83,7 +83,7 @@ class QueueSession:
         self._worker_id = worker_id
 
     async def take(self, places: int, *, ended: Sequence[int] = ()) -> list[Job]:
-        """Remove ended jobs and take at most `places` others, oldest first, in one round trip.
+        """Remove ended jobs and take at most `places` others, in the fair order, in one round trip.
         Fewer than `places` means that no more exist. Raises one of LOST."""
         found = await self._connection.execute(_take, (self._worker_id, list(ended), places))
         return [Job(job_id, RunId(run_id)) for job_id, run_id in await found.fetchall()]

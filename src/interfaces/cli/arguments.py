@@ -26,6 +26,10 @@ SettingsOption = Annotated[
 MetadataOption = Annotated[
     list[str] | None, typer.Option("--metadata", metavar="NAME=VALUE", help="Metadata. Repeatable.")
 ]
+LaneOption = Annotated[
+    str | None,
+    typer.Option("--lane", metavar="LANE", help="interactive, normal or batch; by default the agent's."),
+]
 AgentOption = Annotated[
     str | None, typer.Option("--agent", metavar="NAME", help="The agent, by name or id.", autocompletion=AGENTS)
 ]

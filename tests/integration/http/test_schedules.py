@@ -22,6 +22,7 @@ FULL = {
     ],
     "multitask_strategy": "reject",
     "limits": {"max_turns": 3, "timeout_s": 60.0},
+    "lane": "batch",
     "model_settings": {"effort": "low"},
     "model": MODEL,
     "tool_allowlist": ["send_email"],

@@ -46,7 +46,13 @@ async def test_a_thread_is_created_spoken_in_and_deleted(service: Service) -> No
 @pytest.mark.requirement("E1")
 async def test_a_run_is_started_in_the_background(service: Service, agent: str) -> None:
     service.worker.act = Act.REST
-    body = {**RUN, "metadata": {"source": "test"}, "limits": {"max_turns": 2}, "tool_allowlist": []}
+    body = {
+        **RUN,
+        "lane": "interactive",
+        "metadata": {"source": "test"},
+        "limits": {"max_turns": 2},
+        "tool_allowlist": [],
+    }
     started = await service.call("POST", "/v1/runs", json=body)
     run = started.json()
     assert (started.status_code, started.headers["location"]) == (202, f"/v1/runs/{run['id']}")
@@ -56,6 +62,7 @@ async def test_a_run_is_started_in_the_background(service: Service, agent: str) 
         "agent_id": agent,
         "agent_version": 1,
         "status": "queued",
+        "lane": "interactive",
         "model": MODEL,
         "input": [{"type": "text", "text": "hello"}],
         "output": None,

@@ -6,6 +6,7 @@ from sqlalchemy import Select, select
 
 from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.lane import Lane
 from domain.runs.limits import IncompleteReason, LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.provider_error import ProviderError
@@ -56,6 +57,7 @@ def new_run_row(new: Run, *, last_seq: int) -> dict[str, object]:
         "organization_id": new.organization_id,
         "thread_id": new.thread_id,
         "agent_id": new.agent_id,
+        "lane": new.lane.value,
         "attempt": new.attempt,
         "lapses": new.lapses,
         "epoch": new.epoch,
@@ -136,6 +138,7 @@ def run_of(row: AnyRow) -> Run:
         agent_id=AgentId(row.agent_id),
         agent_version=row.agent_version,
         status=RunStatus(row.status),
+        lane=Lane(row.lane),
         input=cast("tuple[UserContent, ...]", content_of(row.input)),
         model=row.model,
         limits=_read_limits(row.limits),

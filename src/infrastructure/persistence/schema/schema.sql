@@ -1,4 +1,4 @@
--- revision 0055
+-- revision 0050
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -265,7 +265,7 @@ CREATE TABLE run (
 	created_at BIGINT NOT NULL,
 	started_at BIGINT,
 	finished_at BIGINT,
-	lapses INTEGER DEFAULT '0' NOT NULL, provider_error TEXT, reasoning_tokens BIGINT DEFAULT '0' NOT NULL, usage_estimated BOOLEAN DEFAULT 0 NOT NULL, output_json TEXT,
+	lapses INTEGER DEFAULT '0' NOT NULL, provider_error TEXT, reasoning_tokens BIGINT DEFAULT '0' NOT NULL, usage_estimated BOOLEAN DEFAULT 0 NOT NULL, output_json TEXT, lane TEXT DEFAULT 'normal' NOT NULL,
 	CONSTRAINT pk_run PRIMARY KEY (id),
 	CONSTRAINT ck_run_ck_run_status CHECK (status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled', 'halted')),
 	CONSTRAINT fk_run_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE
@@ -390,7 +390,7 @@ CREATE TABLE schedule (
 	version INTEGER NOT NULL,
 	created_at BIGINT NOT NULL,
 	updated_at BIGINT NOT NULL,
-	webhook_url BLOB, model_settings TEXT DEFAULT '{}' NOT NULL,
+	webhook_url BLOB, model_settings TEXT DEFAULT '{}' NOT NULL, lane TEXT,
 	CONSTRAINT pk_schedule PRIMARY KEY (id),
 	CONSTRAINT ck_schedule_ck_schedule_paused CHECK (enabled OR next_fire_at IS NULL),
 	CONSTRAINT fk_schedule_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,

@@ -56,6 +56,7 @@ run = Table(
     Column("reasoning_tokens", BigInteger, nullable=False, server_default="0"),
     Column("usage_estimated", Boolean, nullable=False, server_default=false()),
     Column("output_json", JsonText),
+    Column("lane", PlainText, nullable=False, server_default="normal"),
     CheckConstraint(
         "status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled',"
         " 'halted')",

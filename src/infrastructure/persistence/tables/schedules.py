@@ -31,6 +31,7 @@ schedule = Table(
     Column("input", JsonText, nullable=False),
     Column("strategy", PlainText, nullable=False),
     Column("limits", JsonText, nullable=False),
+    Column("lane", PlainText),
     Column("model", PlainText),
     Column("model_settings", JsonText, nullable=False, server_default="{}"),
     Column("tool_allowlist", JsonText),

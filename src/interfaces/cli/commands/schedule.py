@@ -8,7 +8,7 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.arguments import SettingsOption
+from interfaces.cli.arguments import LaneOption, SettingsOption
 from interfaces.cli.completion import completed
 from interfaces.cli.field_values import field_values, model_settings
 from interfaces.cli.session import JsonFlag, Session, session_of
@@ -67,6 +67,7 @@ def add_schedule(
             "--strategy", metavar="STRATEGY", help="If the thread is busy: enqueue, reject, interrupt or rollback."
         ),
     ] = None,
+    lane: LaneOption = None,
     settings: SettingsOption = None,
     webhook: Annotated[str | None, typer.Option("--webhook", metavar="URL", help="Webhook URL for its runs.")] = None,
     paused: Annotated[bool, typer.Option("--paused", help="Add it paused.")] = False,
@@ -79,6 +80,7 @@ def add_schedule(
         "model": model,
         "missed": missed,
         "multitask_strategy": strategy,
+        "lane": lane,
         "webhook": webhook,
         "model_settings": model_settings(settings) if settings else None,
     }

@@ -11,7 +11,7 @@ from domain.runs.limits import LimitSettings
 from interfaces.cli.agent_file import AppliedAgent, apply_agent, change_agent, is_agent_file, load_agent_file
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.arguments import AGENTS, SERVERS, THREADS, MetadataOption, SettingsOption
+from interfaces.cli.arguments import AGENTS, SERVERS, THREADS, LaneOption, MetadataOption, SettingsOption
 from interfaces.cli.attaching import input_with
 from interfaces.cli.definition_file import load_object
 from interfaces.cli.failures import ApiProblem, BadUsage
@@ -73,6 +73,7 @@ def start_run(
             "--output-schema", metavar="FILE", help="A .json or .yaml file with the JSON Schema of the answer."
         ),
     ] = None,
+    lane: LaneOption = None,
     settings: SettingsOption = None,
     limit: Annotated[
         list[str] | None,
@@ -101,6 +102,7 @@ def start_run(
     wanted = load_agent_file(Path(agent)) if agent is not None and is_agent_file(agent) else None
     given: dict[str, JsonValue] = {
         "webhook": webhook,
+        "lane": lane,
         "output_schema": None if output_schema is None else load_object(output_schema),
         "model_settings": model_settings(settings or ()) or None,
         "limits": field_values(limit or (), texts=(), fields=_LIMITS) or None,

@@ -9,6 +9,7 @@ from typing import cast
 from domain.agents.agent import AgentSettings
 from domain.errors import invalid
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.lane import Lane
 from interfaces.console import policy_rows
 from interfaces.console.agents.settings_fields import PREFIX, settings_body, settings_values
 from interfaces.console.form_values import (
@@ -24,13 +25,13 @@ from interfaces.console.form_values import (
 from interfaces.http.agents.views import AgentView
 
 TOOLS, SERVERS, CANARIES = "tools.", "servers.", "canary"
-_TEXTS, _NAMES = fields_of(AgentSettings, str), ("name", "model")
+_TEXTS, _NAMES = (*fields_of(AgentSettings, str), *fields_of(AgentSettings, Lane)), ("name", "model")
 _LINES = tuple(name for name in fields_of(AgentSettings, tuple[str, ...]) if name not in ("tools", "mcp_servers"))
 _NUMBERS, _TICKS = fields_of(AgentSettings, Decimal | None), fields_of(AgentSettings, bool)
 _JSON = fields_of(AgentSettings, JsonObject | None)
 _PLAIN = frozenset(field.name for field in fields(AgentSettings)) - {"limits", "tool_policies", "canary_tokens", PREFIX}
 """Fields of the settings by input type. Fields that the template does not show are not sent."""
-NEW_AGENT = {"enabled": "on", "allowlist": "inherit"}
+NEW_AGENT = {"enabled": "on", "allowlist": "inherit", "lane": Lane.NORMAL.value}
 """Initial values of the form of a new agent."""
 
 

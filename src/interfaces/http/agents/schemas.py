@@ -9,6 +9,7 @@ from application.agents.canary_settings import GivenCanary
 from application.system.changes import Changes
 from domain.agents.agent import AgentSettings
 from domain.json_value import JsonObject
+from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from interfaces.http.agents.model_settings import ModelSettingsBody
 from interfaces.http.agents.views import AgentView, LimitsView
@@ -106,6 +107,7 @@ class CreateAgentBody(Body):
     independent_agents: Strings = ()
     reasoning_summary: bool = False
     output_schema: dict[str, object] | None = Field(default=None, examples=[_ANSWER])
+    lane: Annotated[Lane, Field(strict=False)] = Lane.NORMAL
 
     def to_canaries(self) -> tuple[GivenCanary, ...]:
         return _given(self.canary_tokens)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, TypedDict
 
 from domain.agents.agent import Agent
+from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.threads.message_json import timestamp
 from domain.tools.capabilities import ToolType
@@ -72,6 +73,7 @@ class AgentView(TypedDict):
         Mapping[str, object] | None,
         "JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run.",
     ]
+    lane: Annotated[Lane, "The lane of its runs, unless a run or schedule states another."]
     version: Version
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -129,6 +131,7 @@ def agent_view(agent: Agent) -> AgentView:
         "independent_agents": list(config.independent_agents),
         "reasoning_summary": config.reasoning_summary,
         "output_schema": config.output_schema,
+        "lane": config.lane,
         "version": agent.version,
         "created_at": timestamp(agent.created_at),
         "updated_at": timestamp(agent.updated_at),

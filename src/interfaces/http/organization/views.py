@@ -34,6 +34,11 @@ class OrganizationView(TypedDict):
         "Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. "
         "null permits all. Requires a platform key.",
     ]
+    queue_weight: Annotated[
+        int,
+        "Its share of the runs that start while runs of several organizations wait, relative to theirs. "
+        "Requires a platform key.",
+    ]
     version: Version
     created_at: CreatedAt
 
@@ -70,6 +75,7 @@ def organization_view(organization: Organization) -> OrganizationView:
         "retention_days": organization.retention_days,
         "first_use": organization.first_use,
         "mcp_kinds": None if organization.mcp_kinds is None else list(organization.mcp_kinds),
+        "queue_weight": organization.queue_weight,
         "version": organization.version,
         "created_at": timestamp(organization.created_at),
     }

@@ -14,6 +14,7 @@ from domain.errors import Violation, invalid
 from domain.identity.api_key import Principal
 from domain.ids import RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.lane import Lane
 from domain.runs.run import MultitaskStrategy
 from interfaces.http.agents.model_settings import ModelSettingsBody
 from interfaces.http.agents.schemas import LimitsBody
@@ -37,6 +38,11 @@ class RunBody(Body):
     thread_id: Name | None = Field(default=None, description="The thread of the run. By default it gets a new thread.")
     multitask_strategy: Annotated[MultitaskStrategy, Field(strict=False)] = Field(
         default=MultitaskStrategy.ENQUEUE, description="What happens to an unfinished run of the thread."
+    )
+    lane: Annotated[Lane, Field(strict=False)] | None = Field(
+        default=None,
+        description="Place among waiting runs of the organization: `interactive` before `normal` before `batch`, by weight. "
+        "By default the agent's.",
     )
     limits: LimitsBody = Field(
         default_factory=LimitsBody, description="Limits of the run; they can only narrow the agent's."
@@ -89,6 +95,7 @@ class RunBody(Body):
             input=run_content(self.input, "input"),
             thread_id=None if thread_id is None else ThreadId(thread_id),
             strategy=self.multitask_strategy,
+            lane=self.lane,
             limits=self.limits.to_domain(),
             model_settings=self.model_settings.to_domain(),
             output_schema=cast("JsonObject | None", self.output_schema),

@@ -7,6 +7,7 @@ from application.system.pages import Page
 from domain.identity.role import Role
 from domain.json_value import JsonObject
 from domain.runs.events import RunEvent
+from domain.runs.lane import Lane
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunStatus
 from domain.runs.run_json import run_to_json
@@ -61,6 +62,7 @@ class RunView(TypedDict):
     agent_id: Annotated[str, "Id of its agent."]
     agent_version: Annotated[int, "Version of its agent."]
     status: Annotated[RunStatus, "Status of the run."]
+    lane: Annotated[Lane, "Its lane among waiting runs."]
     model: Annotated[str, "The model, as `PROVIDER:NAME`."]
     input: Annotated[list[InputPartView], "Input of the run."]
     output: Annotated[str | None, "Text of the last reply; null if there is none."]

@@ -10,6 +10,7 @@ from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.ids import ThreadId
 from domain.json_value import JsonObject
+from domain.runs.lane import Lane
 from domain.runs.run import MultitaskStrategy
 from domain.schedules.schedule import MissedFires
 from interfaces.http.agents.model_settings import ModelSettingsBody
@@ -48,6 +49,7 @@ class ScheduleBody(Body):
     input: UserInput = Field(description="Text, or parts of type text, image and file.")
     thread_id: Name | None = None
     multitask_strategy: Strategy = MultitaskStrategy.ENQUEUE
+    lane: Annotated[Lane, Field(strict=False)] | None = None
     limits: LimitsBody = Field(default_factory=LimitsBody)
     model_settings: ModelSettingsBody = Field(default_factory=ModelSettingsBody)
     model: Name | None = None
@@ -71,6 +73,7 @@ class ScheduleBody(Body):
             input=user_content(self.input, "input"),
             thread_id=None if self.thread_id is None else ThreadId(self.thread_id),
             strategy=self.multitask_strategy,
+            lane=self.lane,
             limits=self.limits.to_domain(),
             model_settings=self.model_settings.to_domain(),
             model=self.model,
@@ -87,7 +90,7 @@ class UpdateScheduleBody(Patch, of=ScheduleBody):
     and resumes it."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"cron": "0 8 * * MON-FRI"}, {"enabled": False})
-    nullable: ClassVar[frozenset[str]] = frozenset({"thread_id", "model", "tool_allowlist", "webhook"})
+    nullable: ClassVar[frozenset[str]] = frozenset({"thread_id", "lane", "model", "tool_allowlist", "webhook"})
 
     agent_id: Name | None = None
     agent: Name | None = Field(default=None, description="The agent's name.")

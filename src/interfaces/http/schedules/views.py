@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, TypedDict
 
 from domain.runs.events import RunEventType
+from domain.runs.lane import Lane
 from domain.runs.run import MultitaskStrategy
 from domain.runs.webhook import Webhook
 from domain.schedules.schedule import MissedFires, Schedule
@@ -43,6 +44,7 @@ class ScheduleView(TypedDict):
     input: Annotated[list[InputPartView], "Input of every run."]
     thread_id: Annotated[str | None, "The thread of every run. By default each run gets a new thread."]
     multitask_strategy: Annotated[MultitaskStrategy, "What happens to an unfinished run of the thread."]
+    lane: Annotated[Lane | None, "The lane of its runs; null: the agent's."]
     limits: Annotated[LimitsView, "Limits of the runs; they can only narrow the agent's."]
     model_settings: Annotated[ModelSettingsView, "Replace the agent's one by one."]
     model: Annotated[str | None, "The agent's, one of its fallbacks, or one of the organization's; null: the agent's."]
@@ -78,6 +80,7 @@ def schedule_view(schedule: Schedule) -> ScheduleView:
         "input": [content_to_json(part) for part in schedule.input],
         "thread_id": schedule.thread_id,
         "multitask_strategy": schedule.strategy,
+        "lane": schedule.lane,
         "limits": limits_view(schedule.limits),
         "model_settings": model_settings_view(schedule.model_settings),
         "model": schedule.model,

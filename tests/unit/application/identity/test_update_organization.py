@@ -166,6 +166,18 @@ async def test_a_change_is_stored_over_the_version_that_was_read_and_a_failure_i
     assert organizations.save.await_args.kwargs["expected_version"] == 7
 
 
+@pytest.mark.requirement("K1")
+async def test_only_a_platform_key_changes_the_weight_of_an_organization_in_the_queue(ports: Ports) -> None:
+    with refused("platform_key_required"):
+        await ports.update(changes={"queue_weight": 2})
+    ports.assert_unchanged()
+    heavier = await ports.update(principal=PLATFORM, organization_id=OTHER_ORG, changes={"queue_weight": 2})
+    assert heavier.queue_weight == 2
+    with pytest.raises(ServiceError) as wrong:
+        await ports.update(principal=PLATFORM, changes={"queue_weight": 0})
+    assert [fault.path for fault in wrong.value.violations] == ["queue_weight"]
+
+
 @pytest.mark.requirement("B1", "C6")
 async def test_only_a_platform_key_changes_the_kinds_of_servers_that_an_organization_may_have(ports: Ports) -> None:
     with refused("platform_key_required"):

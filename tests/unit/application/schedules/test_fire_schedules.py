@@ -97,7 +97,7 @@ async def test_the_run_has_what_the_schedule_says(ports: Ports) -> None:
     await ports.firing.execute()
 
     [command] = ports.start_run.execute.await_args.args
-    for name in ("input", "thread_id", "strategy", "limits", "model", "tool_allowlist", "webhook"):
+    for name in ("input", "thread_id", "strategy", "lane", "limits", "model", "tool_allowlist", "webhook"):
         assert getattr(command, name) == getattr(STORED, name), name
     assert command.agent == STORED.agent_id
 

@@ -9,64 +9,10 @@ import psycopg
 from sqlalchemy import Connection, text
 
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.persistence.engine.postgres.queue_schema import (
-    LIBRARY_SCHEMA,
-    QUEUE,
-    SCHEMA,
-    TASK,
-    VERSION,
-    stored_version,
-)
-from infrastructure.persistence.engine.postgres.roles import REQUEST_ROLE, SYSTEM_ROLE
+from infrastructure.persistence.engine.postgres.queue_functions import functions
+from infrastructure.persistence.engine.postgres.queue_schema import LIBRARY_SCHEMA, SCHEMA, VERSION, stored_version
 
 logger = logging.getLogger(__name__)
-
-_OURS = f"""
-CREATE INDEX IF NOT EXISTS dragoman_waiting_runs ON procrastinate_jobs ((args->>'run_id')) WHERE status = 'todo';
-
--- As its owner, so that any role that writes a run can signal it in the same transaction and touch nothing else here.
--- A run that waits to be fetched is not signalled again, or a sweep over a backlog would make it grow. Two that signal at the
--- same moment may both do so, which is harmless; a unique index would abort one's transaction.
-CREATE OR REPLACE FUNCTION submit_runs(run_ids text[]) RETURNS void LANGUAGE sql SECURITY DEFINER
-SET search_path = {SCHEMA}, pg_temp AS $$
-    SELECT procrastinate_defer_jobs_v1(array_agg(
-        ROW('{QUEUE}', '{TASK}', 0, NULL, NULL, jsonb_build_object('run_id', wanted.run_id), NULL)
-        ::procrastinate_job_to_defer_v1 ORDER BY wanted.place
-    ))
-    FROM unnest(run_ids) WITH ORDINALITY AS wanted (run_id, place)
-    WHERE NOT EXISTS (
-        SELECT FROM procrastinate_jobs AS job WHERE job.status = 'todo' AND job.args->>'run_id' = wanted.run_id
-    )
-    HAVING count(*) > 0
-$$;
-
--- All of a consumer's business in one round trip: the jobs that have ended go, and as many others as it has places for are
--- marked as its own, oldest first, by the library's function.
-CREATE OR REPLACE FUNCTION take_runs(worker bigint, ended bigint[], places integer)
-RETURNS TABLE (job_id bigint, run_id text) LANGUAGE plpgsql
-SET search_path = {SCHEMA}, pg_temp AS $$
-DECLARE
-    taken procrastinate_jobs;
-BEGIN
-    DELETE FROM procrastinate_jobs AS job WHERE job.id = ANY (ended);
-    FOR place IN 1..places LOOP
-        taken := procrastinate_fetch_job_v2(ARRAY['{QUEUE}'], worker);
-        EXIT WHEN taken.id IS NULL;
-        job_id := taken.id;
-        run_id := taken.args->>'run_id';
-        RETURN NEXT;
-    END LOOP;
-END
-$$;
-REVOKE ALL ON FUNCTION submit_runs(text[]) FROM PUBLIC;
-REVOKE ALL ON FUNCTION take_runs(bigint, bigint[], integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION take_runs(bigint, bigint[], integer) TO {SYSTEM_ROLE};
-GRANT USAGE ON SCHEMA {SCHEMA} TO {REQUEST_ROLE}, {SYSTEM_ROLE};
-GRANT EXECUTE ON FUNCTION submit_runs(text[]) TO {REQUEST_ROLE}, {SYSTEM_ROLE};
-GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {SCHEMA} TO {SYSTEM_ROLE};
-GRANT USAGE ON ALL SEQUENCES IN SCHEMA {SCHEMA} TO {SYSTEM_ROLE};
-COMMENT ON SCHEMA {SCHEMA} IS '{VERSION}';
-"""  # noqa: S608  # names of ours alone
 
 
 def install_queue(connection: Connection) -> None:
@@ -82,8 +28,9 @@ def install_queue(connection: Connection) -> None:
             "The database was last used by another version of Dragoman, whose queue this one does not know.",
         )
     scripts = [_script("schema.sql")] if stored is None else _migrations(after=_number(stored)[0])
+    tables = connection.execute(text("SELECT quote_ident(current_schema())")).scalar_one()
     try:
-        _apply(connection, (*scripts, _OURS))
+        _apply(connection, (*scripts, functions(tables)))
     except psycopg.Error as error:
         logger.error("the run queue cannot be made: %s", error)
         raise ServiceError(

@@ -1,0 +1,48 @@
+"""Reads which flow submitted runs wait in, for the queue of a single process."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import BindParameter, Connection, bindparam, literal, select
+
+from application.identity.ports import OrganizationStore
+from domain.ids import OrganizationId, RunId
+from domain.runs.lane import Flow, Lane
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.tables import run, workflow_run
+
+_wanted: BindParameter[Sequence[str]] = bindparam("run_ids", expanding=True)
+_flows = (
+    select(run.c.id, run.c.organization_id, run.c.lane, run.c.agent_id)
+    .where(run.c.id.in_(_wanted))
+    .union_all(
+        select(workflow_run.c.id, workflow_run.c.organization_id, literal(Lane.NORMAL.value), literal("")).where(
+            workflow_run.c.id.in_(_wanted)
+        )
+    )
+)
+
+
+class SqlRunFlows:
+    """One read for all runs; weights come from organizations in memory."""
+
+    def __init__(self, *, database: Database, organizations: OrganizationStore) -> None:
+        self._database = database
+        self._organizations = organizations
+
+    async def of(self, run_ids: Sequence[RunId]) -> Mapping[RunId, Flow]:
+        """The flows of the runs that exist. Raises ServiceError without storage."""
+
+        def read(connection: Connection) -> list[tuple[str, str, str, str]]:
+            found = connection.execute(_flows, {"run_ids": list(run_ids)})
+            return [(run_id, owner, lane, agent_id) for run_id, owner, lane, agent_id in found]
+
+        rows = await self._database.read(read, scope=SYSTEM)
+        weights = {owner: await self._weight(OrganizationId(owner)) for owner in {row[1] for row in rows}}
+        return {
+            RunId(run_id): Flow(organization_id=owner, lane=Lane(lane), agent_id=agent_id, weight=weights[owner])
+            for run_id, owner, lane, agent_id in rows
+        }
+
+    async def _weight(self, organization_id: OrganizationId) -> int:
+        organization = await self._organizations.get(organization_id)
+        return 1 if organization is None else organization.queue_weight

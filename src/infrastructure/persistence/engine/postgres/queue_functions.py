@@ -1,0 +1,163 @@
+"""The functions by which runs are submitted to the queue on PostgreSQL and taken from it in a fair order (ADR 0063), and what
+they need beside the library's schema. Above: `install_queue`."""
+
+from domain.runs.lane import LANE_WEIGHTS, RUN_COST, Lane
+from infrastructure.persistence.engine.postgres.queue_schema import QUEUE, SCHEMA, TASK, VERSION
+from infrastructure.persistence.engine.postgres.roles import REQUEST_ROLE, SYSTEM_ROLE
+
+_ORGANIZATION, _LANE, _AGENT = (
+    f"coalesce(job.args->>'{name}', '')" for name in ("organization_id", "lane", "agent_id")
+)
+"""What a job says of its flow; nothing, if its run was unknown when it was submitted."""
+_LINE = f"{_ORGANIZATION}, {_LANE}, {_AGENT}"
+_WEIGHT_OF_LANE = " ".join(f"WHEN '{lane}' THEN {weight}" for lane, weight in LANE_WEIGHTS.items())
+
+_TABLES = f"""
+CREATE INDEX IF NOT EXISTS dragoman_waiting_runs ON procrastinate_jobs ((args->>'run_id')) WHERE status = 'todo';
+CREATE INDEX IF NOT EXISTS dragoman_waiting_lines ON procrastinate_jobs
+    ({", ".join(f"({column.replace('job.', '')})" for column in (_ORGANIZATION, _LANE, _AGENT))}, id) WHERE status = 'todo';
+
+-- One row for each share: '*' for all runs, an organization, a lane of it, an agent in that lane. `finish` is the tag at which its
+-- next run may start in the share above, `virtual` the start tag of the last run taken from it.
+CREATE TABLE IF NOT EXISTS dragoman_share (
+    name text PRIMARY KEY,
+    finish bigint NOT NULL DEFAULT 0,
+    virtual bigint NOT NULL DEFAULT 0
+);
+"""
+
+# As its owner, so that any role that writes a run can signal it in the same transaction and touch nothing else here.
+# A run that waits to be fetched is not signalled again, or a sweep over a backlog would make it grow. Two that signal at the
+# same moment may both do so, which is harmless; a unique index would abort one's transaction.
+_SUBMIT = f"""
+DROP FUNCTION IF EXISTS submit_runs(text[]);
+CREATE OR REPLACE FUNCTION submit_runs(run_ids text[], organization_ids text[], lanes text[], agent_ids text[])
+RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
+    SELECT procrastinate_defer_jobs_v1(array_agg(
+        ROW('{QUEUE}', '{TASK}', 0, NULL, NULL, jsonb_build_object(
+            'run_id', wanted.run_id, 'organization_id', wanted.organization_id, 'lane', wanted.lane, 'agent_id', wanted.agent_id
+        ), NULL)::procrastinate_job_to_defer_v1 ORDER BY wanted.place
+    ))
+    FROM unnest(run_ids, organization_ids, lanes, agent_ids)
+        WITH ORDINALITY AS wanted (run_id, organization_id, lane, agent_id, place)
+    WHERE NOT EXISTS (
+        SELECT FROM procrastinate_jobs AS job WHERE job.status = 'todo' AND job.args->>'run_id' = wanted.run_id
+    )
+    HAVING count(*) > 0
+$$;
+REVOKE ALL ON FUNCTION submit_runs(text[], text[], text[], text[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION submit_runs(text[], text[], text[], text[]) TO {REQUEST_ROLE}, {SYSTEM_ROLE};
+"""  # noqa: S608  # names of ours alone
+
+SUBMIT = f"""
+SELECT {SCHEMA}.submit_runs(
+    array_agg(wanted.run_id ORDER BY wanted.place),
+    array_agg(coalesce(run.organization_id, workflow_run.organization_id) ORDER BY wanted.place),
+    array_agg(coalesce(run.lane, '{Lane.NORMAL}') ORDER BY wanted.place),
+    array_agg(run.agent_id ORDER BY wanted.place)
+)
+FROM unnest(CAST(:run_ids AS text[])) WITH ORDINALITY AS wanted (run_id, place)
+LEFT JOIN run ON run.id = wanted.run_id
+LEFT JOIN workflow_run ON workflow_run.id = wanted.run_id
+"""  # noqa: S608  # names of ours alone
+"""Signals runs, with the rights of the caller to read them."""
+
+
+def _take(tables: str) -> str:
+    """All of a consumer's business in one round trip: the jobs that have ended go, and as many others as it has places for
+    are marked as its own, in the fair order.
+
+    The lines with waiting jobs are found by one index probe each, and of each line only the first jobs are read, so that
+    neither grows with the number of jobs. Index scans are forced, because the plan is stored while the table is small.
+    """
+    return f"""
+CREATE OR REPLACE FUNCTION take_runs(worker bigint, ended bigint[], places integer)
+RETURNS TABLE (job_id bigint, run_id text) LANGUAGE plpgsql
+SET search_path = {SCHEMA}, {tables}, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+    DELETE FROM procrastinate_jobs AS job WHERE job.id = ANY (ended);
+    IF places < 1 THEN
+        RETURN;
+    END IF;
+    -- One consumer decides at a time, for as long as this statement takes.
+    PERFORM pg_advisory_xact_lock(hashtext('dragoman_share'));
+    RETURN QUERY
+    WITH RECURSIVE line AS (
+        (SELECT {_ORGANIZATION} AS organization_id, {_LANE} AS lane, {_AGENT} AS agent_id FROM procrastinate_jobs AS job
+         WHERE job.status = 'todo' ORDER BY {_LINE} LIMIT 1)
+        UNION ALL
+        SELECT next.* FROM line CROSS JOIN LATERAL (
+            SELECT {_LINE} FROM procrastinate_jobs AS job
+            WHERE job.status = 'todo' AND ({_LINE}) > (line.organization_id, line.lane, line.agent_id)
+            ORDER BY {_LINE} LIMIT 1
+        ) AS next (organization_id, lane, agent_id)
+    ),
+    by_agent AS (
+        SELECT line.*, first.id, greatest(agent.finish, lane.virtual, 0) + (first.place - 1) * {RUN_COST} AS agent_tag
+        FROM line
+        LEFT JOIN dragoman_share AS lane ON lane.name = concat_ws('/', line.organization_id, line.lane)
+        LEFT JOIN dragoman_share AS agent ON agent.name = concat_ws('/', line.organization_id, line.lane, line.agent_id)
+        CROSS JOIN LATERAL (
+            SELECT job.id, row_number() OVER (ORDER BY job.id) AS place FROM procrastinate_jobs AS job
+            WHERE job.status = 'todo' AND ({_LINE}) = (line.organization_id, line.lane, line.agent_id)
+            ORDER BY job.id LIMIT places
+        ) AS first
+    ),
+    by_lane AS (
+        SELECT by_agent.*, of_lane.cost AS lane_cost, greatest(lane.finish, organization.virtual, 0)
+            + (row_number() OVER (PARTITION BY organization_id, by_agent.lane ORDER BY agent_tag, id) - 1) * of_lane.cost AS lane_tag
+        FROM by_agent
+        CROSS JOIN LATERAL (SELECT {RUN_COST} / (CASE by_agent.lane {_WEIGHT_OF_LANE} ELSE 1 END)) AS of_lane (cost)
+        LEFT JOIN dragoman_share AS organization ON organization.name = by_agent.organization_id
+        LEFT JOIN dragoman_share AS lane ON lane.name = concat_ws('/', by_agent.organization_id, by_agent.lane)
+    ),
+    by_organization AS (
+        SELECT by_lane.*, owner.cost, greatest(organization.finish, everything.virtual, 0)
+            + (row_number() OVER (PARTITION BY organization_id ORDER BY lane_tag, agent_tag, by_lane.id) - 1) * owner.cost AS tag
+        FROM by_lane
+        CROSS JOIN LATERAL (SELECT {RUN_COST} / coalesce((
+            SELECT (organization.settings::jsonb->>'queue_weight')::bigint FROM organization
+            WHERE organization.id = by_lane.organization_id
+        ), 1)) AS owner (cost)
+        LEFT JOIN dragoman_share AS organization ON organization.name = organization_id
+        LEFT JOIN dragoman_share AS everything ON everything.name = '*'
+    ),
+    chosen AS (SELECT * FROM by_organization ORDER BY tag, id LIMIT places),
+    taken AS (
+        UPDATE procrastinate_jobs AS job SET status = 'doing', worker_id = worker FROM chosen WHERE job.id = chosen.id
+        RETURNING job.id, job.args->>'run_id' AS run_id
+    ),
+    charged AS (
+        INSERT INTO dragoman_share AS share (name, finish, virtual)
+        SELECT '*', 0, max(tag) FROM chosen HAVING count(*) > 0
+        UNION ALL
+        SELECT organization_id, max(tag + cost), max(lane_tag) FROM chosen
+        GROUP BY organization_id
+        UNION ALL
+        SELECT concat_ws('/', organization_id, lane), max(lane_tag + lane_cost), max(agent_tag) FROM chosen
+        GROUP BY organization_id, lane
+        UNION ALL
+        SELECT concat_ws('/', organization_id, lane, agent_id), max(agent_tag) + {RUN_COST}, 0 FROM chosen
+        GROUP BY organization_id, lane, agent_id
+        ON CONFLICT (name) DO UPDATE SET
+            finish = greatest(share.finish, excluded.finish), virtual = greatest(share.virtual, excluded.virtual)
+    )
+    SELECT taken.id, taken.run_id FROM taken JOIN chosen ON chosen.id = taken.id ORDER BY chosen.tag, chosen.id;
+END
+$$;
+REVOKE ALL ON FUNCTION take_runs(bigint, bigint[], integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION take_runs(bigint, bigint[], integer) TO {SYSTEM_ROLE};
+"""  # noqa: S608  # names of ours alone
+
+
+def functions(tables: str) -> str:
+    """Everything of ours in the queue's schema. `tables` is the quoted name of the schema with the tables of runs."""
+    return f"""
+{_TABLES}
+{_SUBMIT}
+{_take(tables)}
+GRANT USAGE ON SCHEMA {SCHEMA} TO {REQUEST_ROLE}, {SYSTEM_ROLE};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {SCHEMA} TO {SYSTEM_ROLE};
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA {SCHEMA} TO {SYSTEM_ROLE};
+COMMENT ON SCHEMA {SCHEMA} IS '{VERSION}';
+"""

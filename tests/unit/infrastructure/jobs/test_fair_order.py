@@ -1,0 +1,117 @@
+"""The fair order of waiting runs: shares by weight, no credit for idle time, no larger share for more agents."""
+
+from itertools import count
+
+import pytest
+
+from domain.ids import RunId
+from domain.runs.lane import Flow, Lane
+from infrastructure.jobs.fair_order import FairOrder
+from tests.builders import a_run_id
+
+_NUMBERS = count(1)
+
+
+def add(order: FairOrder, flow: Flow, runs: int) -> list[RunId]:
+    added = [a_run_id(next(_NUMBERS)) for _ in range(runs)]
+    for run_id in added:
+        order.add(run_id, flow)
+    return added
+
+
+def taken(order: FairOrder, runs: int) -> list[RunId]:
+    found = [order.take() for _ in range(runs)]
+    return [run_id for run_id in found if run_id is not None]
+
+
+@pytest.mark.requirement("K1")
+def test_a_run_of_a_second_organization_is_next_however_many_of_the_first_wait() -> None:
+    order = FairOrder()
+    add(order, Flow(organization_id="a"), 1_000)
+    taken(order, 500)
+    [late] = add(order, Flow(organization_id="b"), 1)
+    assert late in taken(order, 2)
+
+
+@pytest.mark.requirement("K1")
+def test_organizations_start_runs_by_their_weights() -> None:
+    order = FairOrder()
+    heavy = set(add(order, Flow(organization_id="heavy", weight=3), 300))
+    add(order, Flow(organization_id="light"), 300)
+    assert len(heavy & set(taken(order, 200))) == 150
+
+
+@pytest.mark.requirement("K1")
+def test_more_agents_and_lanes_give_an_organization_no_larger_share() -> None:
+    order = FairOrder()
+    sharded: set[RunId] = set()
+    for number in range(50):
+        for lane in Lane:
+            sharded.update(add(order, Flow(organization_id="many", agent_id=f"agent {number}", lane=lane), 2))
+    add(order, Flow(organization_id="one"), 200)
+    assert len(sharded & set(taken(order, 200))) == 100
+
+
+@pytest.mark.requirement("K1")
+def test_agents_of_an_organization_share_its_starts_alike() -> None:
+    order = FairOrder()
+    few = set(add(order, Flow(organization_id="a", agent_id="flooded"), 500))
+    add(order, Flow(organization_id="a", agent_id="other"), 100)
+    assert len(few & set(taken(order, 100))) == 50
+
+
+@pytest.mark.requirement("K1")
+def test_lanes_are_weighted_so_that_batch_never_starves() -> None:
+    order = FairOrder()
+    lanes = {lane: set(add(order, Flow(organization_id="a", lane=lane), 1_000)) for lane in Lane}
+    first = set(taken(order, 130))
+    assert {lane: len(runs & first) for lane, runs in lanes.items()} == {
+        Lane.INTERACTIVE: 90,
+        Lane.NORMAL: 30,
+        Lane.BATCH: 10,
+    }
+
+
+@pytest.mark.requirement("K1")
+def test_an_organization_that_was_idle_has_saved_nothing() -> None:
+    order = FairOrder()
+    add(order, Flow(organization_id="busy"), 1_000)
+    taken(order, 400)
+    late = set(add(order, Flow(organization_id="idle so far"), 500))
+    assert len(late & set(taken(order, 100))) == 50
+
+
+@pytest.mark.requirement("K1")
+def test_an_organization_that_always_has_one_run_waiting_is_not_always_next() -> None:
+    order = FairOrder()
+    add(order, Flow(organization_id="flood"), 200)
+    trickle = set(add(order, Flow(organization_id="trickle"), 1))
+    started = 0
+    for _ in range(100):
+        if order.take() in trickle:
+            started += 1
+            trickle.update(add(order, Flow(organization_id="trickle"), 1))
+    assert started == 50
+
+
+@pytest.mark.requirement("K1")
+def test_runs_of_one_agent_and_lane_start_in_order_of_arrival() -> None:
+    order = FairOrder()
+    added = add(order, Flow(organization_id="a"), 20)
+    order.add(added[5], Flow(organization_id="a"))
+    assert len(order) == 20
+    assert taken(order, 30) == added
+    assert len(order) == 0
+
+
+def test_shares_without_waiting_runs_are_forgotten() -> None:
+    order = FairOrder()
+    for number in range(10_000):
+        add(order, Flow(organization_id=f"org {number}", agent_id=f"agent {number}"), 1)
+        taken(order, 1)
+    assert len(order._all.shares) <= 1
+    add(order, Flow(organization_id="stays"), 1_000)
+    for number in range(1_000):
+        add(order, Flow(organization_id=f"org {number}"), 1)
+        taken(order, 2)
+    assert len(order._all.shares) < 200
