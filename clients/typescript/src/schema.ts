@@ -64,6 +64,8 @@ export interface components {
             output_schema: {
                 [key: string]: unknown;
             } | null;
+            /** @description The lane of its runs, unless a run or schedule states another. */
+            lane: components["schemas"]["Lane"];
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -700,6 +702,8 @@ export interface components {
             output_schema?: {
                 [key: string]: unknown;
             } | null;
+            /** @description The lane of its runs, unless a run or schedule states another. */
+            lane?: components["schemas"]["Lane"];
         };
         /**
          * CreateApiKeyBody
@@ -755,6 +759,8 @@ export interface components {
             first_use?: components["schemas"]["FirstUse"] | null;
             /** @description Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key. */
             mcp_kinds?: string[] | null;
+            /** @description Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key. */
+            queue_weight?: number | null;
         };
         /**
          * CreateThreadBody
@@ -829,6 +835,8 @@ export interface components {
             first_use: components["schemas"]["FirstUse"];
             /** @description Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key. */
             mcp_kinds: string[] | null;
+            /** @description Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key. */
+            queue_weight: number;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -1342,6 +1350,12 @@ export interface components {
          * @enum {string}
          */
         JoinStrategy: "all" | "any" | "first";
+        /**
+         * Lane
+         * @description How a run is preferred to other waiting runs of its organization. The values are public.
+         * @enum {string}
+         */
+        Lane: "interactive" | "normal" | "batch";
         /**
          * LayerView
          * @description The rules of one layer. `in_allowlist` is null if it has no allowlist; `rules` are those
@@ -2409,6 +2423,8 @@ export interface components {
             first_use: components["schemas"]["FirstUse"];
             /** @description Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key. */
             mcp_kinds: string[] | null;
+            /** @description Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key. */
+            queue_weight: number;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -2818,6 +2834,8 @@ export interface components {
             thread_id?: string | null;
             /** @description What happens to an unfinished run of the thread. */
             multitask_strategy?: components["schemas"]["MultitaskStrategy"];
+            /** @description Place among waiting runs of the organization: `interactive` before `normal` before `batch`, by weight. By default the agent's. */
+            lane?: components["schemas"]["Lane"] | null;
             /** @description Limits of the run; they can only narrow the agent's. */
             limits?: components["schemas"]["LimitsBody"];
             /** @description Replace the agent's one by one. `extra_body` and `service_tier` require the role operator. */
@@ -3129,6 +3147,8 @@ export interface components {
             agent_version: number;
             /** @description Status of the run. */
             status: components["schemas"]["RunStatus"];
+            /** @description Its lane among waiting runs. */
+            lane: components["schemas"]["Lane"];
             /** @description The model, as `PROVIDER:NAME`. */
             model: string;
             /** @description Input of the run. */
@@ -3224,6 +3244,8 @@ export interface components {
             output_schema: {
                 [key: string]: unknown;
             } | null;
+            /** @description The lane of its runs, unless a run or schedule states another. */
+            lane: components["schemas"]["Lane"];
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -3268,6 +3290,8 @@ export interface components {
             first_use: components["schemas"]["FirstUse"];
             /** @description Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key. */
             mcp_kinds: string[] | null;
+            /** @description Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key. */
+            queue_weight: number;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -3344,6 +3368,8 @@ export interface components {
             thread_id?: string | null;
             /** @description What happens to an unfinished run of the thread. */
             multitask_strategy?: components["schemas"]["MultitaskStrategy"];
+            /** @description The lane of its runs; null: the agent's. */
+            lane?: components["schemas"]["Lane"] | null;
             /** @description Limits of the runs; they can only narrow the agent's. */
             limits?: components["schemas"]["LimitsBody"];
             /** @description Replace the agent's one by one. */
@@ -3413,6 +3439,8 @@ export interface components {
             thread_id: string | null;
             /** @description What happens to an unfinished run of the thread. */
             multitask_strategy: components["schemas"]["MultitaskStrategy"];
+            /** @description The lane of its runs; null: the agent's. */
+            lane: components["schemas"]["Lane"] | null;
             /** @description Limits of the runs; they can only narrow the agent's. */
             limits: components["schemas"]["LimitsView"];
             /** @description Replace the agent's one by one. */
@@ -4332,6 +4360,8 @@ export interface components {
             output_schema?: {
                 [key: string]: unknown;
             } | null;
+            /** @description The lane of its runs, unless a run or schedule states another. */
+            lane?: components["schemas"]["Lane"] | null;
         };
         /**
          * UpdateMcpServerBody
@@ -4470,6 +4500,8 @@ export interface components {
             first_use?: components["schemas"]["FirstUse"] | null;
             /** @description Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key. */
             mcp_kinds?: string[] | null;
+            /** @description Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key. */
+            queue_weight?: number | null;
         };
         /**
          * UpdateScheduleBody
@@ -4499,6 +4531,8 @@ export interface components {
             thread_id?: string | null;
             /** @description What happens to an unfinished run of the thread. */
             multitask_strategy?: components["schemas"]["MultitaskStrategy"] | null;
+            /** @description The lane of its runs; null: the agent's. */
+            lane?: components["schemas"]["Lane"] | null;
             /** @description Limits of the runs; they can only narrow the agent's. */
             limits?: components["schemas"]["LimitsBody"] | null;
             /** @description Replaces all of them. */

@@ -243,6 +243,14 @@ McpKinds1: TypeAlias = None
 """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
 
 
+QueueWeight: TypeAlias = int
+"""Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
+
+
+QueueWeight1: TypeAlias = None
+"""Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
+
+
 class CreateThreadBody(TypedDict):
     """A thread; `metadata` is for the client's use."""
 
@@ -489,6 +497,10 @@ When a node with several incoming edges starts.
 - `any`: when the first edge is taken; later edges and failures are ignored.
 - `first`: like `any`, and nodes that no other node waits for are cancelled.
 """
+
+
+Lane: TypeAlias = Literal['interactive', 'normal', 'batch']
+"""How a run is preferred to other waiting runs of its organization. The values are public."""
 
 
 MaxTurns: TypeAlias = int
@@ -1927,6 +1939,14 @@ McpKinds3: TypeAlias = None
 """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
 
 
+QueueWeight2: TypeAlias = int
+"""Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
+
+
+QueueWeight3: TypeAlias = None
+"""Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
+
+
 class UpdateWorkflowBody(TypedDict):
     """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely."""
 
@@ -2963,6 +2983,8 @@ class RunBody(TypedDict):
     """The thread of the run. By default it gets a new thread."""
     multitask_strategy: NotRequired[MultitaskStrategy]
     """What happens to an unfinished run of the thread."""
+    lane: NotRequired[Lane | None]
+    """Place among waiting runs of the organization: `interactive` before `normal` before `batch`, by weight. By default the agent's."""
     limits: NotRequired[LimitsBody]
     """Limits of the run; they can only narrow the agent's."""
     model_settings: NotRequired[ModelSettingsBody]
@@ -3011,6 +3033,8 @@ class RunView(TypedDict):
     """Version of its agent."""
     status: RunStatus
     """Status of the run."""
+    lane: Lane
+    """Its lane among waiting runs."""
     model: str
     """The model, as `PROVIDER:NAME`."""
     input: list[InputPartView]
@@ -3074,6 +3098,8 @@ class ScheduleBody(TypedDict):
     """The thread of every run. By default each run gets a new thread."""
     multitask_strategy: NotRequired[MultitaskStrategy]
     """What happens to an unfinished run of the thread."""
+    lane: NotRequired[Lane | None]
+    """The lane of its runs; null: the agent's."""
     limits: NotRequired[LimitsBody]
     """Limits of the runs; they can only narrow the agent's."""
     model_settings: NotRequired[ModelSettingsBody]
@@ -3114,6 +3140,8 @@ class ScheduleView(TypedDict):
     """The thread of every run. By default each run gets a new thread."""
     multitask_strategy: MultitaskStrategy
     """What happens to an unfinished run of the thread."""
+    lane: Lane | None
+    """The lane of its runs; null: the agent's."""
     limits: LimitsView
     """Limits of the runs; they can only narrow the agent's."""
     model_settings: ModelSettingsView
@@ -3439,6 +3467,8 @@ class UpdateAgentBody(TypedDict):
     """Whether models are asked for summaries of their reasoning, published as `reasoning.delta`."""
     output_schema: NotRequired[dict[str, Any] | None]
     """null removes it."""
+    lane: NotRequired[Lane | None]
+    """The lane of its runs, unless a run or schedule states another."""
 
 
 class UpdateMcpServerBody(TypedDict):
@@ -3550,6 +3580,8 @@ class UpdateOrganizationBody(TypedDict):
     """What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait)."""
     mcp_kinds: NotRequired[McpKinds2 | McpKinds3]
     """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
+    queue_weight: NotRequired[QueueWeight2 | QueueWeight3]
+    """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
 
 
 class UpdateScheduleBody(TypedDict):
@@ -3574,6 +3606,8 @@ class UpdateScheduleBody(TypedDict):
     """The thread of every run. By default each run gets a new thread."""
     multitask_strategy: NotRequired[MultitaskStrategy | None]
     """What happens to an unfinished run of the thread."""
+    lane: NotRequired[Lane | None]
+    """The lane of its runs; null: the agent's."""
     limits: NotRequired[LimitsBody | None]
     """Limits of the runs; they can only narrow the agent's."""
     model_settings: NotRequired[ModelSettingsBody | None]
@@ -3733,6 +3767,8 @@ class AgentView(TypedDict):
     """Whether models are asked for summaries of their reasoning, published as `reasoning.delta`."""
     output_schema: dict[str, Any] | None
     """JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run."""
+    lane: Lane
+    """The lane of its runs, unless a run or schedule states another."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -3792,6 +3828,8 @@ class CreateAgentBody(TypedDict):
     """Whether models are asked for summaries of their reasoning, published as `reasoning.delta`."""
     output_schema: NotRequired[dict[str, Any] | None]
     """JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run."""
+    lane: NotRequired[Lane]
+    """The lane of its runs, unless a run or schedule states another."""
 
 
 class CreateOrganizationBody(TypedDict):
@@ -3817,6 +3855,8 @@ class CreateOrganizationBody(TypedDict):
     """What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait)."""
     mcp_kinds: NotRequired[McpKinds | McpKinds1]
     """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
+    queue_weight: NotRequired[QueueWeight | QueueWeight1]
+    """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
 
 
 class CreatedOrganizationView(TypedDict):
@@ -3844,6 +3884,8 @@ class CreatedOrganizationView(TypedDict):
     """What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait)."""
     mcp_kinds: list[str] | None
     """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
+    queue_weight: int
+    """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -3951,6 +3993,8 @@ class OrganizationView(TypedDict):
     """What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait)."""
     mcp_kinds: list[str] | None
     """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
+    queue_weight: int
+    """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -4013,6 +4057,8 @@ class SavedAgentView(TypedDict):
     """Whether models are asked for summaries of their reasoning, published as `reasoning.delta`."""
     output_schema: dict[str, Any] | None
     """JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run."""
+    lane: Lane
+    """The lane of its runs, unless a run or schedule states another."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -4048,6 +4094,8 @@ class SavedOrganizationView(TypedDict):
     """What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait)."""
     mcp_kinds: list[str] | None
     """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
+    queue_weight: int
+    """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
