@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _LONGEST_SHOWN = 300
 """Characters of an identifier in an error."""
@@ -66,6 +69,20 @@ def not_found(what: str, identifier: str) -> ServiceError:
     code = f"{what.lower().replace(' ', '_')}_not_found"
     shown = identifier if len(identifier) <= _LONGEST_SHOWN else f"{identifier[:_LONGEST_SHOWN]}…"
     return ServiceError(code, ErrorKind.NOT_FOUND, f"There is no {what} {shown!r}.")
+
+
+def existing(value: T | None, what: str, identifier: str) -> T:
+    """The value. Raises `not_found` for None."""
+    if value is None:
+        raise not_found(what, identifier)
+    return value
+
+
+def require_version(what: str, stored: int, *, expected: int | None) -> None:
+    """Raises PRECONDITION `version_conflict` if a `what` has another version than the expected one; None expects any."""
+    if expected not in (None, stored):
+        detail = f"The {what} is at version {stored}, not {expected}."
+        raise ServiceError("version_conflict", ErrorKind.PRECONDITION, detail)
 
 
 def conflict(code: str, detail: str, **extra: str) -> ServiceError:

@@ -6,7 +6,7 @@ from application.agents.ports import AgentName
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.errors import conflict, not_found, require_version
 from domain.ids import AgentId, OrganizationId
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
@@ -29,12 +29,7 @@ class InMemoryAgentStore:
         stored = await self.get(agent.organization_id, agent.id)
         if stored is None:
             raise not_found("agent", agent.id)
-        if stored.version != expected_version:
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"Agent {agent.id} is at version {stored.version}, not {expected_version}.",
-            )
+        require_version("agent", stored.version, expected=expected_version)
         self._refuse_taken_name(agent)
         self._state.agents[agent.id].append(agent)
         self._state.record(audit)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.errors import conflict, not_found, require_version
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import DefinitionState, pinned_tool, with_approved
@@ -30,12 +30,7 @@ class InMemoryMcpServerStore:
         stored = await self.get(server.organization_id, server.id)
         if stored is None:
             raise not_found("MCP server", server.id)
-        if stored.version != expected_version:
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"MCP server {server.id} is at version {stored.version}, not {expected_version}.",
-            )
+        require_version("MCP server", stored.version, expected=expected_version)
         self._refuse_taken_slug(server)
         self._state.servers[server.id] = server
         self._state.record(audit)

@@ -2,7 +2,7 @@
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.errors import conflict, not_found, require_version
 from domain.ids import OrganizationId
 from domain.model_providers.provider import MAX_PROVIDERS, ModelProvider
 from tests.doubles.paging import by_time, newest_first
@@ -32,12 +32,7 @@ class InMemoryModelProviderStore:
         stored = self._state.model_providers.get(key)
         if stored is None:
             raise not_found("model provider", changed.name)
-        if stored.version != expected_version:
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"The model provider {changed.name!r} is at version {stored.version}, not {expected_version}.",
-            )
+        require_version("model provider", stored.version, expected=expected_version)
         self._state.model_providers[key] = changed
         self._state.record(audit)
 

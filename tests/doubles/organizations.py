@@ -2,7 +2,7 @@
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, not_found
+from domain.errors import not_found, require_version
 from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.ids import OrganizationId
@@ -44,11 +44,6 @@ class InMemoryOrganizationStore:
         stored = await self.get(changed.id)
         if stored is None:
             raise not_found("organization", changed.id)
-        if stored.version != expected_version:
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"Organization {changed.id} is at version {stored.version}, not {expected_version}.",
-            )
+        require_version("organization", stored.version, expected=expected_version)
         self._state.organizations[changed.id] = changed
         self._state.record(*audit)

@@ -7,7 +7,7 @@ from application.schedules.ports import SCHEDULES_TOPIC, DueSchedule
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.errors import conflict, not_found, require_version
 from domain.ids import OrganizationId, ScheduleId
 from domain.runs.run import Run
 from domain.schedules.firing import Firing, fired_audit
@@ -35,12 +35,7 @@ class InMemoryScheduleStore:
         stored = self._state.schedules.get(changed.id)
         if stored is None or stored.organization_id != changed.organization_id:
             raise not_found("schedule", changed.id)
-        if stored.version != expected_version:
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"The schedule is at version {stored.version}, not {expected_version}.",
-            )
+        require_version("schedule", stored.version, expected=expected_version)
         self._refuse_taken_name(changed)
         beside = replace(
             changed,

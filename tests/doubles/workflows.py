@@ -2,7 +2,7 @@
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.errors import conflict, not_found, require_version
 from domain.ids import OrganizationId, WorkflowId
 from domain.workflows.graph import Workflow
 from tests.doubles.paging import by_time, newest_first
@@ -26,12 +26,7 @@ class InMemoryWorkflowStore:
         stored = await self.get(workflow.organization_id, workflow.id)
         if stored is None:
             raise not_found("workflow", workflow.id)
-        if stored.version != expected_version:
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"Workflow {workflow.id} is at version {stored.version}, not {expected_version}.",
-            )
+        require_version("workflow", stored.version, expected=expected_version)
         self._refuse_taken_name(workflow)
         self._state.workflows[workflow.id].append(workflow)
         self._state.record(audit)

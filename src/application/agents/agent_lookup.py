@@ -2,7 +2,7 @@
 
 from application.agents.ports import AgentStore
 from domain.agents.agent import Agent
-from domain.errors import not_found
+from domain.errors import existing
 from domain.ids import AgentId, OrganizationId
 
 ID_PREFIX = "agt_"
@@ -13,7 +13,4 @@ async def existing_agent(agents: AgentStore, organization_id: OrganizationId, id
     agent = None
     if id_or_name.startswith(ID_PREFIX):
         agent = await agents.get(organization_id, AgentId(id_or_name))
-    agent = agent or await agents.find(organization_id, id_or_name)
-    if agent is None:
-        raise not_found("agent", id_or_name)
-    return agent
+    return existing(agent or await agents.find(organization_id, id_or_name), "agent", id_or_name)

@@ -11,7 +11,7 @@ from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource
 from domain.agents.agent import Agent, AgentSettings
 from domain.audit.event import AuditAction
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import require_version
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 
@@ -51,12 +51,7 @@ class UpdateAgent:
         principal = command.principal
         principal.require(Role.ADMIN)
         agent = await existing_agent(self._agents, principal.organization_id, command.agent)
-        if command.expected_version not in (None, agent.version):
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"The agent is at version {agent.version}, not {command.expected_version}.",
-            )
+        require_version("agent", agent.version, expected=command.expected_version)
         before = AgentSettings.of(agent.config)
         settings = with_changes(before, {"limits": with_changes(before.limits, command.limits), **command.changes})
         settings = with_canaries(settings, command.canary_tokens, agent.config.canary_tokens, ids=self._ids)

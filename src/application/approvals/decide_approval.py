@@ -7,7 +7,7 @@ from application.approvals.ports import ApprovalDecider, ApprovalStore
 from domain.approvals.approval import Approval
 from domain.approvals.decision import CallDecision
 from domain.approvals.refusals import refuse_unless_pending
-from domain.errors import not_found
+from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.ids import ApprovalId
 from domain.json_value import JsonObject
@@ -40,9 +40,9 @@ class DecideApproval:
         """Raises NOT_FOUND `approval_not_found`, and what `ApprovalDecider` raises."""
         require_decider(command.principal)
         organization_id = command.principal.organization_id
-        approval = await self._approvals.get(organization_id, command.approval_id)
-        if approval is None:
-            raise not_found("approval", command.approval_id)
+        approval = existing(
+            await self._approvals.get(organization_id, command.approval_id), "approval", command.approval_id
+        )
         refuse_unless_pending(approval)
         decider = self._of_session if approval.run_id is None else self._of_run
         decision = CallDecision(
@@ -53,7 +53,4 @@ class DecideApproval:
             reason=command.reason,
         )
         await decider.execute(command.principal, approval, decision)
-        decided = await self._approvals.get(organization_id, approval.id)
-        if decided is None:
-            raise not_found("approval", command.approval_id)
-        return decided
+        return existing(await self._approvals.get(organization_id, approval.id), "approval", command.approval_id)

@@ -3,7 +3,7 @@
 from application.approvals.ports import ApprovalFilter, ApprovalStore
 from application.system.pages import Page, PageRequest
 from domain.approvals.approval import Approval
-from domain.errors import not_found
+from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApprovalId
@@ -29,7 +29,4 @@ class GetApproval:
     async def execute(self, principal: Principal, approval_id: ApprovalId) -> Approval:
         """Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
-        approval = await self._approvals.get(principal.organization_id, approval_id)
-        if approval is None:
-            raise not_found("approval", approval_id)
-        return approval
+        return existing(await self._approvals.get(principal.organization_id, approval_id), "approval", approval_id)

@@ -3,7 +3,7 @@
 from application.identity.key_uses import KeyUses
 from application.identity.ports import IdentityStore, OrganizationStore
 from application.system.pages import FIRST_PAGE, Page, PageRequest
-from domain.errors import not_found
+from domain.errors import existing
 from domain.identity.api_key import ApiKey, Principal
 from domain.identity.organization import Organization
 from domain.identity.role import Role
@@ -23,10 +23,7 @@ class GetOrganization:
         if organization_id is not None:
             principal.require_platform()
         wanted = organization_id or principal.organization_id
-        organization = await self._organizations.get(wanted)
-        if organization is None:
-            raise not_found("organization", wanted)
-        return organization
+        return existing(await self._organizations.get(wanted), "organization", wanted)
 
 
 class ListOrganizations:

@@ -8,7 +8,7 @@ from application.policy.policy_checks import PolicyChecks
 from application.system.changes import Changes, with_changes
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
-from domain.errors import ErrorKind, ServiceError, invalid, not_found
+from domain.errors import existing, invalid, require_version
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
 from domain.identity.role import Role
@@ -59,15 +59,8 @@ class UpdateOrganization:
         if command.organization_id is not None:
             principal.require_platform()
         organization_id = command.organization_id or principal.organization_id
-        organization = await self._organizations.get(organization_id)
-        if organization is None:
-            raise not_found("organization", organization_id)
-        if command.expected_version not in (None, organization.version):
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"The organization is at version {organization.version}, not {command.expected_version}.",
-            )
+        organization = existing(await self._organizations.get(organization_id), "organization", organization_id)
+        require_version("organization", organization.version, expected=command.expected_version)
         limits = with_changes(organization.limits, command.limits)
         changed = with_changes(organization, {**command.changes, "limits": limits})
         if changed == organization:

@@ -6,7 +6,7 @@ from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction, AuditEvent
-from domain.errors import ServiceError, conflict, not_found
+from domain.errors import ServiceError, conflict, existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import AuditEventId
@@ -47,9 +47,7 @@ class ApproveDefinition:
         principal.require(Role.ADMIN)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         catalog = await self._catalogs.load(principal.organization_id, server.id)
-        tool = None if catalog is None else pinned_tool(catalog, command.tool)
-        if tool is None:
-            raise not_found("MCP tool", command.tool)
+        tool = existing(None if catalog is None else pinned_tool(catalog, command.tool), "MCP tool", command.tool)
         if command.digest not in (None, tool.definition.digest):
             raise _changed(command.tool)
         if tool.state is DefinitionState.APPROVED:

@@ -13,7 +13,7 @@ from application.mcp.server_lookup import existing_server
 from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
-from domain.errors import ErrorKind, ServiceError, conflict
+from domain.errors import conflict, require_version
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.server import McpServer, McpServerConfig
@@ -70,12 +70,7 @@ class UpdateMcpServer:
         principal = command.principal
         principal.require(Role.ADMIN)
         server = await existing_server(self._servers, principal.organization_id, command.server)
-        if command.expected_version not in (None, server.version):
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"The MCP server is at version {server.version}, not {command.expected_version}.",
-            )
+        require_version("MCP server", server.version, expected=command.expected_version)
         config = changed_config(server.config, command.changes, env=command.env, headers=command.headers)
         if config == server.config:
             return server

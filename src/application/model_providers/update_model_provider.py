@@ -8,7 +8,7 @@ from application.model_providers.provider_lookup import existing_provider, requi
 from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import require_version
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
@@ -44,12 +44,7 @@ class UpdateModelProvider:
         principal = command.principal
         principal.require(Role.ADMIN)
         provider = await existing_provider(self._providers, principal.organization_id, command.name)
-        if command.expected_version not in (None, provider.version):
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"The model provider is at version {provider.version}, not {command.expected_version}.",
-            )
+        require_version("model provider", provider.version, expected=command.expected_version)
         changed = with_changes(provider, command.changes)
         if changed == provider:
             return provider

@@ -9,7 +9,7 @@ from application.revocation.stop_work_of_key import StopWorkOfKey
 from application.revocation.stopped_work import StoppedWork
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
-from domain.errors import conflict, not_found
+from domain.errors import conflict, existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
@@ -48,9 +48,7 @@ class RevokeApiKey:
         principal.require(Role.ADMIN)
         if command.key_id == principal.key_id:
             raise conflict("api_key_in_use", "A key cannot revoke itself; use another admin key.")
-        key = await self._identities.key(principal.organization_id, command.key_id)
-        if key is None:
-            raise not_found("API key", command.key_id)
+        key = existing(await self._identities.key(principal.organization_id, command.key_id), "API key", command.key_id)
         if key.platform:
             principal.require_platform()
         if key.revoked_at is None:

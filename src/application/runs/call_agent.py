@@ -14,7 +14,7 @@ from application.runs.start_run import StartRun, StartRunCommand
 from application.system.ports import Clock
 from application.system.wakeups import Wakeups
 from application.tools.agent_calls import AgentCall, AgentReply
-from domain.errors import ServiceError, Violation, conflict, invalid, is_storage_away, not_found
+from domain.errors import ServiceError, Violation, conflict, existing, invalid, is_storage_away, not_found
 from domain.ids import GatewaySessionId, RunId, derived_id
 from domain.runs.called_by import MAX_DEPTH, CalledBy
 from domain.runs.run import Run, RunStatus
@@ -171,10 +171,7 @@ class CallAgent:
                 return after_seq
 
     async def _stored(self, run: Run) -> Run:
-        stored = await self._runs.get(run.organization_id, run.id)
-        if stored is None:
-            raise not_found("run", run.id)
-        return stored
+        return existing(await self._runs.get(run.organization_id, run.id), "run", run.id)
 
     async def _cancelled(self, call: AgentCall, run: Run) -> Run:
         return await self._cancel_run.execute(CancelRunCommand(principal=call.caller.principal, run_id=run.id))

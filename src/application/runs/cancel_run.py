@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from application.runs.ports import RunReader
 from application.runs.resume_run import require_own_or_operator
 from application.runs.stop_run import StopRun
-from domain.errors import not_found
+from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId
@@ -31,11 +31,6 @@ class CancelRun:
     async def execute(self, command: CancelRunCommand) -> Run:
         """Raises NOT_FOUND, FORBIDDEN."""
         command.principal.require(Role.RUNNER)
-        run = await self._runs.get(command.principal.organization_id, command.run_id)
-        if run is None:
-            raise not_found("run", command.run_id)
+        run = existing(await self._runs.get(command.principal.organization_id, command.run_id), "run", command.run_id)
         require_own_or_operator(command.principal, run)
-        stopped = await self._stop_run.execute(run, actor=command.principal.key_id)
-        if stopped is None:
-            raise not_found("run", command.run_id)
-        return stopped
+        return existing(await self._stop_run.execute(run, actor=command.principal.key_id), "run", command.run_id)

@@ -2,7 +2,7 @@
 
 from application.runs.ports import RunFilter, RunReader
 from application.system.pages import Page, PageRequest
-from domain.errors import not_found
+from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId
@@ -19,10 +19,7 @@ class GetRun:
     async def execute(self, principal: Principal, run_id: RunId) -> Run:
         """Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
-        run = await self._runs.get(principal.organization_id, run_id)
-        if run is None:
-            raise not_found("run", run_id)
-        return run
+        return existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
 
 
 class ListRuns:
@@ -46,9 +43,7 @@ class GetRunEvents:
         """Events with a higher seq, in order. The cursor is the last one's seq, if there are or may be more. Raises
         NOT_FOUND."""
         principal.require(Role.VIEWER)
-        run = await self._runs.get(principal.organization_id, run_id)
-        if run is None:
-            raise not_found("run", run_id)
+        run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
         events = await self._runs.events(principal.organization_id, run_id, after_seq=after_seq, limit=limit)
         more = bool(events) and (len(events) == limit or events[-1].seq < run.last_seq)
         return Page(items=events, next_cursor=str(events[-1].seq) if more else None)

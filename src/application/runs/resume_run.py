@@ -17,7 +17,7 @@ from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_
 from domain.approvals.approval import ApprovalOutcome
 from domain.approvals.decision import CallDecision
 from domain.approvals.refusals import approval_stale
-from domain.errors import Violation, invalid, not_found
+from domain.errors import Violation, existing, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId, ToolCallId
@@ -85,9 +85,7 @@ class ResumeRun:
         command.principal.require(Role.RUNNER)
         if command.approvals:
             require_decider(command.principal)
-        run = await self._reader.get(command.principal.organization_id, command.run_id)
-        if run is None:
-            raise not_found("run", command.run_id)
+        run = existing(await self._reader.get(command.principal.organization_id, command.run_id), "run", command.run_id)
         require_own_or_operator(command.principal, run)
         named = [given.tool_call_id for given in command.tool_results]
         named += [decision.tool_call_id for decision in command.approvals]
@@ -120,9 +118,7 @@ class ResumeRun:
         )
 
     async def _resumed(self, run: Run, resumption: Resumption) -> Run:
-        changed = await self._runs.change(run.organization_id, run.id, resumption.decide)
-        if changed is None:
-            raise not_found("run", run.id)
+        changed = existing(await self._runs.change(run.organization_id, run.id, resumption.decide), "run", run.id)
         if changed.run.status is RunStatus.QUEUED:
             await self._queue.submit(run.id)
         return changed.run

@@ -8,7 +8,7 @@ from application.identity.ports import OrganizationStore
 from application.runs.ports import RunReader, StartedRun
 from application.runs.resume_run import require_own_or_operator
 from application.runs.start_run import StartRun, StartRunCommand
-from domain.errors import conflict, not_found
+from domain.errors import conflict, existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId
@@ -49,9 +49,7 @@ class RetryRun:
         `StartRun` raises."""
         principal = command.principal
         principal.require(Role.RUNNER)
-        run = await self._reader.get(principal.organization_id, command.run_id)
-        if run is None:
-            raise not_found("run", command.run_id)
+        run = existing(await self._reader.get(principal.organization_id, command.run_id), "run", command.run_id)
         require_own_or_operator(principal, run)
         if run.status is not RunStatus.FAILED:
             raise conflict("run_not_failed", f"Run {run.id} is {run.status}; only a failed run can be retried.")

@@ -11,7 +11,7 @@ from application.runs.ports import RunOutcome, RunReader, events_topic, status_t
 from application.runs.shared_events import SharedEvents
 from application.system.ports import Clock
 from application.system.wakeups import Subscription, Wakeups
-from domain.errors import ServiceError, is_storage_away, not_found
+from domain.errors import ServiceError, existing, is_storage_away
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId
@@ -142,18 +142,13 @@ class WatchRun:
 
     async def _told(self, principal: Principal, run_id: RunId) -> RunOutcome:
         principal.require(Role.VIEWER)
-        outcome = await self._runs.outcome(principal.organization_id, run_id)
-        if outcome is None:
-            raise not_found("run", run_id)
+        outcome = existing(await self._runs.outcome(principal.organization_id, run_id), "run", run_id)
         await self._keys.require(principal)
         return outcome
 
     async def _get(self, principal: Principal, run_id: RunId) -> Run:
         principal.require(Role.VIEWER)
-        run = await self._runs.get(principal.organization_id, run_id)
-        if run is None:
-            raise not_found("run", run_id)
-        return run
+        return existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
 
 
 def _at_rest(run: Run) -> bool:

@@ -10,7 +10,7 @@ from application.schedules.schedule_lookup import existing_schedule
 from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import require_version
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
@@ -64,12 +64,7 @@ class UpdateSchedule:
         principal = command.principal
         principal.require(Role.ADMIN)
         schedule = await existing_schedule(self._schedules, principal.organization_id, command.schedule)
-        if command.expected_version not in (None, schedule.version):
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"The schedule is at version {schedule.version}, not {command.expected_version}.",
-            )
+        require_version("schedule", schedule.version, expected=command.expected_version)
         changed = await self._changed(schedule, command)
         names = changed_fields(schedule, changed)
         if not names:

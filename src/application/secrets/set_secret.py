@@ -6,7 +6,7 @@ from application.audit.entries import audit_entry
 from application.secrets.ports import ForgetServer, SecretStore
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
-from domain.errors import not_found
+from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.secrets.secret import Secret, require_storable
@@ -55,7 +55,7 @@ class SetSecret:
         for user in await self._secrets.users(organization_id, command.name):
             if user.server_id is not None:
                 await self._forget_server(organization_id, user.server_id)
-        stored = secret if created else await self._secrets.get(organization_id, command.name)
-        if stored is None:
-            raise not_found("secret", command.name)
+        stored = existing(
+            secret if created else await self._secrets.get(organization_id, command.name), "secret", command.name
+        )
         return SetSecretResult(secret=stored, created=created)

@@ -7,7 +7,7 @@ from application.sources.ports import SourceStore
 from application.sources.source_content import parts_of
 from application.system.pages import FIRST_PAGE, Page, PageRequest
 from application.threads.ports import ThreadStore
-from domain.errors import not_found
+from domain.errors import existing, not_found
 from domain.identity.api_key import Principal
 from domain.ids import SourceId, ThreadId
 from domain.sources.source import Source
@@ -21,10 +21,7 @@ class GetSource:
 
     async def execute(self, principal: Principal, source_id: SourceId) -> Source:
         """The source without its bytes."""
-        source = await self._sources.get(principal.organization_id, source_id)
-        if source is None:
-            raise not_found("source", source_id)
-        return source
+        return existing(await self._sources.get(principal.organization_id, source_id), "source", source_id)
 
 
 class ListSources:
@@ -57,7 +54,5 @@ class ReadSource:
         self._sources = sources
 
     async def execute(self, principal: Principal, source_id: SourceId) -> SourceContent:
-        source = await self._sources.get(principal.organization_id, source_id)
-        if source is None:
-            raise not_found("source", source_id)
+        source = existing(await self._sources.get(principal.organization_id, source_id), "source", source_id)
         return SourceContent(source=source, content=parts_of(self._sources, source))

@@ -2,7 +2,7 @@
 
 from application.system.pages import FIRST_PAGE, Page, PageRequest
 from application.threads.ports import ThreadStore
-from domain.errors import not_found
+from domain.errors import existing, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ThreadId
@@ -19,10 +19,7 @@ class GetThread:
     async def execute(self, principal: Principal, thread_id: ThreadId) -> Thread:
         """Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
-        thread = await self._threads.get(principal.organization_id, thread_id)
-        if thread is None:
-            raise not_found("thread", thread_id)
-        return thread
+        return existing(await self._threads.get(principal.organization_id, thread_id), "thread", thread_id)
 
 
 class ListThreads:

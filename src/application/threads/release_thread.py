@@ -7,7 +7,7 @@ from application.runs.ports import RunQueue
 from application.system.ports import Clock, IdSource
 from application.threads.ports import ThreadStore
 from domain.audit.event import AuditAction
-from domain.errors import not_found
+from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ThreadId
@@ -38,9 +38,9 @@ class ReleaseThread:
     async def execute(self, command: ReleaseThreadCommand) -> Thread:
         principal = command.principal
         principal.require(Role.OPERATOR)
-        thread = await self._threads.get(principal.organization_id, command.thread_id)
-        if thread is None:
-            raise not_found("thread", command.thread_id)
+        thread = existing(
+            await self._threads.get(principal.organization_id, command.thread_id), "thread", command.thread_id
+        )
         quarantine = thread.quarantine
         audit = audit_entry(
             principal,
@@ -52,9 +52,9 @@ class ReleaseThread:
             if quarantine is None
             else {"canary_id": quarantine.canary_id, "halted_run_id": quarantine.run_id},
         )
-        released = await self._threads.release(principal.organization_id, thread.id, audit)
-        if released is None:
-            raise not_found("thread", command.thread_id)
+        released = existing(
+            await self._threads.release(principal.organization_id, thread.id, audit), "thread", command.thread_id
+        )
         if released.promoted is not None:
             await self._queue.submit(released.promoted)
         return released.thread

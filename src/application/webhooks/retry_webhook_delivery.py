@@ -6,7 +6,7 @@ from application.audit.entries import audit_entry
 from application.system.ports import Clock, IdSource
 from application.webhooks.ports import WebhookDeliveryStore
 from domain.audit.event import AuditAction
-from domain.errors import conflict, not_found
+from domain.errors import conflict, existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import WebhookDeliveryId
@@ -38,9 +38,11 @@ class RetryWebhookDelivery:
     async def execute(self, command: RetryWebhookDeliveryCommand) -> WebhookDelivery:
         principal = command.principal
         principal.require(Role.OPERATOR)
-        seen = await self._deliveries.get(principal.organization_id, command.delivery_id)
-        if seen is None:
-            raise not_found("webhook delivery", command.delivery_id)
+        seen = existing(
+            await self._deliveries.get(principal.organization_id, command.delivery_id),
+            "webhook delivery",
+            command.delivery_id,
+        )
         now = self._clock.now()
         after = seen.retried(at=now)
         audit = audit_entry(

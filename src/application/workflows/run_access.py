@@ -1,7 +1,7 @@
 """Access to a workflow run: its starter and operators."""
 
 from application.workflows.ports import WorkflowRunStore
-from domain.errors import ErrorKind, ServiceError, not_found
+from domain.errors import ErrorKind, ServiceError, existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import WorkflowRunId
@@ -10,9 +10,7 @@ from domain.workflows.run import WorkflowRun
 
 async def require_own_or_operator(runs: WorkflowRunStore, principal: Principal, run_id: WorkflowRunId) -> WorkflowRun:
     principal.require(Role.RUNNER)
-    run = await runs.get(principal.organization_id, run_id)
-    if run is None:
-        raise not_found("workflow run", run_id)
+    run = existing(await runs.get(principal.organization_id, run_id), "workflow run", run_id)
     if run.requested_by != principal.key_id and not principal.role.includes(Role.OPERATOR):
         raise ServiceError(
             "run_not_yours",

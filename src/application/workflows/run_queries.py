@@ -6,7 +6,7 @@ from application.identity.key_validity import KeyValidity
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from application.workflows.ports import WorkflowRunFilter, WorkflowRunStore, workflow_events_topic
-from domain.errors import not_found
+from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import WorkflowRunId
@@ -27,10 +27,7 @@ class GetWorkflowRun:
     async def execute(self, principal: Principal, run_id: WorkflowRunId) -> WorkflowRun:
         """The run with its nodes. Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
-        run = await self._runs.get(principal.organization_id, run_id)
-        if run is None:
-            raise not_found("workflow run", run_id)
-        return run
+        return existing(await self._runs.get(principal.organization_id, run_id), "workflow run", run_id)
 
     async def definition(self, principal: Principal, run: WorkflowRun) -> WorkflowDefinition:
         """The definition that the run executes."""
@@ -72,9 +69,7 @@ class WatchWorkflowRun:
         async with self._wakeups.subscribe(workflow_events_topic(run_id)) as signal:
             while True:
                 # The run is read first, so the events include everything up to its status.
-                run = await self._runs.get(principal.organization_id, run_id)
-                if run is None:
-                    raise not_found("workflow run", run_id)
+                run = existing(await self._runs.get(principal.organization_id, run_id), "workflow run", run_id)
                 events = await self._runs.events(principal.organization_id, run_id, after_seq=seq, limit=_PAGE)
                 await self._keys.require(principal)
                 for event in events:

@@ -9,7 +9,7 @@ from application.workflows.ports import WorkflowStore
 from application.workflows.workflow_checks import WorkflowChecks
 from application.workflows.workflow_lookup import existing_workflow
 from domain.audit.event import AuditAction
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import require_version
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
@@ -49,12 +49,7 @@ class UpdateWorkflow:
         principal = command.principal
         principal.require(Role.ADMIN)
         workflow = await existing_workflow(self._workflows, principal.organization_id, command.workflow)
-        if command.expected_version not in (None, workflow.version):
-            raise ServiceError(
-                "version_conflict",
-                ErrorKind.PRECONDITION,
-                f"The workflow is at version {workflow.version}, not {command.expected_version}.",
-            )
+        require_version("workflow", workflow.version, expected=command.expected_version)
         before = workflow.definition
         definition = WorkflowDefinition(
             name=before.name if command.name is None else command.name,

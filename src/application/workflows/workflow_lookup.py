@@ -1,7 +1,7 @@
 """Finds a workflow by id or name."""
 
 from application.workflows.ports import WorkflowStore
-from domain.errors import not_found
+from domain.errors import existing
 from domain.ids import OrganizationId, WorkflowId
 from domain.workflows.graph import Workflow
 
@@ -13,7 +13,4 @@ async def existing_workflow(workflows: WorkflowStore, organization_id: Organizat
     workflow = None
     if id_or_name.startswith(ID_PREFIX):
         workflow = await workflows.get(organization_id, WorkflowId(id_or_name))
-    workflow = workflow or await workflows.find(organization_id, id_or_name)
-    if workflow is None:
-        raise not_found("workflow", id_or_name)
-    return workflow
+    return existing(workflow or await workflows.find(organization_id, id_or_name), "workflow", id_or_name)

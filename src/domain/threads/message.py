@@ -36,12 +36,7 @@ class ImageContent:
     url: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.data is None) == (self.url is None):
-            raise invalid(
-                "image_invalid",
-                "An image needs either data or url.",
-                Violation(path="content", message="give exactly one of data and url"),
-            )
+        _require_one_place("image", self.data, self.url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +49,14 @@ class FileContent:
     url: str | None = None
 
     def __post_init__(self) -> None:
-        if (self.data is None) == (self.url is None):
-            raise invalid(
-                "file_invalid",
-                "A file needs either data or url.",
-                Violation(path="content", message="give exactly one of data and url"),
-            )
+        _require_one_place("file", self.data, self.url)
+
+
+def _require_one_place(what: str, data: str | None, url: str | None) -> None:
+    """Raises INVALID `image_invalid` or `file_invalid`."""
+    if (data is None) == (url is None):
+        fault = Violation(path="content", message="give exactly one of data and url")
+        raise invalid(f"{what}_invalid", f"The {what} needs either data or url.", fault)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

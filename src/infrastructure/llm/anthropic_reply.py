@@ -14,7 +14,7 @@ from infrastructure.llm.anthropic_items import OwnBlock, call_block, call_ids, t
 from infrastructure.llm.items_check import kept_items
 from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, invalid_reply
 from infrastructure.llm.repaired_json import decoded, repaired
-from infrastructure.llm.reply_parts import CUT, CallInProgress, finish_reason_of, finished_reply
+from infrastructure.llm.reply_parts import CUT, CallInProgress, finish_reason_of, finished_reply, taken_text
 
 
 class _Block(msgspec.Struct):
@@ -128,12 +128,7 @@ class AnthropicReply:
         return text
 
     def taken_reasoning(self) -> str:
-        return self._take_reasoning() if self._reasoning else ""
-
-    def _take_reasoning(self) -> str:
-        taken = "".join(self._reasoning)
-        self._reasoning.clear()
-        return taken
+        return taken_text(self._reasoning) if self._reasoning else ""
 
     def reply(self) -> ModelReply:
         """The complete reply. Raises ModelError if the stop reason, the end, or the name of a call

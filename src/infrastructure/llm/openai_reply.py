@@ -15,7 +15,7 @@ from infrastructure.llm.chat_items import call_ids, chat_items, shown_reasoning
 from infrastructure.llm.items_check import kept_items
 from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, invalid_reply
 from infrastructure.llm.repaired_json import decoded
-from infrastructure.llm.reply_parts import CallInProgress, finish_reason_of, finished_reply
+from infrastructure.llm.reply_parts import CallInProgress, finish_reason_of, finished_reply, taken_text
 from infrastructure.llm.streamed_fields import StreamedFields
 
 _NOT_READ = msgspec.Raw()
@@ -138,12 +138,7 @@ class OpenAIReply:
         return self._read(data)
 
     def taken_reasoning(self) -> str:
-        return self._take_reasoning() if self._reasoning else ""
-
-    def _take_reasoning(self) -> str:
-        taken = "".join(self._reasoning)
-        self._reasoning.clear()
-        return taken
+        return taken_text(self._reasoning) if self._reasoning else ""
 
     def reply(self) -> ModelReply:
         """The complete reply. Raises ModelError if the finish reason or the name of a call is

@@ -36,6 +36,13 @@ class CallInProgress:
         return requested_call(self.name, "".join(self.arguments))
 
 
+def taken_text(pieces: list[str]) -> str:
+    """The pieces joined. The list is empty afterwards."""
+    text = "".join(pieces)
+    pieces.clear()
+    return text
+
+
 def requested_call(name: str, arguments: str) -> RequestedCall:
     """A call with its decoded arguments, or their text as `malformed` if they are not a JSON
     object."""

@@ -13,7 +13,7 @@ from domain.threads.provider_items import ProviderItems
 from infrastructure.llm.items_check import kept_items
 from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, gave_up, invalid_reply
 from infrastructure.llm.repaired_json import repaired
-from infrastructure.llm.reply_parts import finished_reply, requested_call
+from infrastructure.llm.reply_parts import finished_reply, requested_call, taken_text
 from infrastructure.llm.responses_wire import call_ids
 
 
@@ -127,9 +127,7 @@ class ResponsesReply:
             raise invalid_reply("sent something that is not a response") from exc
 
     def taken_reasoning(self) -> str:
-        taken = "".join(self._reasoning)
-        self._reasoning.clear()
-        return taken
+        return taken_text(self._reasoning)
 
     def reply(self) -> ModelReply:
         """The complete reply. Raises ModelError if the end or the name of a call is missing."""

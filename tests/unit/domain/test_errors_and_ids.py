@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import ErrorKind, Violation, conflict, invalid, not_found
+from domain.errors import ErrorKind, Violation, conflict, existing, invalid, not_found, require_version
 from domain.ids import derived_id, id_near, message_id, tool_call_id
 from infrastructure.runtime.system import RandomIds
 from tests.builders import RUN, a_run_id
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize(("what", "code"), [("run", "run_not_found"), ("MCP server", "mcp_server_not_found")])
@@ -15,6 +16,19 @@ def test_what_is_not_there_is_named_in_the_code(what: str, code: str) -> None:
     error = not_found(what, "x_1")
     assert (error.code, error.kind) == (code, ErrorKind.NOT_FOUND)
     assert "x_1" in error.detail
+
+
+def test_what_exists_is_returned_and_what_does_not_is_not_found() -> None:
+    assert existing(0, "run", "run_1") == 0
+    with refused("run_not_found"):
+        existing(None, "run", "run_1")
+
+
+def test_another_version_than_the_expected_one_is_a_conflict_and_none_expects_any() -> None:
+    require_version("agent", 3, expected=3)
+    require_version("agent", 3, expected=None)
+    with refused("version_conflict"):
+        require_version("agent", 3, expected=2)
 
 
 def test_an_error_carries_what_the_caller_needs_to_react() -> None:

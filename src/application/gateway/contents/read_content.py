@@ -19,7 +19,7 @@ from application.system.ports import Clock, IdSource
 from application.tools import failure_text
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut
-from domain.errors import ErrorKind, ServiceError, invalid, not_found
+from domain.errors import ErrorKind, ServiceError, existing, invalid
 from domain.gateway.call import GatewayCall, GatewaySettlement, gateway_call_audit
 from domain.gateway.session import GatewaySession, ToolNames
 from domain.ids import ToolCallId
@@ -94,9 +94,7 @@ class ReadGatewayContent:
         kind, name = _asked_for(command)
         sources = await self._sources.of(command.session, kind)
         by_name = self._sources.owner_of_prompt if kind is ContentKind.PROMPTS else self._sources.owner_of_uri
-        owner = await by_name(sources, name)
-        if owner is None:
-            raise not_found("prompt" if kind is ContentKind.PROMPTS else "resource", name)
+        owner = existing(await by_name(sources, name), "prompt" if kind is ContentKind.PROMPTS else "resource", name)
         server, own_name = owner
         read = self._read(command, sources, server, _with_name(command, own_name), kind)
         if command.method is ContentMethod.COMPLETE:

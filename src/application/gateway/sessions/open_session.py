@@ -14,7 +14,7 @@ from application.runs.ports import RunReader
 from application.system.ports import Clock, IdSource
 from domain.agents.agent import Agent
 from domain.audit.event import AuditAction
-from domain.errors import Violation, conflict, invalid, not_found
+from domain.errors import Violation, conflict, existing, invalid
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
 from domain.identity.api_key import TOKEN_PREFIX, Principal, hash_token
 from domain.identity.role import Role
@@ -129,9 +129,7 @@ class OpenGatewaySession:
         return OpenedGatewaySession(session=session, token=token, url=url)
 
     async def _unfinished_run(self, principal: Principal, run_id: RunId) -> Run:
-        run = await self._runs.get(principal.organization_id, run_id)
-        if run is None:
-            raise not_found("run", run_id)
+        run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
         if run.status.is_terminal:
             raise conflict("run_ended", f"The run {run_id} has ended: its tools cannot be opened.")
         return run

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from application.workflows.ports import WorkflowRunStore
-from domain.errors import Violation, conflict, invalid, not_found
+from domain.errors import Violation, conflict, existing, invalid
 from domain.ids import OrganizationId, WorkflowRunId
 from domain.tools.wired import WiredNodes
 from domain.workflows.compiler import compile_workflow
@@ -35,9 +35,7 @@ class ToolNodes:
         self, organization_id: OrganizationId, run_id: WorkflowRunId, node_ids: tuple[str, ...]
     ) -> ChosenNodes:
         """Raises NOT_FOUND `workflow_run_not_found`, CONFLICT `workflow_run_ended`, INVALID `node_ids_invalid`."""
-        run = await self._runs.get(organization_id, run_id)
-        if run is None:
-            raise not_found("workflow run", run_id)
+        run = existing(await self._runs.get(organization_id, run_id), "workflow run", run_id)
         if run.status.is_terminal:
             raise conflict("workflow_run_ended", f"The workflow run {run_id} has ended: its tools are gone.")
         plan = compile_workflow(await self._runs.definition(organization_id, run)).plan

@@ -5,7 +5,7 @@ from sqlalchemy.exc import IntegrityError
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.errors import ServiceError, conflict, existing, require_version
 from domain.ids import OrganizationId
 from domain.model_providers.provider import MAX_PROVIDERS, ModelProvider
 from domain.secrets.secret import SecretRef, SecretValue
@@ -74,11 +74,8 @@ class SqlModelProviderStore:
         values = self._row(changed)
 
         def unit(connection: Connection) -> None:
-            stored = connection.execute(_lock, wanted).scalar_one_or_none()
-            if stored is None:
-                raise not_found("model provider", changed.name)
-            if stored != expected_version:
-                raise other_version(changed.name, stored, expected_version)
+            stored = existing(connection.execute(_lock, wanted).scalar_one_or_none(), "model provider", changed.name)
+            require_version("model provider", stored, expected=expected_version)
             connection.execute(_change.values(values), wanted)
             record(connection, audit)
 
@@ -140,11 +137,3 @@ def name_taken(name: str) -> ServiceError:
 
 def too_many_providers() -> ServiceError:
     return conflict("too_many_model_providers", f"An organization has at most {MAX_PROVIDERS} model providers.")
-
-
-def other_version(name: str, stored: int, expected: int) -> ServiceError:
-    return ServiceError(
-        "version_conflict",
-        ErrorKind.PRECONDITION,
-        f"The model provider {name!r} is at version {stored}, not {expected}.",
-    )

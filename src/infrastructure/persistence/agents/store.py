@@ -9,7 +9,7 @@ from application.agents.ports import AgentName
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.errors import conflict, existing, require_version
 from domain.ids import AgentId, OrganizationId
 from infrastructure.persistence.agents.rows import agent_of, select_newest, select_version, version_row
 from infrastructure.persistence.audit.rows import record
@@ -74,15 +74,8 @@ class SqlAgentStore:
         wanted = {"organization_id": changed.organization_id, "agent_id": changed.id}
 
         def unit(connection: Connection) -> None:
-            stored = connection.execute(_lock, wanted).scalar_one_or_none()
-            if stored is None:
-                raise not_found("agent", changed.id)
-            if stored != expected_version:
-                raise ServiceError(
-                    "version_conflict",
-                    ErrorKind.PRECONDITION,
-                    f"Agent {changed.id} is at version {stored}, not {expected_version}.",
-                )
+            stored = existing(connection.execute(_lock, wanted).scalar_one_or_none(), "agent", changed.id)
+            require_version("agent", stored, expected=expected_version)
             connection.execute(
                 _move, {"agent_id": changed.id, "new_name": changed.config.name, "new_version": changed.version}
             )

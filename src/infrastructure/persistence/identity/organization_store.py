@@ -4,7 +4,7 @@ from sqlalchemy import Connection, bindparam, select, update
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, not_found
+from domain.errors import existing, require_version
 from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.ids import OrganizationId
@@ -75,15 +75,12 @@ class SqlOrganizationStore:
     async def save(self, changed: Organization, *, expected_version: int, audit: tuple[AuditEvent, ...]) -> None:
 
         def unit(connection: Connection) -> None:
-            stored = connection.execute(_lock, {"organization_id": changed.id}).scalar_one_or_none()
-            if stored is None:
-                raise not_found("organization", changed.id)
-            if stored != expected_version:
-                raise ServiceError(
-                    "version_conflict",
-                    ErrorKind.PRECONDITION,
-                    f"Organization {changed.id} is at version {stored}, not {expected_version}.",
-                )
+            stored = existing(
+                connection.execute(_lock, {"organization_id": changed.id}).scalar_one_or_none(),
+                "organization",
+                changed.id,
+            )
+            require_version("organization", stored, expected=expected_version)
             connection.execute(_change, {"of_organization": changed.id, **changed_row(changed)})
             record(connection, *audit)
 

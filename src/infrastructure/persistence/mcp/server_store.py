@@ -5,7 +5,7 @@ from sqlalchemy.exc import IntegrityError
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.errors import conflict, existing, require_version
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import McpServer
 from infrastructure.persistence.audit.rows import record
@@ -60,15 +60,8 @@ class SqlMcpServerStore:
         }
 
         def unit(connection: Connection) -> None:
-            stored = connection.execute(_lock, wanted).scalar_one_or_none()
-            if stored is None:
-                raise not_found("MCP server", server.id)
-            if stored != expected_version:
-                raise ServiceError(
-                    "version_conflict",
-                    ErrorKind.PRECONDITION,
-                    f"MCP server {server.id} is at version {stored}, not {expected_version}.",
-                )
+            stored = existing(connection.execute(_lock, wanted).scalar_one_or_none(), "MCP server", server.id)
+            require_version("MCP server", stored, expected=expected_version)
             connection.execute(_change, {"server_id": server.id, **changed})
             record(connection, audit)
 

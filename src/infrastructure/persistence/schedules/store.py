@@ -9,7 +9,7 @@ from application.schedules.ports import SCHEDULES_TOPIC, DueSchedule
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.errors import ServiceError, conflict, existing, require_version
 from domain.ids import OrganizationId, ScheduleId
 from domain.schedules.firing import Firing
 from domain.schedules.schedule import MAX_SCHEDULES, Schedule, ScheduleError
@@ -73,11 +73,8 @@ class SqlScheduleStore:
             values["next_fire_at"] = changed.next_fire_at
 
         def unit(connection: Connection) -> None:
-            stored = connection.execute(_lock, wanted).scalar_one_or_none()
-            if stored is None:
-                raise not_found("schedule", changed.id)
-            if stored != expected_version:
-                raise other_version(stored, expected_version)
+            stored = existing(connection.execute(_lock, wanted).scalar_one_or_none(), "schedule", changed.id)
+            require_version("schedule", stored, expected=expected_version)
             connection.execute(_change.values(values), wanted)
             record(connection, audit)
 
@@ -161,12 +158,6 @@ def name_taken(name: str) -> ServiceError:
 
 def too_many_schedules() -> ServiceError:
     return conflict("too_many_schedules", f"An organization has at most {MAX_SCHEDULES} schedules.")
-
-
-def other_version(stored: int, expected: int) -> ServiceError:
-    return ServiceError(
-        "version_conflict", ErrorKind.PRECONDITION, f"The schedule is at version {stored}, not {expected}."
-    )
 
 
 def _translated(error: IntegrityError, refused: Schedule) -> Exception:

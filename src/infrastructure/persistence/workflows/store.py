@@ -7,7 +7,7 @@ from sqlalchemy.exc import IntegrityError
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, conflict, not_found
+from domain.errors import conflict, existing, require_version
 from domain.ids import OrganizationId, WorkflowId
 from domain.workflows.compiler import secret_names
 from domain.workflows.definition_json import definition_from_json, graph_to_json
@@ -87,15 +87,8 @@ class SqlWorkflowStore:
         }
 
         def unit(connection: Connection) -> None:
-            stored = connection.execute(_lock, wanted).scalar_one_or_none()
-            if stored is None:
-                raise not_found("workflow", changed.id)
-            if stored != expected_version:
-                raise ServiceError(
-                    "version_conflict",
-                    ErrorKind.PRECONDITION,
-                    f"Workflow {changed.id} is at version {stored}, not {expected_version}.",
-                )
+            stored = existing(connection.execute(_lock, wanted).scalar_one_or_none(), "workflow", changed.id)
+            require_version("workflow", stored, expected=expected_version)
             connection.execute(_move, moved)
             connection.execute(_insert_version, _version_row(changed))
             record(connection, audit)
