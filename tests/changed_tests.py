@@ -18,8 +18,13 @@ from tests.documents.pages import runnable
 
 ROOT = Path(__file__).parents[1]
 LAYERS = ("domain", "application", "infrastructure", "interfaces")
-MIGRATIONS = "src/infrastructure/persistence/migrations"
-COMPOSITION = ("infrastructure.container", "infrastructure.assembly", "interfaces.asgi")
+COMPOSITION = (
+    "infrastructure.container",
+    "infrastructure.assembly",
+    "interfaces.asgi",
+    "interfaces.http.app",
+    "tests.contract.conftest",
+)
 """What begins so imports nearly all of the code. Tests behind them are selected by the feature that their name has."""
 
 SMOKE = (
@@ -35,8 +40,10 @@ SMOKE = (
 
 EVERYDAY = ("tests/unit", "tests/contract", "tests/integration")
 FOLDERS = {
-    MIGRATIONS: ("tests/contract", "tests/integration/persistence"),
+    "src/infrastructure/persistence/migrations": ("tests/contract", "tests/integration/persistence"),
+    "src/infrastructure/persistence/engine": ("tests/contract", "tests/integration/persistence"),
     "src/interfaces/console": ("tests/integration/http/test_console*.py", "tests/unit/interfaces/console"),
+    "src/interfaces/cli": ("tests/unit/interfaces/cli",),
     "src/interfaces/explorer": ("tests/integration/http/test_system_routes.py",),
     "src/infrastructure/confinement": ("tests/integration/confinement",),
     "src/infrastructure/mcp/transports": ("tests/integration/mcp/test_stdio*.py",),
@@ -49,7 +56,7 @@ FOLDERS = {
     "requirements": EVERYDAY,
     "tests/conftest.py": EVERYDAY,
 }
-"""Tests of files that no test imports, by the first folder that has the file."""
+"""Tests of a folder whose files are reached by their names, not by imports; the first folder that has the file."""
 
 PAGES = {
     "Control": "test_pages_control.py",
@@ -68,12 +75,12 @@ def selected(changed: Iterable[str], graph: grimp.ImportGraph, root: Path = ROOT
     modules: set[str] = set()
     for path in map(PurePosixPath, changed):
         module = _module(path)
-        if module in graph.modules and not path.is_relative_to(MIGRATIONS):
+        if module in graph.modules:
             modules.add(module)
-        elif path.suffix == ".md":
+        if path.suffix == ".md":
             found.update(_tests_of_page(str(path)))
         else:
-            found.update(_tests_of_folder(path, root))
+            found.update(_tests_of_folder(path, root, is_imported=module in graph.modules))
     found.update(_importing(modules, graph))
     return sorted(path for path in found if not _is_inside(path, found) and (root / path.partition("::")[0]).exists())
 
@@ -86,16 +93,18 @@ def _module(path: PurePosixPath) -> str:
 def _importing(modules: set[str], graph: grimp.ImportGraph) -> Iterator[str]:
     """The files of tests that import one of the modules, directly or through others."""
     direct = deepcopy(graph)
-    for module in graph.modules - modules:
+    for module in graph.modules:
         if module.startswith(COMPOSITION):
             direct.remove_module(module)
     for module in modules:
-        near, features = direct.find_downstream_modules(module) | {module}, _features(module)
-        for test in filter(_TEST.match, graph.find_downstream_modules(module) | {module}):
+        reached = graph.find_downstream_modules(module) | {module}
+        near = direct.find_downstream_modules(module) | {module} if module in direct.modules else reached
+        features = _features(module)
+        for test in filter(_TEST.match, reached):
             kind = test.split(".")[1]
             if kind in ("e2e", "documents") and not module.startswith("tests."):
                 continue
-            if test in near or (kind == "integration" and features & set(re.split(r"[._]", test))):
+            if test in near or (kind in ("contract", "integration") and features & set(re.split(r"[._]", test))):
                 yield f"{test.replace('.', '/')}.py"
 
 
@@ -111,9 +120,11 @@ def _tests_of_page(page: str) -> Iterator[str]:
             yield f"tests/documents/{file}::test_the_commands_of_a_page_work_as_written[{page}]"
 
 
-def _tests_of_folder(path: PurePosixPath, root: Path) -> Iterator[str]:
-    patterns = next((tests for folder, tests in FOLDERS.items() if path.is_relative_to(folder)), ())
-    for pattern in patterns:
+def _tests_of_folder(path: PurePosixPath, root: Path, *, is_imported: bool) -> Iterator[str]:
+    folder = next((folder for folder in FOLDERS if path.is_relative_to(folder)), None)
+    if folder is None or (is_imported and folder == "src"):
+        return
+    for pattern in FOLDERS[folder]:
         yield from (found.relative_to(root).as_posix() for found in root.glob(pattern))
 
 
@@ -121,6 +132,22 @@ def _is_inside(path: str, found: Collection[str]) -> bool:
     """Whether a folder or a file that has this test is selected already."""
     file = PurePosixPath(path.partition("::")[0])
     return any(str(parent) in found for parent in file.parents) or ("::" in path and str(file) in found)
+
+
+def import_graph() -> grimp.ImportGraph:
+    """Who imports what; tests import the conftest of each folder above them, too."""
+    graph = grimp.build_graph(*LAYERS, "tests", cache_dir=None)
+    with_conftests(graph)
+    return graph
+
+
+def with_conftests(graph: grimp.ImportGraph) -> None:
+    for test in filter(_TEST.match, graph.modules):
+        folders = test.split(".")[:-1]
+        for depth in range(1, len(folders) + 1):
+            conftest = ".".join([*folders[:depth], "conftest"])
+            if conftest in graph.modules:
+                graph.add_import(importer=test, imported=conftest)
 
 
 def changed_files(base: str, root: Path = ROOT) -> list[str]:
@@ -142,7 +169,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("pytest", nargs="*", metavar="ARGUMENT", help="arguments of pytest, after --")
     given = parser.parse_args(arguments)
     changed = changed_files(given.base)
-    tests = selected(changed, grimp.build_graph(*LAYERS, "tests", cache_dir=None))
+    tests = selected(changed, import_graph())
     sys.stderr.write(f"{len(changed)} changed files, {len(tests)} files and folders of tests\n")
     if given.list:
         sys.stdout.write("\n".join([*tests, ""]))

@@ -6,11 +6,12 @@ from pathlib import Path
 import grimp
 import pytest
 
-from tests.changed_tests import FOLDERS, PAGES, SMOKE, changed_files, selected
+from tests.changed_tests import FOLDERS, PAGES, SMOKE, changed_files, selected, with_conftests
 
 ROOT = Path(__file__).parents[2]
 IMPORTS = (
     ("application.runs.start_run", "domain.runs.run"),
+    ("interfaces.cli.commands.run", "interfaces.cli.terminal"),
     ("application.sources.queries", "domain.sources.source"),
     ("infrastructure.containers.runs", "application.runs.start_run"),
     ("infrastructure.containers.sources", "application.sources.queries"),
@@ -23,8 +24,12 @@ IMPORTS = (
     ("tests.integration.http.test_sources", "tests.composition"),
     ("tests.e2e.test_sources", "tests.composition"),
     ("tests.e2e.test_soak", "tests.e2e.service"),
+    ("tests.contract.test_sources", "tests.contract.paging"),
+    ("tests.contract.conftest", "application.sources.queries"),
+    ("tests.unit.conftest", "application.system.clock"),
 )
 FILES = (
+    "tests/unit/interfaces/cli/test_run.py",
     "tests/unit/runs/builders.py",
     "tests/integration/persistence/test_upgrade.py",
     "tests/unit/benchmarks/test_x.py",
@@ -36,6 +41,7 @@ def graph() -> grimp.ImportGraph:
     graph = grimp.ImportGraph()
     for importer, imported in IMPORTS:
         graph.add_import(importer=importer, imported=imported)
+    with_conftests(graph)
     return graph
 
 
@@ -60,6 +66,7 @@ def test_tests_behind_the_composition_are_selected_by_the_name_of_the_feature(
     graph: grimp.ImportGraph, checkout: Path
 ) -> None:
     assert selected(["src/application/sources/queries.py"], graph, checkout) == [
+        "tests/contract/test_sources.py",
         "tests/integration/http/test_sources.py",
         "tests/unit/sources/test_queries.py",
     ]
@@ -81,9 +88,19 @@ def test_a_changed_test_is_selected_and_so_are_those_that_import_what_tests_shar
 
 def test_other_files_select_the_tests_of_their_folder(graph: grimp.ImportGraph, checkout: Path) -> None:
     revision = "src/infrastructure/persistence/migrations/versions/0099_new.py"
-    assert selected([revision], graph, checkout) == ["tests/integration/persistence"]
-    assert selected(["pyproject.toml"], graph, checkout) == ["tests/integration", "tests/unit"]
+    assert selected([revision], graph, checkout) == ["tests/contract", "tests/integration/persistence"]
+    assert selected(["src/interfaces/cli/commands/run.py"], graph, checkout) == ["tests/unit/interfaces/cli"]
+    assert selected(["pyproject.toml"], graph, checkout) == ["tests/contract", "tests/integration", "tests/unit"]
     assert selected(["LICENSE"], graph, checkout) == []
+
+
+def test_a_change_that_a_conftest_imports_selects_the_tests_of_its_folder(
+    graph: grimp.ImportGraph, checkout: Path
+) -> None:
+    assert selected(["src/application/system/clock.py"], graph, checkout) == [
+        "tests/unit/runs/test_start_run.py",
+        "tests/unit/sources/test_queries.py",
+    ]
 
 
 def test_a_page_selects_its_own_test(graph: grimp.ImportGraph) -> None:
