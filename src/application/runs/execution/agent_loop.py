@@ -163,8 +163,10 @@ class AgentLoop:
     def _limit(
         self, session: RunSession, prompt: Prompt, *, spent: ModelUsage | None = None
     ) -> IncompleteReason | None:
-        usage = session.usage if spent is None else session.usage.after_turn(spent)
         reserve = self._reserve(session, prompt)
+        usage = session.usage
+        if spent is not None and reserve is not _UNLIMITED:
+            usage = usage.after_turn(spent)
         return session.limits.reached_by(usage, active_s=session.active_s, reserve=reserve)
 
     def _reserve(self, session: RunSession, prompt: Prompt) -> Reserve:
