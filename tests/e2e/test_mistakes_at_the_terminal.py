@@ -64,6 +64,8 @@ MISTAKES = [
     ("run hello --agent guide --thread RUN", "dragoman run show"),
     ("run hello --model openai:gpt-5-mini", "dragoman provider add openai --kind openai"),
     ("run hello --agent guide --limit turns=3", "max_turns"),
+    ("run hello --model mistral:large", "dragoman provider add mistral"),
+    ("run hello --model scripted:hi.yaml", "scripted:hello.yaml"),
     ("run hello --agent guide --file HERE/missing.pdf", "No such file"),
     ("run list --status done", "completed"),
     ("run list --agent giude", "Did you mean 'guide'"),
@@ -137,7 +139,7 @@ def test_a_mistake_is_named_with_a_next_step(place: Place, typed: str, next_step
 
 
 @pytest.mark.parametrize(
-    "typed", ["agent list", "run list", "mcp show time", "audit verify", "usage", "agent delete x"]
+    "typed", ["agent list", "run list", "mcp show time", "audit verify", "usage", "agent delete x", "run hi --agent x"]
 )
 def test_in_a_directory_without_data_a_command_that_reads_makes_none(tmp_path: Path, typed: str) -> None:
     outcome = DragomanHere(tmp_path / "home").outcome(*typed.split())

@@ -101,7 +101,9 @@ class RoutedModels:
         provider = await self._providers.find(organization_id, name)
         if provider is None:
             known = ", ".join(sorted([*await self._providers.names(organization_id), SCRIPTED]))
-            raise ProviderUnusableError(f"There is no model provider {name!r}; there are: {known}.")
+            raise ProviderUnusableError(
+                f"There is no model provider {name!r}; there are: {known}. `dragoman provider add {name} --kind KIND` adds one."
+            )
         if (problem := provider.key_problem) is not None:
             raise ProviderUnusableError(problem)
         return provider

@@ -90,7 +90,9 @@ class ScriptedModels:
                 if path.resolve().is_relative_to(folder.resolve()):
                     return path
                 raise ScriptError(f"Script {name!r} is a symlink to a file outside the scripts folder.")
-        raise ScriptError(f"There is no script {name!r} in the scripts folders.")
+        raise ScriptError(
+            f"There is no script {name!r}. Put it into `scripts` in the data directory, or use scripted:hello.yaml."
+        )
 
 
 def _version(path: Path) -> tuple[int, ...] | None:

@@ -2,6 +2,7 @@
 faults as JSON-RPC errors with a `TransportFault`, so that a fault fails only its own call. Servers
 cannot forge one, since it is never read from the wire."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +32,7 @@ _STDERR_LINES = 20
 _SDK_CLOSED = "Connection closed"
 _NOT_FOUND_STATUS = 127
 _NOT_RUNNABLE_STATUS = 126
+_BUBBLEWRAP = re.compile(r"bwrap: execvp .*: (?P<why>[^:\n]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,10 +211,12 @@ def connect_failure(detail: str, stderr: str = "") -> McpFailure:
     return McpFailure(McpFailureKind.NOT_CONNECTED, detail, stderr=stderr)
 
 
-def exit_detail(exit_status: int, description: str) -> str:
-    if exit_status == _NOT_FOUND_STATUS:
+def exit_detail(exit_status: int, description: str, stderr: str = "") -> str:
+    """Why a process ended before it answered. Bubblewrap tells in words what a shell tells by its exit status."""
+    told = _BUBBLEWRAP.match(stderr)
+    if exit_status == _NOT_FOUND_STATUS or (told and told["why"] == "No such file or directory"):
         return "The command was not found."
-    if exit_status == _NOT_RUNNABLE_STATUS:
+    if exit_status == _NOT_RUNNABLE_STATUS or told:
         return "The command cannot be run."
     return f"The server's process {description} before it answered."
 

@@ -122,6 +122,9 @@ def show_outcome(terminal: Terminal, slug: str, outcome: TestResultView) -> None
         terminal.line("The end of what it wrote to stderr:")
         for line in last_words:
             terminal.line(f"  {line}")
+    terminal.note(
+        f"`dragoman mcp logs {slug}` shows more; `dragoman mcp update {slug} FIELD=VALUE` changes its settings."
+    )
     if any(_NEEDS_OLDER_SDK in line for line in last_words):
         terminal.note('The server was written for an older MCP SDK. Register it with "mcp<2" beside its package.')
 

@@ -301,7 +301,9 @@ class StdioServerTransport:
         if self._transport.does_not_read:
             return UNREAD_INPUT
         status, description = self._transport.exit_status, self._transport.describe_exit()
-        return None if status is None or description is None else exit_detail(status, description)
+        if status is None or description is None:
+            return None
+        return exit_detail(status, description, self._log.text())
 
     def describe_noise(self) -> str | None:
         lines = self._transport.unreadable_lines

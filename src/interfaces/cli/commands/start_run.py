@@ -126,7 +126,8 @@ def start_run(
         ending = await started(api, body, thread_id=thread_id, view=view)
         return shown_to_the_end(session.terminal, view, ending, as_json=as_json)
 
-    session.perform(perform, worker=True, creates=True)
+    # An agent that is only named is nowhere in a data directory that does not exist.
+    session.perform(perform, worker=True, creates=agent is None or wanted is not None)
 
 
 async def default_agent(api: ServiceApi, model: str | None, servers: list[str]) -> AppliedAgent:

@@ -147,6 +147,7 @@ def test_a_server_that_does_not_work_is_exit_code_1_with_its_last_words(options:
     assert outcome.exit_code == 1
     for shown in ("not_connected", "The command does not exist.", "line 2"):
         assert shown in outcome.out
+    assert options or "dragoman mcp logs time" in outcome.err
 
 
 def test_a_server_for_an_older_sdk_is_shown_with_what_makes_it_work() -> None:
