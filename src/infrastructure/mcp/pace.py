@@ -13,6 +13,8 @@ REPORT: Final = 0.05
 """Cost of progress or a log message of a call."""
 NOISE: Final = 0.02
 """Cost of a line or an event that is not a message."""
+LEAST_PAUSE_S: Final = 0.01
+"""An event loop that woke for each of many cheap messages would do little else."""
 _BYTES_PER_MESSAGE: Final = 16 * 1024
 
 
@@ -33,7 +35,8 @@ class Pace:
         """Seconds until reading may continue; 0 with budget left."""
         if self._left >= 0:
             return 0.0
-        return max(0.0, -self._left / RATE - (self._loop.time() - self._at))
+        left_s = -self._left / RATE - (self._loop.time() - self._at)
+        return max(left_s, LEAST_PAUSE_S) if left_s > 0 else 0.0
 
     async def wait(self) -> None:
         while (delay_s := self.delay_s) > 0:  # noqa: ASYNC110 (time passes, and others spend)

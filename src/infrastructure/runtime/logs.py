@@ -27,14 +27,14 @@ _NOISY = {
     "aiosqlite": logging.WARNING,
     "alembic": logging.WARNING,
     "asyncio": logging.WARNING,
+    # The session of the MCP SDK: an invalid notification would log a stack trace, as often as a server likes.
+    "client": logging.ERROR,
     "httpcore": logging.WARNING,
     "httpcore2": logging.WARNING,
     "httpx": logging.WARNING,
     "httpx2": logging.WARNING,
     "langfuse": logging.ERROR,
     "mcp": logging.WARNING,
-    # An invalid notification would log a stack trace, as often as a server likes.
-    "mcp.client.session": logging.ERROR,
     # The trace exporter logs one line about lost traces; each failed attempt would log a stack
     # trace.
     "opentelemetry": logging.CRITICAL,

@@ -6,8 +6,9 @@ import anyio
 import pytest
 from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from pytest_mock import MockerFixture
 
-from infrastructure.mcp.pace import BURST, MESSAGE, Pace
+from infrastructure.mcp.pace import BURST, LEAST_PAUSE_S, MESSAGE, NOISE, Pace
 from infrastructure.mcp.transports.message_sink import AnswerWriter, MessageSink
 from infrastructure.mcp.transports.stdio_pipes import MAX_ITEMS, MessageReader
 
@@ -142,6 +143,16 @@ async def test_answers_to_calls_cost_a_server_nothing_and_all_else_does() -> Non
     for number in range(int(BURST) + 100):
         reader.put(ping(number))
     assert reader.pace.delay_s > 0
+
+
+async def test_a_budget_that_is_used_up_wakes_the_event_loop_for_many_cheap_messages_at_once(
+    mocker: MockerFixture,
+) -> None:
+    loop = asyncio.get_running_loop()
+    mocker.patch.object(loop, "time", return_value=loop.time())
+    pace = Pace()
+    pace.spend(BURST + NOISE)
+    assert pace.delay_s == LEAST_PAUSE_S
 
 
 async def test_a_budget_that_is_used_up_comes_back() -> None:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from mcp.client import session
 
 from infrastructure.runtime.logs import claim_loggers, configure_logging, log_context
 from infrastructure.secrets.redaction import Redactor
@@ -144,6 +145,12 @@ def test_the_level_is_obeyed_and_noisy_libraries_are_silenced(stream: io.StringI
     logging.getLogger("httpx").warning("worth knowing")
 
     assert [line["event"] for line in written(stream)] == ["worth knowing"]
+
+
+@pytest.mark.requirement("S3")
+def test_notifications_of_servers_that_are_not_valid_are_not_logged(stream: io.StringIO) -> None:
+    session.logger.warning("Failed to validate notification", exc_info=ValueError("of a server"))
+    assert written(stream) == []
 
 
 def test_configuring_again_replaces_the_former_output(stream: io.StringIO) -> None:
