@@ -7,27 +7,34 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.cli.answers import entries_of
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import ServerArgument
-from interfaces.cli.failures import FAILED, BadUsage
+from interfaces.cli.failures import FAILED, BadUsage, CommandFailure
+from interfaces.cli.mcp_view import show_outcome
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.client_files import listed_servers, plain_json
-from interfaces.http.mcp_servers.views import ImportedEntryView
+from interfaces.http.mcp_servers.views import ImportedEntryView, TestResultView
 
 
 def install_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
-    """Install an npm, python, oci or copied server, and wait for it. Afterwards it starts without
-    network access."""
+    """Install an npm, python, oci or copied server, wait for it, and test it once. Afterwards it starts without
+    network access. Exit code 1 if it was not installed."""
     session = session_of(context)
 
     async def install(api: ServiceApi) -> None:
         from interfaces.cli.installing import installed
 
         document = await installed(api, session.terminal, slug)
-        session.terminal.note(f"See whether it works: dragoman mcp test {slug}")
         if as_json:
             session.terminal.json(document)
+            return
+        try:
+            outcome = read_as(TestResultView, await api.post(path_to("mcp-servers", slug, "test")))
+        except CommandFailure as failure:
+            session.terminal.note(f"{slug} was not tested: {failure.message}")
+        else:
+            show_outcome(session.terminal, slug, outcome)
 
     session.perform(install)
 

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from domain.json_value import JsonObject, JsonValue
+from interfaces.http.mcp_servers import views
 from interfaces.http.mcp_servers.views import McpServerView, ServerStatusView
 from tests.unit.interfaces.cli.fake_service import FakeService, problem, whole
 
@@ -100,10 +101,35 @@ def test_on_a_terminal_installing_shows_a_bar() -> None:
         "POST", "/v1/mcp-servers/time/install", httpx.Response(202, json=installing("waiting", 0))
     )
     service.on("GET", STATUS, installing("downloading", 40), status("disconnected", installed_version="1.2.3"))
+    service.on("POST", "/v1/mcp-servers/time/test", whole(views.TestResultView, {"ok": True, "latency_ms": 5}))
     outcome = service.run("mcp", "install", "time", interactive=True)
     assert outcome.exit_code == 0
     assert "downloading" in outcome.err
     assert "40%" in outcome.err
+
+
+@pytest.mark.requirement("B2", "B3")
+@pytest.mark.parametrize(
+    ("tested", "told"),
+    [
+        (whole(views.TestResultView, {"ok": True, "latency_ms": 5, "tools": []}), "time works."),
+        (
+            whole(
+                views.TestResultView,
+                {"ok": False, "error": {"code": "timeout", "detail": "No answer.", "stderr": "no key"}},
+            ),
+            "time does not work: No answer.",
+        ),
+        (problem(409, "mcp_disabled", "MCP is disabled."), "time was not tested: MCP is disabled."),
+    ],
+)
+def test_what_was_installed_is_tested_once(tested: JsonObject | httpx.Response, told: str) -> None:
+    service = FakeService().on("POST", "/v1/mcp-servers/time/install", httpx.Response(202, json=status("installing")))
+    service.on("GET", STATUS, status("disconnected", installed_version="1.2.3"))
+    service.on("POST", "/v1/mcp-servers/time/test", tested)
+    outcome = service.run("mcp", "install", "time")
+    assert outcome.exit_code == 0
+    assert told in (outcome.out + outcome.err).splitlines()
 
 
 @pytest.mark.requirement("B2")
