@@ -5,8 +5,8 @@ import asyncio
 from typing import Final
 
 BURST: Final = 250.0
-RATE: Final = 200.0
-"""Messages per second after the burst; one takes up to a millisecond."""
+RATE: Final = 100.0
+"""Messages per second after the burst; one takes up to a millisecond, with an answer over HTTP more."""
 MESSAGE: Final = 1.0
 """Cost of a request, or of a notification delivered by a task."""
 REPORT: Final = 0.05
