@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from chaos import boundaries, connections, postgres_outages, soak, stories
+from chaos import boundaries, connections, neighbours, postgres_outages, soak, stories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,9 @@ PARTS: Mapping[str, Part] = {
     "connections": Part(about="connect, call and kill MCP servers", options=connections.options, run=connections.run),
     "boundaries": Part(
         about="kill -9 at every boundary of a run's steps", options=boundaries.options, run=boundaries.run
+    ),
+    "neighbours": Part(
+        about="an organization beside another one's hostile servers", options=neighbours.options, run=neighbours.run
     ),
     "postgres-outages": Part(
         about="stop and crash PostgreSQL and end its sessions under runs in hand",

@@ -22,6 +22,7 @@ class Handler(BaseHTTPRequestHandler):
     """One connection; no sessions, so that any number of processes may talk to it in any order."""
 
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # an answer is one packet: a second one would wait for the acknowledgement of the first
     log_file: ClassVar[int]
 
     def do_POST(self) -> None:
