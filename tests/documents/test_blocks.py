@@ -22,7 +22,7 @@ NOT_RUN = {
     "docs/guides/kubernetes.md": 3,
     "docs/guides/mcp-servers.md": 1,
     "docs/guides/native-tools.md": 1,
-    "docs/guides/openai.md": 2,
+    "docs/guides/openai.md": 3,
     "docs/guides/organizations.md": 1,
     "docs/guides/postgresql.md": 4,
     "docs/guides/secrets-and-auth.md": 3,

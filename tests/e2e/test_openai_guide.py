@@ -15,7 +15,7 @@ pytestmark = [NEEDS_SDK_TYPES, pytest.mark.requirement("U3")]
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
 
-@pytest.mark.requirement("X2")
+@pytest.mark.requirement("X1", "X2")
 def test_the_programs_of_the_guide_work_as_written(tmp_path: Path) -> None:
     with serving(tmp_path / "home") as service:
         service.agent("guide", service.script("guide", {"text": "You said: {{ user }}"}))
@@ -24,6 +24,7 @@ def test_the_programs_of_the_guide_work_as_written(tmp_path: Path) -> None:
         printed = [ran(service, block.text) for block in blocks("docs/guides/openai.md") if block.language == "python"]
     assert printed == [
         "You said: What can you do?\nYou said: And in one word?",
+        "You said: What can you do?\nYou said: And in one word?\n",
         "No coat: 18 degrees, sunny.\n",
     ]
 

@@ -162,7 +162,7 @@ def _headers(run: Run) -> dict[str, str]:
     return {"Location": f"/v1/runs/{run.id}"}
 
 
-def json_response(view: object, *, status: int = 200, headers: dict[str, str]) -> ASGIResponse:
+def json_response(view: object, *, status: int = 200, headers: dict[str, str] | None = None) -> ASGIResponse:
     """A whole answer, for handlers that may also stream."""
     body = msgspec.json.encode(view)
     return ASGIResponse(body=body, status_code=status, headers=headers, media_type="application/json")

@@ -9,6 +9,7 @@ from domain.runs.run import Run, RunStatus
 from interfaces.http.openai.ids import call_id, completion_id, is_client_call
 from interfaces.http.openai.replies import Spending
 
+_UNKNOWN_INPUT = {"text_tokens": None, "image_tokens": None, "cache_write_tokens": None}
 _FILTERED = (IncompleteReason.CONTENT_FILTER, IncompleteReason.REFUSAL)
 
 
@@ -33,6 +34,9 @@ class AnswerView(TypedDict):
     role: str
     content: str | None
     refusal: str | None
+    annotations: list[object]
+    audio: None
+    function_call: None
     tool_calls: NotRequired[list[ToolCallView]]
     reasoning_content: NotRequired[str]
 
@@ -48,8 +52,8 @@ class UsageView(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
-    prompt_tokens_details: Mapping[str, int]
-    completion_tokens_details: Mapping[str, int]
+    prompt_tokens_details: Mapping[str, int | None]
+    completion_tokens_details: Mapping[str, int | None]
 
 
 class CompletionView(TypedDict):
@@ -62,6 +66,7 @@ class CompletionView(TypedDict):
     metadata: Mapping[str, object]
     service_tier: None
     system_fingerprint: None
+    moderation: None
 
 
 class DeltaView(TypedDict, total=False):
@@ -110,7 +115,14 @@ def tool_calls(run: Run) -> list[ToolCallView]:
 
 def completion_view(run: Run, model: str, text: str, reasoning: str, spent: Spending) -> CompletionView:
     calls = tool_calls(run)
-    answer: AnswerView = {"role": "assistant", "content": text or None, "refusal": None}
+    answer: AnswerView = {
+        "role": "assistant",
+        "content": text or None,
+        "refusal": None,
+        "annotations": [],
+        "audio": None,
+        "function_call": None,
+    }
     if calls:
         answer["tool_calls"] = calls
     if reasoning:
@@ -126,6 +138,7 @@ def completion_view(run: Run, model: str, text: str, reasoning: str, spent: Spen
         "metadata": run.metadata,
         "service_tier": None,
         "system_fingerprint": None,
+        "moderation": None,
     }
 
 
@@ -146,8 +159,9 @@ def usage_view(spent: Spending) -> UsageView:
         "prompt_tokens": spent.input_tokens,
         "completion_tokens": spent.output_tokens,
         "total_tokens": spent.input_tokens + spent.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": spent.cached_tokens, "audio_tokens": 0},
+        "prompt_tokens_details": {**_UNKNOWN_INPUT, "cached_tokens": spent.cached_tokens, "audio_tokens": 0},
         "completion_tokens_details": {
+            "text_tokens": None,
             "reasoning_tokens": spent.reasoning_tokens,
             "audio_tokens": 0,
             "accepted_prediction_tokens": 0,

@@ -1,17 +1,23 @@
 """Settles calls of the client's functions by the ids that the client was given."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from application.runs.queries import GetRun, GetRunEvents
 from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
 from application.system.pages import MAX_PAGE_SIZE
+from domain.approvals.decision import CallDecision
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.ids import RunId, ToolCallId
 from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import Run, RunStatus
 from interfaces.http.openai.ids import call_id, is_client_call, pending_call, run_of_call
+
+Decided = tuple[bool, str | None]
+"""Whether a call is approved, and why not."""
+_NONE: Mapping[str, Decided] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,46 +40,71 @@ class ClientCalls:
         self._get_run_events = get_run_events
         self._resume_run = resume_run
 
-    async def settle(self, principal: Principal, results: Mapping[str, str]) -> Begun:
-        """Raises INVALID `tool_call_not_pending`, NOT_FOUND, FORBIDDEN, CONFLICT."""
-        run = await self._get_run.execute(principal, _one_run(results))
-        uses = {given: pending_call(given, run.pending) for given in results}
-        found = {use.id: results[given] for given, use in uses.items() if use is not None and is_client_call(use)}
+    async def settle(
+        self, principal: Principal, results: Mapping[str, str], decisions: Mapping[str, Decided] = _NONE
+    ) -> Begun:
+        """`decisions` are those about approvals, by the ids that the calls would have. With them, or without a call of
+        the client, everything that the run waits for must be settled.
+
+        Raises INVALID `tool_call_not_pending`, NOT_FOUND, FORBIDDEN, CONFLICT."""
+        named = [*results, *decisions]
+        run = await self._get_run.execute(principal, _one_run(named))
+        uses = {given: pending_call(given, run.pending) for given in named}
+        found = {use.id: given for given, use in uses.items() if use is not None}
         if run.status is not RunStatus.REQUIRES_ACTION or not found:
-            return Begun(run=run, after_seq=await self._seq_of(principal, run, results))
-        missing = [use for use in run.pending if is_client_call(use) and use.id not in found]
+            return Begun(run=run, after_seq=await self._seq_of(principal, run, named))
+        missing = [use for use in run.pending if use.id not in found and (is_client_call(use) or decisions)]
         if missing:
             raise _not_pending(f"There is no result for the call {call_id(run.id, missing[0].id)}.")
-        given = tuple(ClientToolResult(tool_call_id=ToolCallId(id_), result=text) for id_, text in found.items())
         resumed = await self._resume_run.execute(
-            ResumeRunCommand(principal=principal, run_id=run.id, tool_results=given)
+            ResumeRunCommand(
+                principal=principal,
+                run_id=run.id,
+                tool_results=tuple(
+                    ClientToolResult(tool_call_id=id_, result=results[given])
+                    for id_, given in found.items()
+                    if given in results
+                ),
+                approvals=tuple(
+                    CallDecision(tool_call_id=id_, approve=decisions[given][0], reason=decisions[given][1])
+                    for id_, given in found.items()
+                    if given in decisions
+                ),
+            )
         )
         return Begun(run=resumed, after_seq=run.last_seq)
 
-    async def _seq_of(self, principal: Principal, run: Run, results: Mapping[str, str]) -> int:
+    async def parts_before(self, principal: Principal, begun: Begun) -> int:
+        """How often the run has waited, up to that event."""
+        return len([event for event in await self._waits(principal, begun.run) if event.seq <= begun.after_seq])
+
+    async def _seq_of(self, principal: Principal, run: Run, named: Collection[str]) -> int:
         """The number of the event by which the run began to wait for these calls."""
-        after, found = 0, None
+        found = [event for event in await self._waits(principal, run) if _asks_for(run.id, event, named)]
+        if not found:
+            raise _not_pending(f"The run {run.id} does not wait for these calls.")
+        return found[-1].seq
+
+    async def _waits(self, principal: Principal, run: Run) -> list[RunEvent]:
+        """The events by which the run began to wait."""
+        found: list[RunEvent] = []
+        after = 0
         while True:
             page = await self._get_run_events.execute(principal, run.id, after_seq=after, limit=MAX_PAGE_SIZE)
-            for event in page.items:
-                if event.type is RunEventType.RUN_REQUIRES_ACTION and _asks_for(run.id, event, results):
-                    found = event.seq
+            found += [event for event in page.items if event.type is RunEventType.RUN_REQUIRES_ACTION]
             if page.next_cursor is None:
-                break
+                return found
             after = int(page.next_cursor)
-        if found is None:
-            raise _not_pending(f"The run {run.id} does not wait for these calls.")
-        return found
 
 
-def _asks_for(run_id: RunId, event: RunEvent, results: Mapping[str, str]) -> bool:
+def _asks_for(run_id: RunId, event: RunEvent, named: Collection[str]) -> bool:
     pending = event.data["pending"]
     calls = pending if isinstance(pending, list) else []
-    return any(isinstance(call, dict) and call_id(run_id, ToolCallId(str(call["id"]))) in results for call in calls)
+    return any(isinstance(call, dict) and call_id(run_id, ToolCallId(str(call["id"]))) in named for call in calls)
 
 
-def _one_run(results: Mapping[str, str]) -> RunId:
-    runs = {run_of_call(given) for given in results}
+def _one_run(named: Iterable[str]) -> RunId:
+    runs = {run_of_call(given) for given in named}
     first = runs.pop() if len(runs) == 1 else None
     if first is None:
         raise _not_pending("The results must be of calls that one answer of this service had.")

@@ -37,8 +37,13 @@ def pending_call(given: str, pending: Iterable[ToolUse]) -> ToolUse | None:
 
 def notice(run: Run, address: str | None) -> str:
     """What an answer says in place of the calls that wait for people. `linked_run` reads it."""
-    names = ", ".join(dict.fromkeys(use.name for use in run.pending if not is_client_call(use)))
-    link = f"{address or ''}{CONSOLE}/runs/{run.id}"
+    return notice_of(run.id, [use.name for use in run.pending if not is_client_call(use)], address)
+
+
+def notice_of(run_id: RunId, tools: Iterable[str], address: str | None) -> str:
+    """As `notice`, for these tools."""
+    names = ", ".join(dict.fromkeys(tools))
+    link = f"{address or ''}{CONSOLE}/runs/{run_id}"
     return f"This needs a decision by a person before it continues: {names}. Decide at {link}, then write again."
 
 

@@ -2,11 +2,13 @@
 
 from infrastructure.container import Container
 from interfaces.http.auth import authentication
-from interfaces.http.openai import routes
+from interfaces.http.openai import response_routes, routes
 from interfaces.http.openai.chat import ChatCompletions
 from interfaces.http.openai.chat_runs import ChatRuns
 from interfaces.http.openai.client_calls import ClientCalls
 from interfaces.http.openai.errors import openai_exception_handlers
+from interfaces.http.openai.response_runs import ResponseRuns
+from interfaces.http.openai.responses import Responses
 from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
 from interfaces.http.stream_places import StreamPlaces
 
@@ -24,8 +26,15 @@ def openai_router(container: Container, *, places: StreamPlaces, heartbeat_s: fl
             places=places,
             heartbeat_s=heartbeat_s,
         ),
+        "responses": built_by(
+            container,
+            Responses,
+            response_runs=built_by(container, ResponseRuns, client_calls=client_calls),
+            places=places,
+            heartbeat_s=heartbeat_s,
+        ),
     }
-    handlers = routes_of(routes)
+    handlers = routes_of(routes, response_routes)
     return OwnRouter(
         PATH,
         route_handlers=handlers,

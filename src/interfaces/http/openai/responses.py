@@ -1,0 +1,176 @@
+"""Answers requests for responses, whole, streamed or in the background: all are views of the events of one run."""
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+import msgspec
+from litestar.response.base import ASGIResponse
+from litestar.types import Receive
+
+from application.mcp.oauth_client import PublicAddress
+from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.ports import RunFilter
+from application.runs.queries import GetRun, GetRunEvents, ListRuns
+from application.runs.watch_run import WatchRun
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
+from domain.errors import ServiceError, conflict
+from domain.identity.api_key import Principal
+from domain.json_value import JsonObject
+from domain.runs.run import Run
+from interfaces.http.openai.chat import json_response
+from interfaces.http.openai.leaving import unless_left
+from interfaces.http.openai.response_events import ResponseEvents
+from interfaces.http.openai.response_ids import Place, no_response, place_of
+from interfaces.http.openai.response_inputs import input_items
+from interfaces.http.openai.response_runs import ResponseRuns, is_stored
+from interfaces.http.openai.response_schemas import ResponseBody
+from interfaces.http.sse import EventStream
+from interfaces.http.stream_places import StreamPlaces
+
+logger = logging.getLogger(__name__)
+
+
+class Responses:
+    """Rules:
+    - A response is read, and its events are sent again from any number, as long as its run is kept.
+    - A request with `store: false` has a response that is not read again.
+    - A client that leaves harms nothing: the run continues.
+    - A response is deleted with its thread, if that has no other run.
+    """
+
+    def __init__(
+        self,
+        *,
+        response_runs: ResponseRuns,
+        watch_run: WatchRun,
+        get_run: GetRun,
+        get_run_events: GetRunEvents,
+        list_runs: ListRuns,
+        cancel_run: CancelRun,
+        delete_thread: DeleteThread,
+        public_address: PublicAddress,
+        places: StreamPlaces,
+        heartbeat_s: float,
+    ) -> None:
+        self._response_runs = response_runs
+        self._watch_run = watch_run
+        self._get_run = get_run
+        self._get_run_events = get_run_events
+        self._list_runs = list_runs
+        self._cancel_run = cancel_run
+        self._delete_thread = delete_thread
+        self._address = public_address
+        self._places = places
+        self._heartbeat_s = heartbeat_s
+
+    async def create(
+        self, principal: Principal, body: ResponseBody, receive: Receive, *, is_repeated: bool
+    ) -> ASGIResponse:
+        if body.stream:
+            return await self._streamed(principal, body, is_repeated=is_repeated)
+        run, place = await self._response_runs.begin(principal, body, is_repeated=is_repeated)
+        if body.background:
+            return json_response((await self._read(principal, run, place)).view(), headers=_headers(run))
+        events = ResponseEvents(run=run, place=place, address=self._address.url)
+
+        async def listen() -> None:
+            async for _ in self._followed(principal, events):
+                pass
+
+        await unless_left(receive, listen())
+        return json_response(events.view(), headers=_headers(run))
+
+    async def get(self, principal: Principal, response_id: str) -> JsonObject:
+        """Raises NOT_FOUND."""
+        return (await self._existing(principal, response_id)).view()
+
+    async def stream(self, principal: Principal, response_id: str, *, starting_after: int) -> EventStream:
+        """Its events with higher numbers, then new ones. Raises NOT_FOUND."""
+        found = await self._existing(principal, response_id)
+        place = self._places.take(principal)
+        events = ResponseEvents(run=found.run, place=found.place, address=self._address.url)
+        frames = self._frames(principal, events, starting_after=starting_after)
+        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=_headers(found.run), place=place)
+
+    async def cancel(self, principal: Principal, response_id: str) -> JsonObject:
+        """Raises NOT_FOUND, FORBIDDEN."""
+        found = await self._existing(principal, response_id)
+        run = await self._cancel_run.execute(CancelRunCommand(principal=principal, run_id=found.run.id))
+        return (await self._read(principal, run, found.place)).view()
+
+    async def delete(self, principal: Principal, response_id: str) -> JsonObject:
+        """Raises NOT_FOUND, FORBIDDEN, CONFLICT `response_in_use`, `thread_busy`."""
+        run = (await self._existing(principal, response_id)).run
+        of_thread = RunFilter(thread_id=run.thread_id)
+        if len((await self._list_runs.execute(principal, of_thread, PageRequest(limit=2))).items) > 1:
+            detail = (
+                f"The conversation of {response_id} has other responses. Delete the thread {run.thread_id} instead."
+            )
+            raise conflict("response_in_use", detail)
+        await self._delete_thread.execute(DeleteThreadCommand(principal=principal, thread_id=run.thread_id))
+        return {"id": response_id, "object": "response", "deleted": True}
+
+    async def inputs(self, principal: Principal, response_id: str) -> list[JsonObject]:
+        """The input items of a response, oldest first. Raises NOT_FOUND."""
+        return input_items(await self._existing(principal, response_id))
+
+    async def _streamed(self, principal: Principal, body: ResponseBody, *, is_repeated: bool) -> EventStream:
+        place = self._places.take(principal)
+        try:
+            run, of_run = await self._response_runs.begin(principal, body, is_repeated=is_repeated)
+        except BaseException:
+            place.leave()
+            raise
+        events = ResponseEvents(run=run, place=of_run, address=self._address.url)
+        frames = self._frames(principal, events, starting_after=-1)
+        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=_headers(run), place=place)
+
+    async def _existing(self, principal: Principal, response_id: str) -> ResponseEvents:
+        place = place_of(response_id)
+        run = await self._get_run.execute(principal, place.run_id)
+        found = await self._read(principal, run, place)
+        if not found.exists or not is_stored(run):
+            raise no_response(response_id)
+        return found
+
+    async def _read(self, principal: Principal, run: Run, place: Place) -> ResponseEvents:
+        """What is stored of the response."""
+        events = ResponseEvents(run=run, place=place, address=self._address.url)
+        after = 0
+        while not events.has_ended:
+            page = await self._get_run_events.execute(principal, run.id, after_seq=after, limit=MAX_PAGE_SIZE)
+            for event in page.items:
+                for _ in events.of(event):
+                    pass
+            if page.next_cursor is None:
+                break
+            after = int(page.next_cursor)
+        return events
+
+    async def _frames(
+        self, principal: Principal, events: ResponseEvents, *, starting_after: int
+    ) -> AsyncGenerator[bytes, None]:
+        """A stream that ends without the response's last event was cut; its client reads on from its last number."""
+        try:
+            async for event in self._followed(principal, events):
+                if int(str(event["sequence_number"])) > starting_after:
+                    yield b"event: %s\ndata: %s\n\n" % (str(event["type"]).encode(), msgspec.json.encode(event))
+        except ServiceError as error:
+            logger.info("stream of a run ended by the server", extra={"run_id": events.run.id, "code": error.code})
+        except Exception:
+            logger.exception("stream of a run failed", extra={"run_id": events.run.id})
+
+    async def _followed(self, principal: Principal, events: ResponseEvents) -> AsyncIterator[JsonObject]:
+        """The events of the response, until it has ended."""
+        async with aclosing(self._watch_run.follow(principal, events.run.id)) as followed:
+            async for batch in followed:
+                for shown in (shown for event in batch for shown in events.of(event)):
+                    yield shown
+                if events.has_ended:
+                    return
+
+
+def _headers(run: Run) -> dict[str, str]:
+    return {"Location": f"/v1/runs/{run.id}"}
