@@ -18,7 +18,6 @@ from domain.agents.agent import Agent
 from domain.errors import conflict
 from domain.identity.role import Role
 from domain.ids import ScheduleId, WorkflowRunId
-from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import Effort, ModelSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
@@ -125,14 +124,6 @@ def ports(mocker: MockerFixture) -> Ports:
 async def test_settings_of_the_run_are_stored_unless_its_model_refuses_them(ports: Ports) -> None:
     settings = ModelSettings(effort=Effort.HIGH)
     assert ports.stored(await ports.start(replace(HELLO, model_settings=settings))).model_settings == settings
-
-
-@pytest.mark.requirement("K1")
-async def test_a_run_is_in_the_lane_that_it_states_or_in_that_of_its_agent(ports: Ports) -> None:
-    agent = an_agent()
-    ports.use(replace(agent, config=replace(agent.config, lane=Lane.BATCH)))
-    assert ports.stored(await ports.start(HELLO)).lane is Lane.BATCH
-    assert ports.stored(await ports.start(replace(HELLO, lane=Lane.INTERACTIVE))).lane is Lane.INTERACTIVE
 
 
 @pytest.mark.requirement("H3")
