@@ -22,12 +22,13 @@ def input_items(response: ResponseEvents) -> list[JsonObject]:
             }
             for result in response.inputs
         ]
-    content: list[JsonValue] = [_part(part) for part in run.input]
+    content: list[JsonValue] = [input_part(part) for part in run.input]
     identifier = message_id(run.id, 0, "user")
     return [{"id": identifier, "type": "message", "role": "user", "status": "completed", "content": content}]
 
 
-def _part(part: UserContent) -> JsonObject:
+def input_part(part: UserContent) -> JsonObject:
+    """A part of the input as OpenAI shows it."""
     match part:
         case TextContent():
             return {"type": "input_text", "text": part.text}

@@ -2,10 +2,11 @@
 
 from infrastructure.container import Container
 from interfaces.http.auth import authentication
-from interfaces.http.openai import response_routes, routes
+from interfaces.http.openai import conversation_routes, response_routes, routes
 from interfaces.http.openai.chat import ChatCompletions
 from interfaces.http.openai.chat_runs import ChatRuns
 from interfaces.http.openai.client_calls import ClientCalls
+from interfaces.http.openai.conversations import Conversations
 from interfaces.http.openai.errors import openai_exception_handlers
 from interfaces.http.openai.response_runs import ResponseRuns
 from interfaces.http.openai.responses import Responses
@@ -26,6 +27,7 @@ def openai_router(container: Container, *, places: StreamPlaces, heartbeat_s: fl
             places=places,
             heartbeat_s=heartbeat_s,
         ),
+        "conversations": built_by(container, Conversations),
         "responses": built_by(
             container,
             Responses,
@@ -34,7 +36,7 @@ def openai_router(container: Container, *, places: StreamPlaces, heartbeat_s: fl
             heartbeat_s=heartbeat_s,
         ),
     }
-    handlers = routes_of(routes, response_routes)
+    handlers = routes_of(routes, response_routes, conversation_routes)
     return OwnRouter(
         PATH,
         route_handlers=handlers,
