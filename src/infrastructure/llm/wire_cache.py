@@ -93,10 +93,10 @@ class MessageCache:
         """As `encoded`, for messages without items: every turn looks up all messages before it, so one costs little."""
         found = list(map(self._entries.get, map(_id_of, messages)))
         if None in found:
-            for index, message in enumerate(messages):
+            for index in range(found.index(None), len(found)):  # in most requests the last messages
                 if found[index] is None:
-                    data = found[index] = self._encode(message, Form.NEUTRAL, None)
-                    self._entries.put(message.id, data)
+                    data = found[index] = self._encode(messages[index], Form.NEUTRAL, None)
+                    self._entries.put(messages[index].id, data)
         return list(filter(None, found))
 
 
