@@ -260,8 +260,9 @@ COMPILE := pip compile --quiet --no-config --universal --python-version 3.11 --g
 .PHONY: lock
 lock: $(NPM) ## lock the newest versions that install together (needs uv; LOCK_ARGS=--upgrade to move)
 	@[ -n "$(UV)" ] || { echo "make lock needs uv on PATH." >&2; exit 1; }
-	@$(UV) $(COMPILE) pyproject.toml --output-file requirements/runtime.txt
-	@$(UV) $(COMPILE) pyproject.toml --extra dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	@$(UV) $(COMPILE) pyproject.toml --extra providers --output-file requirements/providers.txt
+	@$(UV) $(COMPILE) pyproject.toml --constraint requirements/providers.txt --output-file requirements/runtime.txt
+	@$(UV) $(COMPILE) pyproject.toml --extra dev --constraint requirements/providers.txt --output-file requirements/dev.txt
 	@$(UV) $(COMPILE) requirements/demo.in --constraint requirements/runtime.txt --output-file requirements/demo.txt
 	@$(UV) $(COMPILE) requirements/node.in --output-file requirements/node.txt
 	@$(UV) $(COMPILE) requirements/peers.in --constraint requirements/dev.txt --constraint requirements/node.txt --output-file requirements/peers.txt

@@ -47,6 +47,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "openai_base_url": "A server that speaks OpenAI's API, in place of OpenAI's.",
         "openai_echo_reasoning": "Where the environment's provider `openai` gets a model's reasoning back in chat completions: in the `tool_loop` after the last message of the user, `always` or `never`.",
         "openai_wire": "API of the environment's provider `openai`. `auto` is the Responses API at OpenAI itself, chat completions at another address.",
+        "cloud_identity": f"Whether [providers]({_GUIDES}/organizations.md#models-in-clouds) of the default organization may use the identity that this machine has in its cloud.",
         "anthropic_api_key": "Makes the provider `anthropic` likewise.",
         "anthropic_base_url": "A server that speaks messages, in place of Anthropic's.",
     },

@@ -225,6 +225,7 @@ class Settings(ProcessSettings):
     openai_echo_reasoning: Annotated[Literal["tool_loop", "always", "never"], BeforeValidator(values.lower)] = Field(
         default="tool_loop", description="tool_loop, always or never", examples=["always"]
     )
+    cloud_identity: bool = Field(default=False, description="true or false", examples=["true"])
     anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
     anthropic_base_url: values.HttpUrl | None = Field(
         default=None,

@@ -11,6 +11,7 @@ from application.system.pages import PageRequest
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import OrganizationId
+from domain.model_providers.cloud import CloudSettings
 from domain.model_providers.deployment import Deployment
 from domain.model_providers.provider import MAX_PROVIDERS, EchoReasoning, ModelProvider, ProviderKind, ProviderWire
 from domain.secrets.secret import Secret, SecretRef
@@ -63,6 +64,15 @@ async def test_a_provider_comes_back_with_its_wire_and_its_deployments_keys_and_
     changed = replace(provider, deployments=deployments[1:], version=2)
     await stores.model_providers.save(changed, expected_version=1, audit=created(2))
     assert await stores.model_providers.all(ORG) == (changed,)
+
+
+@pytest.mark.requirement("H4")
+async def test_a_provider_comes_back_with_its_cloud_settings(stores: Stores) -> None:
+    cloud = CloudSettings(region="eu-central-1", role="arn:aws:iam::123456789012:role/models")
+    address = "https://bedrock-runtime.eu-central-1.amazonaws.com"
+    provider = replace(a_provider(), kind=ProviderKind.BEDROCK, base_url=address, cloud=cloud)
+    await stores.model_providers.add(provider, created())
+    assert await stores.model_providers.all(ORG) == (provider,)
 
 
 @pytest.mark.requirement("C6", "C7")

@@ -23,7 +23,7 @@ NOT_RUN = {
     "docs/guides/mcp-servers.md": 1,
     "docs/guides/native-tools.md": 1,
     "docs/guides/openai.md": 3,
-    "docs/guides/organizations.md": 1,
+    "docs/guides/organizations.md": 2,
     "docs/guides/postgresql.md": 4,
     "docs/guides/secrets-and-auth.md": 3,
     "docs/guides/structured-output.md": 1,

@@ -26,12 +26,12 @@ class FailingResponses(StrictResponses):
 
 
 @contextmanager
-def strict_provider(family: Family) -> Iterator[StrictProvider]:
+def strict_provider(family: Family, *, prefix: str = "/v1") -> Iterator[StrictProvider]:
     """It listens on a thread of its own until the block ends."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    provider = StrictProvider(family)
+    provider = StrictProvider(family, prefix=prefix)
     opened = provider.serving()
     asyncio.run_coroutine_threadsafe(opened.__aenter__(), loop).result(30)
     try:

@@ -23,7 +23,14 @@ def start_all(service: Service, at: dict[str, StrictProvider]) -> dict[str, str]
     """A provider, an agent and a run of each family; the runs' ids."""
     started = {}
     for family in FAMILIES:
-        provider = {"name": family.name, "kind": family.kind.value, "wire": family.wire.value, "api_key": "sk-test"}
+        provider: Json = {
+            "name": family.name,
+            "kind": family.kind.value,
+            "wire": family.wire.value,
+            "api_key": family.key,
+        }
+        if family.cloud.region is not None:
+            provider["cloud"] = {"region": family.cloud.region}
         service.call("POST", "/model-providers", {**provider, "base_url": at[family.name].url})
         settings = {} if family.settings is None else {"thinking_budget": family.settings.thinking_budget}
         service.agent(f"on-{family.name}", family.model, mcp_servers=["watched"], model_settings=settings)
@@ -36,7 +43,10 @@ def test_a_tool_loop_of_every_family_survives_a_kill_between_call_and_result(tmp
     home, gate = tmp_path / "home", tmp_path / "gate"
     held: tuple[str, Json] = (HELD, {"text": "around", "gate": str(gate)})
     with ExitStack() as stack:
-        at = {family.name: stack.enter_context(strict_provider(family.make())) for family in FAMILIES}
+        at = {
+            family.name: stack.enter_context(strict_provider(family.make(), prefix=family.prefix))
+            for family in FAMILIES
+        }
         for there in at.values():
             there.say(
                 Said(text="I look.", calls=((LOOK, {"text": "left"}), held)),

@@ -573,6 +573,61 @@ export interface components {
             issuer?: string | null;
         };
         /**
+         * CloudBody
+         * @description Region, project and identity of a provider in a cloud; each kind takes some of these.
+         * @example {
+         *       "region": "europe-west1",
+         *       "project": "acme-models"
+         *     }
+         * @example {
+         *       "region": "eu-central-1",
+         *       "role": "arn:aws:iam::123456789012:role/models"
+         *     }
+         */
+        CloudBody: {
+            /** @description Of Vertex AI and Bedrock, such as `europe-west1` or `eu-central-1`. */
+            region?: string | null;
+            /** @description The project of Google Cloud, for kind vertex. */
+            project?: string | null;
+            /** @description `key`: the provider's key. `service`: the identity of the machine that Dragoman runs on, if the operator permits it; only in the default organization. */
+            identity?: components["schemas"]["CloudIdentity"];
+            /** @description ARN of a role of AWS that is assumed. */
+            role?: string | null;
+            /** @description Profile of the machine's configuration of AWS, with the identity `service`. */
+            profile?: string | null;
+            /** @description Tenant of Microsoft Entra, for kind azure; the key is then the application's secret. */
+            tenant_id?: string | null;
+            /** @description The application of Microsoft Entra, or the managed identity of the machine. */
+            client_id?: string | null;
+        };
+        /**
+         * CloudIdentity
+         * @description Whose identity calls have: `key`, that of the provider's key; `service`, that of the machine on which Dragoman
+         *     runs (instance role, workload identity, metadata server). The values are part of the public contract.
+         * @enum {string}
+         */
+        CloudIdentity: "key" | "service";
+        /**
+         * CloudView
+         * @description Region, project and identity of a provider in a cloud.
+         */
+        CloudView: {
+            /** @description Of Vertex AI and Bedrock, such as `europe-west1` or `eu-central-1`. */
+            region: string | null;
+            /** @description The project of Google Cloud, for kind vertex. */
+            project: string | null;
+            /** @description `key`: the provider's key. `service`: the identity of the machine that Dragoman runs on, if the operator permits it; only in the default organization. */
+            identity: components["schemas"]["CloudIdentity"];
+            /** @description ARN of a role of AWS that is assumed. */
+            role: string | null;
+            /** @description Profile of the machine's configuration of AWS, with the identity `service`. */
+            profile: string | null;
+            /** @description Tenant of Microsoft Entra, for kind azure; the key is then the application's secret. */
+            tenant_id: string | null;
+            /** @description The application of Microsoft Entra, or the managed identity of the machine. */
+            client_id: string | null;
+        };
+        /**
          * ConnectionLoss
          * @description What happens to a server's tools while the organization's shared connection is lost.
          * @enum {string}
@@ -1818,6 +1873,16 @@ export interface components {
          *         "secret": "ACME"
          *       }
          *     }
+         * @example {
+         *       "name": "aws",
+         *       "kind": "bedrock",
+         *       "cloud": {
+         *         "region": "eu-central-1"
+         *       },
+         *       "api_key": {
+         *         "secret": "AWS"
+         *       }
+         *     }
          */
         ModelProviderBody: {
             /** @description `[a-z0-9][a-z0-9_-]{0,63}`; models are then `NAME:model`. */
@@ -1826,12 +1891,14 @@ export interface components {
             kind: components["schemas"]["ProviderKind"];
             /** @description Its address. Default: the vendor's own. */
             base_url?: string | null;
-            /** @description `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic. */
+            /** @description `responses`, `chat`, `native`, or `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock without a path, `chat` elsewhere. Only `auto` for kind anthropic. `native` is the vendor's own API (kinds bedrock, google, vertex) and needs the extra `providers`. */
             wire?: components["schemas"]["ProviderWire"];
             /** @description Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`. */
             echo_reasoning?: components["schemas"]["EchoReasoning"];
-            /** @description Its key: `[hidden]`, or the name of a secret; null: no key is sent. */
+            /** @description Its key: `[hidden]`, or the name of a secret; null: no key is sent. Of kind vertex the JSON of a service account, of kind bedrock an API key or `ID:SECRET` of an access key. */
             api_key?: string | components["schemas"]["SecretReference"] | null;
+            /** @description Of kinds azure, bedrock and vertex: region, project and identity. */
+            cloud?: components["schemas"]["CloudBody"] | null;
             /**
              * @description Places that serve its models; each thread uses one of them, and another one while that one refuses.
              * @default []
@@ -1859,12 +1926,14 @@ export interface components {
             kind: components["schemas"]["ProviderKind"];
             /** @description Its address. Default: the vendor's own. */
             base_url: string;
-            /** @description `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic. */
+            /** @description `responses`, `chat`, `native`, or `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock without a path, `chat` elsewhere. Only `auto` for kind anthropic. `native` is the vendor's own API (kinds bedrock, google, vertex) and needs the extra `providers`. */
             wire: components["schemas"]["ProviderWire"];
             /** @description Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`. */
             echo_reasoning: components["schemas"]["EchoReasoning"];
-            /** @description Its key: `[hidden]`, or the name of a secret; null: no key is sent. */
+            /** @description Its key: `[hidden]`, or the name of a secret; null: no key is sent. Of kind vertex the JSON of a service account, of kind bedrock an API key or `ID:SECRET` of an access key. */
             api_key: string | components["schemas"]["SecretReferenceView"] | null;
+            /** @description Of kinds azure, bedrock and vertex: region, project and identity. */
+            cloud: components["schemas"]["CloudView"] | null;
             /** @description Places that serve its models; each thread uses one of them, and another one while that one refuses. */
             deployments: components["schemas"]["DeploymentView"][];
             /** @description Counts the changes, from 1. `If-Match` takes it. */
@@ -2615,11 +2684,11 @@ export interface components {
         };
         /**
          * ProviderKind
-         * @description The vendor of a provider's API. All but `anthropic` are asked as OpenAI is. The values are part of the public
-         *     contract.
+         * @description The vendor of a provider's API. All but `anthropic` and `vertex` are asked as OpenAI is, unless their wire is `native`.
+         *     The values are part of the public contract.
          * @enum {string}
          */
-        ProviderKind: "openai" | "anthropic" | "azure" | "bedrock" | "cerebras" | "cohere" | "deepseek" | "fireworks" | "google" | "groq" | "huggingface" | "mistral" | "moonshotai" | "ollama" | "openrouter" | "together" | "xai" | "zai";
+        ProviderKind: "openai" | "anthropic" | "azure" | "bedrock" | "cerebras" | "cohere" | "deepseek" | "fireworks" | "google" | "groq" | "huggingface" | "mistral" | "moonshotai" | "ollama" | "openrouter" | "together" | "vertex" | "xai" | "zai";
         /**
          * ProviderTestView
          * @description The outcome of a test.
@@ -2636,11 +2705,13 @@ export interface components {
         };
         /**
          * ProviderWire
-         * @description The API of a provider that is asked as OpenAI is. `auto` is `responses` at OpenAI itself and `chat` at other addresses.
-         *     The values are part of the public contract.
+         * @description The API of a provider. The values are part of the public contract.
+         *
+         *     - `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock without a path, `chat` elsewhere.
+         *     - `native`: the vendor's own API: `generateContent` of Gemini, Converse of Bedrock.
          * @enum {string}
          */
-        ProviderWire: "auto" | "responses" | "chat";
+        ProviderWire: "auto" | "responses" | "chat" | "native";
         /**
          * QuarantineView
          * @description Why a thread rejects messages and runs until it is released.
@@ -4437,7 +4508,7 @@ export interface components {
         /**
          * UpdateModelProviderBody
          * @description Changes to a provider; absent fields stay; `api_key` null removes its key. `deployments` replace
-         *     all earlier ones, keys included.
+         *     all earlier ones, keys included; `cloud` is replaced as a whole.
          * @example {
          *       "api_key": {
          *         "secret": "ACME"
@@ -4449,12 +4520,14 @@ export interface components {
             kind?: components["schemas"]["ProviderKind"] | null;
             /** @description Its address. Default: the vendor's own. */
             base_url?: string | null;
-            /** @description `responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic. */
+            /** @description `responses`, `chat`, `native`, or `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock without a path, `chat` elsewhere. Only `auto` for kind anthropic. `native` is the vendor's own API (kinds bedrock, google, vertex) and needs the extra `providers`. */
             wire?: components["schemas"]["ProviderWire"] | null;
             /** @description Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`. */
             echo_reasoning?: components["schemas"]["EchoReasoning"] | null;
-            /** @description Its key: `[hidden]`, or the name of a secret; null: no key is sent. */
+            /** @description Its key: `[hidden]`, or the name of a secret; null: no key is sent. Of kind vertex the JSON of a service account, of kind bedrock an API key or `ID:SECRET` of an access key. */
             api_key?: string | components["schemas"]["SecretReference"] | null;
+            /** @description Of kinds azure, bedrock and vertex: region, project and identity. */
+            cloud?: components["schemas"]["CloudBody"] | null;
             /** @description Places that serve its models; each thread uses one of them, and another one while that one refuses. */
             deployments?: components["schemas"]["DeploymentBody"][] | null;
         };

@@ -9,20 +9,21 @@ from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
+from domain.model_providers.cloud import NO_CLOUD, CloudSettings
 from domain.model_providers.deployment import Deployment
 from domain.model_providers.provider import (
-    OFFICIAL_BASE_URLS,
     EchoReasoning,
     ModelProvider,
     ProviderKind,
     ProviderWire,
+    default_base_url,
 )
 from domain.secrets.secret import SecretValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateModelProviderCommand:
-    """`base_url` None is the vendor's own; without a key none is sent."""
+    """`base_url` None is the vendor's own, in the region; without a key none is sent."""
 
     principal: Principal
     name: str
@@ -31,6 +32,7 @@ class CreateModelProviderCommand:
     wire: ProviderWire = ProviderWire.AUTO
     echo_reasoning: EchoReasoning = EchoReasoning.TOOL_LOOP
     api_key: SecretValue | None = field(default=None, repr=False)
+    cloud: CloudSettings | None = None
     deployments: tuple[Deployment, ...] = ()
 
 
@@ -55,10 +57,13 @@ class CreateModelProvider:
             organization_id=principal.organization_id,
             name=command.name,
             kind=command.kind,
-            base_url=OFFICIAL_BASE_URLS.get(command.kind, "") if command.base_url is None else command.base_url,
+            base_url=default_base_url(command.kind, command.cloud or NO_CLOUD)
+            if command.base_url is None
+            else command.base_url,
             wire=command.wire,
             echo_reasoning=command.echo_reasoning,
             api_key=command.api_key,
+            cloud=command.cloud,
             deployments=command.deployments,
             created_at=now,
             updated_at=now,

@@ -9,6 +9,7 @@ from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.organization_providers import OrganizationProviders
 from infrastructure.llm.provider_places import OpenProviderPlaces
 from infrastructure.llm.providers import ProviderConfig
+from infrastructure.llm.providers_extra import is_extra_installed
 from infrastructure.llm.routing import OpenProviders, RoutedModels
 from infrastructure.llm.scripted import SHIPPED_SCRIPTS, ScriptedModels
 from infrastructure.runtime.home import Home
@@ -46,12 +47,21 @@ def prices(model_providers: tuple[ProviderConfig, ...]) -> LazyPriceTable:
 def lazy_providers(egress: EgressPolicy, proxies: Proxies) -> LazyClosable[OpenProviders]:
     def load() -> OpenProviders:
         from infrastructure.http.client import HttpClients
+        from infrastructure.llm.native_models import OpenNative
         from infrastructure.llm.provider_http import provider_http
         from infrastructure.llm.provider_models import ProviderModels
 
+        def native() -> OpenNative:
+            from infrastructure.llm.library.opening import native_models
+
+            return native_models
+
         clients = HttpClients(proxies)
         return ProviderModels(
-            http=provider_http(clients), guarded_http=provider_http(clients, egress=egress), outbound=egress
+            http=provider_http(clients),
+            guarded_http=provider_http(clients, egress=egress),
+            outbound=egress,
+            native=native if is_extra_installed() else None,
         )
 
     return LazyClosable(load)

@@ -33,7 +33,10 @@ class Models(containers.DeclarativeContainer):
     )
     prices: providers.Provider[LazyPriceTable] = singleton(models_assembly.prices, model_providers)
     organization_providers = singleton(
-        OrganizationProviders, environment=model_providers, providers=Storage.model_provider_store
+        OrganizationProviders,
+        environment=model_providers,
+        providers=Storage.model_provider_store,
+        cloud_identity=Platform.settings.provided.cloud_identity,
     )
     routed_models: providers.Provider[RoutedModels] = singleton(
         models_assembly.routed_models, organization_providers, lazy_providers, Platform.home

@@ -3,9 +3,11 @@
 import re
 import time
 from collections.abc import AsyncIterator, Callable
+from urllib.parse import quote
 
 from application.models.ports import ModelError, ModelEvent, ModelRequest
 from application.system.lru import LruCache
+from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.anthropic_reply import AnthropicReply
 from infrastructure.llm.anthropic_wire import AnthropicWire
 from infrastructure.llm.exchange import ModelExchange, ProviderHttp, ReplyLimits
@@ -24,7 +26,7 @@ _REFUSED_THINKING = re.compile(r"(?:signature|blocks?).{0,40}thinking|thinking.{
 
 
 class AnthropicModels:
-    """The models of one provider, by `POST {base_url}/v1/messages`.
+    """The models of one provider, by `POST {base_url}/v1/messages`, or on Vertex AI by an address for each model.
 
     - Replies with thinking go back as they came, in their order (ADR 0047).
     - Thinking that the provider does not take back is left out.
@@ -43,19 +45,25 @@ class AnthropicModels:
         reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        base_url = provider.base_url.rstrip("/").removesuffix("/v1")
         self._wires = WiresByInput(
             provider,
-            lambda takes: AnthropicWire(streaming=streaming, takes=takes, default_max_tokens=default_max_tokens),
+            lambda takes: AnthropicWire(
+                streaming=streaming,
+                takes=takes,
+                default_max_tokens=default_max_tokens,
+                on_vertex=provider.kind is ProviderKind.VERTEX,
+            ),
         )
         self._provider = provider
         self._origins: LruCache[str, str] = LruCache(_MAX_MODELS)
-        self._exchange = ModelExchange(
-            provider=http.to(f"{base_url}/v1/messages", call_headers(provider)),
+        self._exchanges: LruCache[str, ModelExchange] = LruCache(_MAX_MODELS)
+        headers, limits, redactor = call_headers(provider), reply_limits or ReplyLimits(), provider.redactor()
+        self._open: Callable[[str], ModelExchange] = lambda name: ModelExchange(
+            provider=http.to(_address_of(provider, name, streaming=streaming), headers),
             streaming=streaming,
-            reply_limits=reply_limits or ReplyLimits(),
+            reply_limits=limits,
             monotonic=monotonic,
-            redactor=provider.redactor(),
+            redactor=redactor,
         )
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
@@ -65,12 +73,25 @@ class AnthropicModels:
         if origin is None:
             origin = items_origin(self._provider, WIRE, name)
             self._origins.put(name, origin)
+        exchange = self._exchanges.get(name)
+        if exchange is None:
+            exchange = self._open(name)
+            self._exchanges.put(name, exchange)
         wire = self._wires.for_request(name, request)
-        return self._exchange.run(
+        return exchange.run(
             wire.body(name, request, origin=origin),
             AnthropicReply(request.model, origin=origin),
             _OtherBodies(self._wires, wire, request, name, origin),
         )
+
+
+def _address_of(provider: ProviderConfig, model_name: str, *, streaming: bool) -> str:
+    base_url = provider.base_url.rstrip("/").removesuffix("/v1")
+    if provider.kind is not ProviderKind.VERTEX:
+        return f"{base_url}/v1/messages"
+    verb = "streamRawPredict" if streaming else "rawPredict"
+    place = provider.place_on_vertex
+    return f"{base_url}/{place}/publishers/anthropic/models/{quote(model_name, safe='@')}:{verb}"
 
 
 class _OtherBodies:

@@ -37,12 +37,14 @@ _MARKS = {
     for ttl in (None, *CacheTtl)
 }
 """Ends of blocks up to which the provider caches."""
+_VERTEX_START = b'{"anthropic_version":"vertex-2023-10-16"'
 _USER_TURN = b'{"role":"user",'
 
 
 class AnthropicWire:
     """Encodes request bodies; each message is encoded once. `default_max_tokens` is sent for
-    requests without a limit, because the API requires one."""
+    requests without a limit, because the API requires one. On Vertex AI the model is in the address, and the version of the
+    API in the body."""
 
     def __init__(
         self,
@@ -50,10 +52,12 @@ class AnthropicWire:
         streaming: bool,
         takes: frozenset[ModelInput],
         default_max_tokens: int,
+        on_vertex: bool = False,
         cache_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
         self._streaming = streaming
         self._takes = takes
+        self._on_vertex = on_vertex
         self._default_max_tokens = default_max_tokens
         self._messages = MessageCache(self._encode_message, max_bytes=cache_bytes)
         self._tools = ToolListCache(_encode_tools)
@@ -63,7 +67,8 @@ class AnthropicWire:
         settings = request.settings or NO_SETTINGS
         max_tokens = request.max_output_tokens or self._default_max_tokens + (settings.thinking_budget or 0)
         mark = _MARKS[settings.cache_ttl]
-        parts = [b'{"model":', _encode(model_name), b',"max_tokens":%d' % max_tokens]
+        start = _VERTEX_START if self._on_vertex else b'{"model":%b' % _encode(model_name)
+        parts = [start, b',"max_tokens":%d' % max_tokens]
         if request.tools:
             parts += [b',"tools":', self._tools.encoded(request.tools), mark, b"}]"]
             parts.append(_tool_choice(request.tool_choice, settings.parallel_tool_calls))

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import aiohttp
 import msgspec
+from yarl import URL
 
 from application.models.ports import ModelError, ModelEvent, ModelReply, ReasoningDelta, TextDelta
 from application.system.event_stream import EventStream, OversizedEvent
@@ -102,7 +103,9 @@ class ProviderAddress(Protocol):
 
 
 class ProviderHttp(Protocol):
-    def to(self, url: str, headers: Mapping[str, str]) -> ProviderAddress: ...
+    def to(self, url: str | URL, headers: Mapping[str, str]) -> ProviderAddress:
+        """A URL object is sent in its own encoding."""
+        ...
 
     async def aclose(self) -> None: ...
 

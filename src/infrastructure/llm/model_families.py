@@ -6,6 +6,7 @@ from enum import Enum
 
 from application.models.ports import ModelRequest
 from domain.json_value import JsonObject
+from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.items_origin import model_family
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.strict_schema import OPENAI_CONSTRAINTS, strict_schema
@@ -16,6 +17,9 @@ _COMMON = frozenset(
 TAKEN_BY_RESPONSES = _COMMON | {"verbosity"}
 TAKEN_BY_CHAT = _COMMON | {"verbosity", "stop", "seed"}
 TAKEN_BY_MESSAGES = _COMMON | {"thinking_budget", "stop", "cache_ttl"}
+_TAKEN_BY_LIBRARY = frozenset({"effort", "temperature", "top_p", "max_output_tokens", "thinking_budget", "stop"})
+TAKEN_BY_GEMINI = _TAKEN_BY_LIBRARY | {"seed"}
+TAKEN_BY_CONVERSE = _TAKEN_BY_LIBRARY | {"cache_ttl"}
 
 _SAMPLING = frozenset({"temperature", "top_p"})
 _OPENAI_REASONING = re.compile(r"(?:^|/)(?:gpt-(?:[5-9]|\d\d)(?!.*-chat)|o\d)")
@@ -53,8 +57,19 @@ def taken_by_messages(model_name: str) -> frozenset[str]:
     return taken
 
 
+def taken_by_converse(model_name: str) -> frozenset[str]:
+    """Claude takes there what it takes elsewhere, and before 4.6 no effort. Only Claude has budgets and a lifetime of its
+    cache."""
+    if not is_claude(model_name):
+        return TAKEN_BY_CONVERSE - {"thinking_budget", "cache_ttl"}
+    without = frozenset({"effort"}) if thinking_of(model_name) is Thinking.BUDGET else frozenset()
+    return TAKEN_BY_CONVERSE & taken_by_messages(model_name) - without
+
+
 def settings_taken(provider: ProviderConfig, model_name: str) -> frozenset[str]:
     """What a model takes over the wire of its provider."""
+    if provider.is_native and not is_claude_on_vertex(provider, model_name):
+        return taken_by_converse(model_name) if provider.kind is ProviderKind.BEDROCK else TAKEN_BY_GEMINI
     if not provider.kind.is_openai_compatible:
         return taken_by_messages(model_name)
     return taken_by_responses(model_name) if provider.speaks_responses else taken_by_chat(model_name)
@@ -70,6 +85,10 @@ def native_schema(provider: ProviderConfig, request: ModelRequest) -> JsonObject
     name, schema = request.model.partition(":")[2], request.output_schema
     if schema is None:
         return None
+    if provider.is_native and not is_claude_on_vertex(provider, name):
+        if provider.kind is ProviderKind.BEDROCK or not _generates_by_schema(name, has_tools=bool(request.tools)):
+            return None
+        return strict_schema(schema, optional=True, constraints=frozenset())
     if not provider.kind.is_openai_compatible:
         version = _claude_version(name)
         taken = version is not None and version >= (4, 5)
@@ -84,6 +103,15 @@ def _generates_by_schema(family: str, *, has_tools: bool) -> bool:
     if gemini is not None:
         return not has_tools or int(gemini["major"]) >= _GEMINI_WITH_TOOLS
     return bool(_OPENAI_REASONING.search(family) or _OPENAI_PLAIN.search(family))
+
+
+def is_claude(model_name: str) -> bool:
+    return _CLAUDE.search(model_name) is not None
+
+
+def is_claude_on_vertex(provider: ProviderConfig, model_name: str) -> bool:
+    """Vertex AI serves Claude over the messages API."""
+    return provider.kind is ProviderKind.VERTEX and is_claude(model_name)
 
 
 def thinking_of(model_name: str) -> Thinking:

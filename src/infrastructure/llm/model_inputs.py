@@ -35,6 +35,7 @@ _TEXT_ONLY = re.compile(
     r"|kimi-k2(?![.\d])|glm-\d+(?:\.\d+)?(?![.\dv])|claude-(?:2|instant))"
 )
 _OPENAI = re.compile(r"(?:^|/)(?:gpt-|o\d|chatgpt)")
+_READS_PAGES = re.compile(r"claude|nova-(?!micro)")
 _HEARS_ONLY = re.compile(r"(?:^|/)gpt-(?:\S+-)?audio")
 _HEARS = re.compile(r"(?:^|/)gemini-|-omni(?:-|$)")
 _OPENROUTER = "openrouter.ai"
@@ -44,6 +45,8 @@ def inputs_of(provider: ProviderConfig, model_name: str) -> frozenset[ModelInput
     """Unknown models get images, as most take them. PDFs and audio are sent to families that are known to take them."""
     family = model_family(model_name)
     images = NOTHING if _TEXT_ONLY.search(family) else _IMAGE
+    if provider.kind is ProviderKind.BEDROCK and provider.is_native:
+        return _PAGES if _READS_PAGES.search(family) else images
     if not provider.kind.is_openai_compatible:
         return _PAGES if images and "claude" in family else images
     if provider.speaks_responses:

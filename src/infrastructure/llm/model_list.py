@@ -3,6 +3,7 @@
 import aiohttp
 import msgspec
 
+from domain.model_providers.provider import ProviderKind
 from infrastructure.http.egress import EgressBlockedError
 from infrastructure.http.sessions import is_decoded
 from infrastructure.llm.exchange import ProviderHttp, read_body
@@ -25,11 +26,34 @@ _TOTAL_S = 20.0
 
 
 class _Model(msgspec.Struct):
-    id: str
+    """Vertex AI and the Gemini API have a path as the name."""
+
+    id: str | None = None
+    name: str | None = None
+    modelId: str | None = None  # noqa: N815 - of Bedrock
 
 
 class _Models(msgspec.Struct):
-    data: list[_Model]
+    """The list of OpenAI and Anthropic, of the Gemini API, of Vertex AI, or of Bedrock."""
+
+    data: list[_Model] | None = None
+    models: list[_Model] | None = None
+    publisherModels: list[_Model] | None = None  # noqa: N815
+    modelSummaries: list[_Model] | None = None  # noqa: N815
+
+    def names(self) -> list[str]:
+        """Raises ValueError if there is no list, or a model in it without a name."""
+        if self.data is not None:
+            names = [model.id for model in self.data]
+        elif self.modelSummaries is not None:
+            names = [model.modelId for model in self.modelSummaries]
+        else:
+            paths = self.models if self.models is not None else self.publisherModels
+            names = [None] if paths is None else [model.name and model.name.rpartition("/")[2] for model in paths]
+        known = [name for name in names if name is not None]
+        if len(known) != len(names):
+            raise ValueError("there is no list")
+        return known
 
 
 _decode = msgspec.json.Decoder(_Models).decode
@@ -63,15 +87,25 @@ class HttpModelList:
 
 def _address_of(provider: ProviderConfig) -> str:
     base_url = provider.base_url.rstrip("/")
+    if provider.is_native:
+        return _native_address(provider.kind, base_url)
     if provider.kind.is_openai_compatible:
         return f"{base_url}/models"
     return f"{base_url.removesuffix('/v1')}/v1/models?limit=1000"
 
 
+def _native_address(kind: ProviderKind, base_url: str) -> str:
+    if kind is ProviderKind.BEDROCK:
+        return f"{base_url.replace('//bedrock-runtime', '//bedrock', 1)}/foundation-models"
+    if kind is ProviderKind.VERTEX:
+        return f"{base_url}/v1beta1/publishers/google/models?pageSize=300"
+    return f"{base_url.removesuffix('/v1beta/openai')}/v1beta/models?pageSize=1000"
+
+
 def _names_in(body: bytes) -> tuple[str, ...]:
     try:
-        listed = _decode(body).data
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
+        known = _decode(body).names()
+    except (ValueError, RecursionError) as exc:
         raise invalid_reply("sent a list of models that cannot be read", retryable=False) from exc
-    names = {model.id for model in listed if 0 < len(model.id) <= MAX_NAME and model.id.isprintable()}
+    names = {name for name in known if 0 < len(name) <= MAX_NAME and name.isprintable()}
     return tuple(sorted(names)[:MAX_MODELS])

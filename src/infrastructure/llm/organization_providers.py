@@ -1,15 +1,17 @@
 """Model providers of an organization: its own, and those of the environment for the default
 organization. Above: model routing. Below: cached stores of providers, secrets and organizations."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from application.identity.ports import OrganizationStore
 from application.model_providers.ports import ModelProviderStore
 from application.secrets.ports import SecretStore
 from domain.ids import OrganizationId
-from domain.model_providers.provider import ModelProvider, is_legal_api_key
+from domain.model_providers.cloud import NO_CLOUD, CloudIdentity
+from domain.model_providers.provider import ModelProvider, is_legal_api_key, is_native
 from domain.secrets.secret import SecretRef, SecretValue
 from infrastructure.llm.providers import DeploymentConfig, ProviderConfig
+from infrastructure.llm.providers_extra import EXTRA_MISSING, is_extra_installed
 
 
 class ProviderUnusableError(Exception):
@@ -21,8 +23,12 @@ class ProviderUnusableError(Exception):
 
 
 class OrganizationProviders:
-    """Providers by organization and name. The organization's providers take precedence over those
-    of the environment."""
+    """Rules:
+    - The organization's providers take precedence over those of the environment.
+    - The machine's identity is the operator's: only providers of the default organization have it, and only if the operator
+      permits it (`cloud_identity`).
+    - Models over vendors' own APIs need the extra `providers`.
+    """
 
     def __init__(
         self,
@@ -31,11 +37,15 @@ class OrganizationProviders:
         providers: ModelProviderStore,
         secrets: SecretStore,
         organizations: OrganizationStore,
+        cloud_identity: bool = False,
+        has_extra: Callable[[], bool] = is_extra_installed,
     ) -> None:
         self._environment = {provider.name: provider for provider in environment}
         self._providers = providers
         self._secrets = secrets
         self._organizations = organizations
+        self._cloud_identity = cloud_identity
+        self._has_extra = has_extra
         self._default: OrganizationId | None = None
 
     async def find(self, organization_id: OrganizationId, name: str) -> ProviderConfig | None:
@@ -63,14 +73,17 @@ class OrganizationProviders:
 
     async def _config(self, provider: ModelProvider) -> ProviderConfig:
         place = f"The model provider {provider.name!r}"
-        api_key = await self._key(provider.organization_id, provider.api_key, place)
+        cloud = provider.cloud or NO_CLOUD
+        if cloud.identity is CloudIdentity.SERVICE:
+            await self._require_cloud_identity(provider.organization_id, place)
+        if is_native(provider.kind, provider.wire, provider.base_url) and not self._has_extra():
+            raise ProviderUnusableError(f"{place} {EXTRA_MISSING}")
+        api_key = await self._key(provider, provider.api_key, place)
         deployments = [
             DeploymentConfig(
                 name=deployment.name,
                 base_url=deployment.base_url or provider.base_url,
-                api_key=await self._key(
-                    provider.organization_id, deployment.api_key, f"{place}, deployment {deployment.name!r},"
-                )
+                api_key=await self._key(provider, deployment.api_key, f"{place}, deployment {deployment.name!r},")
                 or api_key,
                 weight=deployment.weight,
             )
@@ -83,18 +96,28 @@ class OrganizationProviders:
             wire=provider.wire,
             echo_reasoning=provider.echo_reasoning,
             api_key=api_key,
+            cloud=cloud,
             guarded=True,
             deployments=tuple(deployments),
         )
 
-    async def _key(self, organization_id: OrganizationId, key: SecretValue | None, place: str) -> str | None:
+    async def _require_cloud_identity(self, organization_id: OrganizationId, place: str) -> None:
+        if not self._cloud_identity:
+            reason = f"{place} has the identity of this machine, which the operator has not permitted."
+            raise ProviderUnusableError(f"{reason} Set DRAGOMAN_CLOUD_IDENTITY=true to permit it.")
+        if not await self._is_default(organization_id):
+            raise ProviderUnusableError(
+                f"{place} has the identity of this machine, which only the default organization may use. Give it a key."
+            )
+
+    async def _key(self, provider: ModelProvider, key: SecretValue | None, place: str) -> str | None:
         """The key, or the value of its secret. Raises ProviderUnusableError; `place` begins its sentence."""
         if not isinstance(key, SecretRef):
             return key
-        value = await self._secrets.value(organization_id, key.name)
+        value = await self._secrets.value(provider.organization_id, key.name)
         if value is None:
             raise ProviderUnusableError(f"{place} takes its key from the secret {key.name!r}, which does not exist.")
         value = value.strip()
-        if not is_legal_api_key(value):
+        if not is_legal_api_key(value, provider.kind):
             raise ProviderUnusableError(f"{place} takes its key from the secret {key.name!r}, which holds no API key.")
         return value

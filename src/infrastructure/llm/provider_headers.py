@@ -20,7 +20,7 @@ def call_headers(provider: ProviderConfig) -> dict[str, str]:
 
 def headers_of(provider: ProviderConfig) -> dict[str, str]:
     headers = {"accept": "application/json", "accept-encoding": ENCODINGS, "user-agent": "dragoman"}
-    key = provider.api_key
+    key = provider.header_key
     if provider.kind is ProviderKind.ANTHROPIC:
         headers["anthropic-version"] = _ANTHROPIC_VERSION
     if key is not None:

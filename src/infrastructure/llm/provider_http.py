@@ -25,7 +25,7 @@ class AiohttpProviders:
     def __init__(self, sessions: OutboundSessions) -> None:
         self._sessions = sessions
 
-    def to(self, url: str, headers: Mapping[str, str]) -> "AiohttpAddress":
+    def to(self, url: str | URL, headers: Mapping[str, str]) -> "AiohttpAddress":
         return AiohttpAddress(self._sessions, url, headers)
 
     async def aclose(self) -> None:
@@ -35,7 +35,7 @@ class AiohttpProviders:
 class AiohttpAddress:
     """One address, and the headers of every request to it."""
 
-    def __init__(self, sessions: OutboundSessions, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, sessions: OutboundSessions, url: str | URL, headers: Mapping[str, str]) -> None:
         self._sessions = sessions
         self._url = URL(url)
         self._headers = dict(headers)  # contains the key

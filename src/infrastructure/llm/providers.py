@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
+from domain.model_providers.cloud import NO_CLOUD, CloudIdentity, CloudSettings, aws_keys, service_account
 from domain.model_providers.provider import (
     OFFICIAL_BASE_URLS,
     SCRIPTED,
@@ -12,6 +13,8 @@ from domain.model_providers.provider import (
     base_url_fault,
     is_legal_api_key,
     is_legal_provider_name,
+    is_native,
+    region_of,
 )
 from infrastructure.secrets.redaction import Redactor
 
@@ -34,6 +37,7 @@ class ProviderConfig:
       `https://api.anthropic.com`).
     - `api_key`: None sends no key.
     - `wire`, `echo_reasoning`: not of kind `anthropic`.
+    - `cloud`: region, project and identity.
     - `guarded`: False exempts the operator's providers from the egress guard.
     - `deployments`: called instead of `base_url`, if there are any.
 
@@ -46,21 +50,36 @@ class ProviderConfig:
     api_key: str | None = field(default=None, repr=False)
     wire: ProviderWire = ProviderWire.AUTO
     echo_reasoning: EchoReasoning = EchoReasoning.TOOL_LOOP
+    cloud: CloudSettings = NO_CLOUD
     guarded: bool = False
     deployments: tuple[DeploymentConfig, ...] = ()
 
     def __post_init__(self) -> None:
         if not is_legal_provider_name(self.name):
             raise ValueError(f"provider name {self.name!r} must match [a-z0-9][a-z0-9_-]* and not be {SCRIPTED!r}")
-        if self.api_key is not None and not is_legal_api_key(self.api_key):
+        if self.api_key is not None and not is_legal_api_key(self.api_key, self.kind):
             raise ValueError(f"the API key of provider {self.name!r} must be printable ASCII without spaces")
         fault = base_url_fault(self.base_url, self.kind)
         if fault is not None:
             raise ValueError(f"the base URL of provider {self.name!r} {fault}")
 
     def redactor(self) -> Redactor:
-        """Hides the key only: other secrets must not be detectable by a provider."""
-        return Redactor(() if self.api_key is None else (self.api_key,))
+        """Hides the key and its parts only: other secrets must not be detectable by a provider."""
+        key = self.api_key
+        if key is None:
+            return Redactor(())
+        if (account := service_account(key)) is not None:
+            return Redactor((account.private_key,))
+        keys = aws_keys(key)
+        parts = () if keys is None else (keys.key_id, keys.secret, *(() if keys.token is None else (keys.token,)))
+        return Redactor((key, *parts))
+
+    @property
+    def header_key(self) -> str | None:
+        """The key if it is sent itself: keys of service accounts, of applications and of AWS are not."""
+        if self.kind is ProviderKind.VERTEX or self.cloud.tenant_id is not None:
+            return None
+        return None if self.api_key is None or aws_keys(self.api_key) is not None else self.api_key
 
     @property
     def is_openai(self) -> bool:
@@ -78,11 +97,26 @@ class ProviderConfig:
         return self.wire is ProviderWire.RESPONSES or (self.wire is ProviderWire.AUTO and self.is_openai)
 
     @property
+    def is_native(self) -> bool:
+        """Whether models are called over the vendor's own API, with the extra `providers`."""
+        return is_native(self.kind, self.wire, self.base_url)
+
+    @property
+    def region(self) -> str | None:
+        return region_of(self.kind, self.base_url, self.cloud)
+
+    @property
+    def uses_service_identity(self) -> bool:
+        return self.cloud.identity is CloudIdentity.SERVICE
+
+    @property
     def lacks_key(self) -> bool:
         """Whether calls would be rejected because of a missing key."""
         if self.deployments:
             return any(self.at(deployment).lacks_key for deployment in self.deployments)
-        return self.api_key is None and self._is_vendor and self.kind is not ProviderKind.OLLAMA
+        if self.api_key is not None or self.uses_service_identity or self.kind is ProviderKind.OLLAMA:
+            return False
+        return self._is_vendor or self.is_native
 
     @property
     def key_problem(self) -> str | None:
@@ -96,6 +130,15 @@ class ProviderConfig:
             f"The model provider {self.name!r} has no API key. Give it one with {again}, "
             f"or set {self.kind.upper()}_API_KEY where the service is started, and start it again."
         )
+
+    @property
+    def place_on_vertex(self) -> str:
+        """The path of the project's models in the region."""
+        return f"v1/projects/{self.cloud.project}/locations/{self.region or 'global'}"
+
+    def over_chat_on_vertex(self) -> "ProviderConfig":
+        """The provider at the address where Vertex AI serves models of other makers."""
+        return replace(self, base_url=f"{self.base_url.rstrip('/')}/{self.place_on_vertex}/endpoints/openapi")
 
     @property
     def places(self) -> tuple[tuple[str | None, "ProviderConfig"], ...]:

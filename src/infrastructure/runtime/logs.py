@@ -27,6 +27,10 @@ _NOISY = {
     "aiosqlite": logging.WARNING,
     "alembic": logging.WARNING,
     "asyncio": logging.WARNING,
+    # At debug it logs headers with keys.
+    "botocore": logging.WARNING,
+    "google": logging.WARNING,
+    "google_genai": logging.WARNING,
     # The session of the MCP SDK: an invalid notification would log a stack trace, as often as a server likes.
     "client": logging.ERROR,
     "httpcore": logging.WARNING,

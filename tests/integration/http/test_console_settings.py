@@ -120,9 +120,26 @@ async def test_secrets_and_providers_are_kept_by_name_and_their_values_never_com
     assert (await service.call("GET", "/v1/secrets")).json()["data"] == []
 
 
+@pytest.mark.requirement("H4")
+async def test_a_provider_in_a_cloud_is_added_with_its_settings(service: Service) -> None:
+    browser = await signed_in(service)
+    form = {"provider_name": "aws", "provider_kind": "bedrock", "provider_region": "eu-central-1"}
+    role = {"provider_role": "arn:aws:iam::123456789012:role/models"}
+    added = await browse(service, "POST", "/console/model-providers", headers=browser, data=form | role)
+    assert "Its models are named aws:MODEL." in added.text
+    [known] = (await service.call("GET", "/v1/model-providers")).json()["data"]
+    assert (known["cloud"]["region"], known["cloud"]["role"]) == ("eu-central-1", role["provider_role"])
+    assert known["base_url"] == "https://bedrock-runtime.eu-central-1.amazonaws.com"
+
+
 @pytest.mark.parametrize(
     ("path", "form", "field"),
     [
+        (
+            "model-providers",
+            {"provider_name": "acme", "provider_kind": "vertex", "provider_region": "europe-west1"},
+            "provider_project",
+        ),
         ("secrets", {"secret_name": "a b", "secret_value": "hidden-value"}, "secret_name"),
         ("secrets", {"secret_name": "ACME", "secret_value": ""}, "secret_value"),
         ("model-providers", {"provider_name": "A", "provider_kind": "openai"}, "provider_name"),

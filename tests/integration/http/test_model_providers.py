@@ -72,6 +72,21 @@ async def test_where_reasoning_goes_back_is_stored_and_for_chat_completions_only
 
 
 @pytest.mark.requirement("H4")
+async def test_cloud_settings_are_stored_changed_as_a_whole_and_checked(service: Service) -> None:
+    body = {"name": "aws", "kind": "bedrock", "cloud": {"region": "eu-central-1"}, "api_key": {"secret": "AWS"}}
+    created = await service.call("POST", "/v1/model-providers", json=body)
+    assert created.status_code == 201
+    assert created.json()["base_url"] == "https://bedrock-runtime.eu-central-1.amazonaws.com"
+    nothing = {"project": None, "role": None, "profile": None, "tenant_id": None, "client_id": None}
+    assert created.json()["cloud"] == {"region": "eu-central-1", "identity": "key", **nothing}
+    role = "arn:aws:iam::123456789012:role/models"
+    changed = await service.call("PATCH", "/v1/model-providers/aws", json={"cloud": {"role": role}})
+    assert changed.json()["cloud"] == {**nothing, "region": None, "identity": "key", "role": role}
+    refused = await service.call("PATCH", "/v1/model-providers/aws", json={"cloud": {"project": "p"}})
+    assert paths_of(problem_of(refused, 422, "model_provider_invalid")) == ["cloud.project"]
+
+
+@pytest.mark.requirement("H4")
 async def test_a_provider_is_tested_with_a_line_for_each_check_of_each_deployment(service: Service) -> None:
     deployments = [{"name": "eu"}, {"name": "us"}]
     await service.call("POST", "/v1/model-providers", json={**BODY, "deployments": deployments})

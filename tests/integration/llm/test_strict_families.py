@@ -12,6 +12,7 @@ from application.models.ports import LanguageModel, ModelError, TextDelta
 from domain.json_value import JsonObject
 from domain.runs.model_settings import Effort, ModelSettings
 from infrastructure.http.egress import EgressPolicy
+from infrastructure.llm.library.opening import native_models
 from infrastructure.llm.provider_http import AiohttpProviders
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.routing import RoutedModels
@@ -37,11 +38,18 @@ class Vendors:
 
     async def serve(self, stack: AsyncExitStack) -> None:
         for family in FAMILIES:
-            self.at[family.name] = await stack.enter_async_context(StrictProvider(family.make()).serving())
+            there = StrictProvider(family.make(), prefix=family.prefix)
+            self.at[family.name] = await stack.enter_async_context(there.serving())
 
     def models(self, *, streaming: bool = True) -> LanguageModel:
         """Models of all providers, as a process that begins opens them."""
-        opening = ProviderModels(http=self._http, guarded_http=self._http, outbound=EgressPolicy(), streaming=streaming)
+        opening = ProviderModels(
+            http=self._http,
+            guarded_http=self._http,
+            outbound=EgressPolicy(),
+            native=lambda: native_models,
+            streaming=streaming,
+        )
         providers = SomeProviders(*(family.provider(self.at[family.name]) for family in FAMILIES))
         return RoutedModels(providers=providers, open_provider=opening.open, scripted=ScriptedModels(()))
 
@@ -54,7 +62,9 @@ async def vendors(http: AiohttpProviders) -> AsyncIterator[Vendors]:
         yield vendors
 
 
-OPAQUE = frozenset({"encrypted_content", "signature", "data", "thought_signature", "reasoning_content"})
+OPAQUE = frozenset(
+    {"encrypted_content", "signature", "data", "thought_signature", "thoughtSignature", "reasoning_content"}
+)
 
 
 def opaque_in(value: object) -> set[str]:
@@ -197,11 +207,11 @@ def schema_in(body: Json) -> object:
     """The schema that a request has as a parameter."""
     written = body.get("text", {}).get("format") or body.get("output_config", {}).get("format")
     written = written or body.get("response_format", {}).get("json_schema") or {}
-    return written.get("schema")
+    return written.get("schema") or body.get("generationConfig", {}).get("responseJsonSchema")
 
 
 def instructions_of(body: Json) -> str:
-    return str(body["messages"][0]["content"])
+    return str(body.get("systemInstruction") or body.get("system") or body["messages"][0]["content"])
 
 
 async def cancel_in_mid_stream(vendors: Vendors, family: ModelFamily, streaming: bool) -> None:

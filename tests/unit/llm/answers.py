@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import aiohttp
+from yarl import URL
 
 
 class SomeAnswer:
@@ -67,8 +68,8 @@ class AnsweringHttp:
         self._answer = answer
         self.requests: list[Sent] = []
 
-    def to(self, url: str, headers: Mapping[str, str]) -> "AnsweringAddress":
-        return AnsweringAddress(self, url, headers)
+    def to(self, url: str | URL, headers: Mapping[str, str]) -> "AnsweringAddress":
+        return AnsweringAddress(self, str(url), headers)
 
     def answer(self, sent: Sent) -> SomeAnswer:
         self.requests.append(sent)

@@ -8,6 +8,7 @@ import pytest
 
 from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest, TextDelta
 from domain.ids import OrganizationId
+from domain.model_providers.cloud import CloudIdentity, CloudSettings
 from domain.model_providers.deployment import Deployment
 from domain.model_providers.provider import OFFICIAL_BASE_URLS, ModelProvider, ProviderKind, ProviderWire
 from domain.runs.finish_reason import FinishReason
@@ -44,7 +45,9 @@ class TellingModel:
 class World:
     """ORG, which is the default one, and OTHER_ORG, over in-memory tables."""
 
-    def __init__(self, folder: Path, *, max_open: int = 10) -> None:
+    def __init__(
+        self, folder: Path, *, max_open: int = 10, cloud_identity: bool = False, has_extra: bool = True
+    ) -> None:
         self.state = InMemoryState()
         later = replace(an_organization(OTHER_ORG), created_at=after(1))
         self.state.organizations = {ORG: an_organization(ORG, name="renamed"), OTHER_ORG: later}
@@ -56,6 +59,8 @@ class World:
                 providers=InMemoryModelProviderStore(self.state),
                 secrets=InMemorySecretStore(self.state),
                 organizations=InMemoryOrganizationStore(self.state),
+                cloud_identity=cloud_identity,
+                has_extra=lambda: has_extra,
             ),
             open_provider=self._open,
             scripted=ScriptedModels([folder]),
@@ -69,6 +74,18 @@ class World:
             kind=ProviderKind.OPENAI,
             base_url="https://models.example/v1",
             api_key=key,
+            created_at=START,
+            updated_at=START,
+        )
+
+    def have_vertex(self, organization_id: OrganizationId) -> None:
+        """A provider with the identity of the machine."""
+        self.state.model_providers[organization_id, "acme"] = ModelProvider(
+            organization_id=organization_id,
+            name="acme",
+            kind=ProviderKind.VERTEX,
+            base_url="https://europe-west1-aiplatform.googleapis.com",
+            cloud=CloudSettings(project="p-1", identity=CloudIdentity.SERVICE),
             created_at=START,
             updated_at=START,
         )
@@ -216,3 +233,25 @@ def test_the_responses_api_is_the_default_at_openai_itself_alone() -> None:
     assert [ENVIRONMENT.speaks_responses, compatible.speaks_responses] == [True, False]
     assert replace(compatible, wire=ProviderWire.RESPONSES).speaks_responses
     assert not replace(ENVIRONMENT, wire=ProviderWire.CHAT).speaks_responses
+
+
+@pytest.mark.requirement("H4", "C6")
+async def test_the_identity_of_the_machine_is_for_the_default_organization_if_the_operator_permits_it(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    world.have_vertex(ORG)
+    assert "DRAGOMAN_CLOUD_IDENTITY=true" in await world.refused(ORG)
+    permitted = World(tmp_path, cloud_identity=True)
+    permitted.have_vertex(ORG)
+    permitted.have_vertex(OTHER_ORG)
+    assert await permitted.asked(ORG) == "None"
+    assert "only the default organization" in await permitted.refused(OTHER_ORG)
+
+
+@pytest.mark.requirement("H4")
+async def test_a_provider_that_needs_the_extra_names_the_command_that_installs_it(tmp_path: Path) -> None:
+    world = World(tmp_path, cloud_identity=True, has_extra=False)
+    world.have_vertex(ORG)
+    assert "pip install 'dragoman[providers]'" in await world.refused(ORG)
+    assert world.opened == []

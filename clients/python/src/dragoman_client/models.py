@@ -223,6 +223,32 @@ class CancelledRunsView(TypedDict):
     """Number of runs in progress whose cancellation was requested."""
 
 
+CloudIdentity: TypeAlias = Literal['key', 'service']
+"""
+Whose identity calls have: `key`, that of the provider's key; `service`, that of the machine on which Dragoman
+runs (instance role, workload identity, metadata server). The values are part of the public contract.
+"""
+
+
+class CloudView(TypedDict):
+    """Region, project and identity of a provider in a cloud."""
+
+    region: str | None
+    """Of Vertex AI and Bedrock, such as `europe-west1` or `eu-central-1`."""
+    project: str | None
+    """The project of Google Cloud, for kind vertex."""
+    identity: CloudIdentity
+    """`key`: the provider's key. `service`: the identity of the machine that Dragoman runs on, if the operator permits it; only in the default organization."""
+    role: str | None
+    """ARN of a role of AWS that is assumed."""
+    profile: str | None
+    """Profile of the machine's configuration of AWS, with the identity `service`."""
+    tenant_id: str | None
+    """Tenant of Microsoft Entra, for kind azure; the key is then the application's secret."""
+    client_id: str | None
+    """The application of Microsoft Entra, or the managed identity of the machine."""
+
+
 ConnectionLoss: TypeAlias = Literal['unregister', 'mark_unhealthy']
 """What happens to a server's tools while the organization's shared connection is lost."""
 
@@ -1124,17 +1150,19 @@ class ProviderErrorView(TypedDict):
     """Message, without secrets, at most 2 KiB."""
 
 
-ProviderKind: TypeAlias = Literal['openai', 'anthropic', 'azure', 'bedrock', 'cerebras', 'cohere', 'deepseek', 'fireworks', 'google', 'groq', 'huggingface', 'mistral', 'moonshotai', 'ollama', 'openrouter', 'together', 'xai', 'zai']
+ProviderKind: TypeAlias = Literal['openai', 'anthropic', 'azure', 'bedrock', 'cerebras', 'cohere', 'deepseek', 'fireworks', 'google', 'groq', 'huggingface', 'mistral', 'moonshotai', 'ollama', 'openrouter', 'together', 'vertex', 'xai', 'zai']
 """
-The vendor of a provider's API. All but `anthropic` are asked as OpenAI is. The values are part of the public
-contract.
-"""
-
-
-ProviderWire: TypeAlias = Literal['auto', 'responses', 'chat']
-"""
-The API of a provider that is asked as OpenAI is. `auto` is `responses` at OpenAI itself and `chat` at other addresses.
+The vendor of a provider's API. All but `anthropic` and `vertex` are asked as OpenAI is, unless their wire is `native`.
 The values are part of the public contract.
+"""
+
+
+ProviderWire: TypeAlias = Literal['auto', 'responses', 'chat', 'native']
+"""
+The API of a provider. The values are part of the public contract.
+
+- `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock without a path, `chat` elsewhere.
+- `native`: the vendor's own API: `generateContent` of Gemini, Converse of Bedrock.
 """
 
 
@@ -2348,6 +2376,25 @@ class ClientCredentialsAuthBody(TypedDict):
     """The authorization server. Default: the one that the MCP server names."""
 
 
+class CloudBody(TypedDict):
+    """Region, project and identity of a provider in a cloud; each kind takes some of these."""
+
+    region: NotRequired[str | None]
+    """Of Vertex AI and Bedrock, such as `europe-west1` or `eu-central-1`."""
+    project: NotRequired[str | None]
+    """The project of Google Cloud, for kind vertex."""
+    identity: NotRequired[CloudIdentity]
+    """`key`: the provider's key. `service`: the identity of the machine that Dragoman runs on, if the operator permits it; only in the default organization."""
+    role: NotRequired[str | None]
+    """ARN of a role of AWS that is assumed."""
+    profile: NotRequired[str | None]
+    """Profile of the machine's configuration of AWS, with the identity `service`."""
+    tenant_id: NotRequired[str | None]
+    """Tenant of Microsoft Entra, for kind azure; the key is then the application's secret."""
+    client_id: NotRequired[str | None]
+    """The application of Microsoft Entra, or the managed identity of the machine."""
+
+
 ContentView: TypeAlias = TextView | ImageView | FileView | ToolUseView | ToolResultView
 
 
@@ -2689,11 +2736,13 @@ class ModelProviderBody(TypedDict):
     base_url: NotRequired[str | None]
     """Its address. Default: the vendor's own."""
     wire: NotRequired[ProviderWire]
-    """`responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic."""
+    """`responses`, `chat`, `native`, or `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock without a path, `chat` elsewhere. Only `auto` for kind anthropic. `native` is the vendor's own API (kinds bedrock, google, vertex) and needs the extra `providers`."""
     echo_reasoning: NotRequired[EchoReasoning]
     """Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`."""
     api_key: NotRequired[str | SecretReference | None]
-    """Its key: `[hidden]`, or the name of a secret; null: no key is sent."""
+    """Its key: `[hidden]`, or the name of a secret; null: no key is sent. Of kind vertex the JSON of a service account, of kind bedrock an API key or `ID:SECRET` of an access key."""
+    cloud: NotRequired[CloudBody | None]
+    """Of kinds azure, bedrock and vertex: region, project and identity."""
     deployments: NotRequired[list[DeploymentBody]]
     """Places that serve its models; each thread uses one of them, and another one while that one refuses."""
 
@@ -2708,11 +2757,13 @@ class ModelProviderView(TypedDict):
     base_url: str
     """Its address. Default: the vendor's own."""
     wire: ProviderWire
-    """`responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic."""
+    """`responses`, `chat`, `native`, or `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock without a path, `chat` elsewhere. Only `auto` for kind anthropic. `native` is the vendor's own API (kinds bedrock, google, vertex) and needs the extra `providers`."""
     echo_reasoning: EchoReasoning
     """Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`."""
     api_key: str | SecretReferenceView | None
-    """Its key: `[hidden]`, or the name of a secret; null: no key is sent."""
+    """Its key: `[hidden]`, or the name of a secret; null: no key is sent. Of kind vertex the JSON of a service account, of kind bedrock an API key or `ID:SECRET` of an access key."""
+    cloud: CloudView | None
+    """Of kinds azure, bedrock and vertex: region, project and identity."""
     deployments: list[DeploymentView]
     """Places that serve its models; each thread uses one of them, and another one while that one refuses."""
     version: int
@@ -3536,7 +3587,7 @@ class UpdateMcpServerBody(TypedDict):
 class UpdateModelProviderBody(TypedDict):
     """
     Changes to a provider; absent fields stay; `api_key` null removes its key. `deployments` replace
-    all earlier ones, keys included.
+    all earlier ones, keys included; `cloud` is replaced as a whole.
     """
 
     kind: NotRequired[ProviderKind | None]
@@ -3544,11 +3595,13 @@ class UpdateModelProviderBody(TypedDict):
     base_url: NotRequired[str | None]
     """Its address. Default: the vendor's own."""
     wire: NotRequired[ProviderWire | None]
-    """`responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic."""
+    """`responses`, `chat`, `native`, or `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock without a path, `chat` elsewhere. Only `auto` for kind anthropic. `native` is the vendor's own API (kinds bedrock, google, vertex) and needs the extra `providers`."""
     echo_reasoning: NotRequired[EchoReasoning | None]
     """Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the last message of the user, and before it where the model requires it; `always`; `never`."""
     api_key: NotRequired[str | SecretReference | None]
-    """Its key: `[hidden]`, or the name of a secret; null: no key is sent."""
+    """Its key: `[hidden]`, or the name of a secret; null: no key is sent. Of kind vertex the JSON of a service account, of kind bedrock an API key or `ID:SECRET` of an access key."""
+    cloud: NotRequired[CloudBody | None]
+    """Of kinds azure, bedrock and vertex: region, project and identity."""
     deployments: NotRequired[list[DeploymentBody] | None]
     """Places that serve its models; each thread uses one of them, and another one while that one refuses."""
 

@@ -71,7 +71,7 @@ CREATE TABLE model_provider (
 	secret_name TEXT,
 	version INTEGER NOT NULL,
 	created_at BIGINT NOT NULL,
-	updated_at BIGINT NOT NULL, wire TEXT DEFAULT 'auto' NOT NULL, deployments TEXT, deployment_keys BLOB, echo_reasoning TEXT DEFAULT 'tool_loop' NOT NULL,
+	updated_at BIGINT NOT NULL, wire TEXT DEFAULT 'auto' NOT NULL, deployments TEXT, deployment_keys BLOB, echo_reasoning TEXT DEFAULT 'tool_loop' NOT NULL, cloud TEXT,
 	CONSTRAINT pk_model_provider PRIMARY KEY (organization_id, name),
 	CONSTRAINT fk_model_provider_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
 );

@@ -16,6 +16,7 @@ model_provider = Table(
     Column("base_url", PlainText, nullable=False),
     Column("wire", PlainText, nullable=False, server_default="auto"),
     Column("echo_reasoning", PlainText, nullable=False, server_default="tool_loop"),
+    Column("cloud", JsonText),
     Column("api_key", LargeBinary),
     Column("secret_name", PlainText),
     Column("deployments", JsonText),

@@ -27,7 +27,8 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Models are then named
 @provider_app.command(
     "add",
     epilog="Examples: printenv ACME_KEY | dragoman provider add acme --kind openai --base-url https://models.example.com/v1;"
-    " dragoman provider add claude --kind anthropic --secret ANTHROPIC",
+    " dragoman provider add claude --kind anthropic --secret ANTHROPIC;"
+    " dragoman provider add aws --kind bedrock --region eu-central-1 --secret AWS",
 )
 def add_provider(
     *,
@@ -40,7 +41,9 @@ def add_provider(
     wire: Annotated[
         str | None,
         typer.Option(
-            "--wire", metavar="WIRE", help="Of all kinds but anthropic: auto, responses or chat. Default: auto."
+            "--wire",
+            metavar="WIRE",
+            help="Of all kinds but anthropic: auto, responses, chat or native. Default: auto.",
         ),
     ] = None,
     echo_reasoning: Annotated[
@@ -50,6 +53,31 @@ def add_provider(
             metavar="WHERE",
             help="Of chat completions: tool_loop, always or never. Default: tool_loop.",
         ),
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option("--region", metavar="REGION", help="Of kinds bedrock and vertex.")
+    ] = None,
+    project: Annotated[
+        str | None, typer.Option("--project", metavar="PROJECT", help="Of kind vertex: the project of Google Cloud.")
+    ] = None,
+    identity: Annotated[
+        str | None,
+        typer.Option(
+            "--identity", metavar="WHOSE", help="Of clouds: key, or service, that of Dragoman's machine. Default: key."
+        ),
+    ] = None,
+    role: Annotated[
+        str | None, typer.Option("--role", metavar="ARN", help="Of kind bedrock: a role that is assumed.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", metavar="NAME", help="Of kind bedrock, with --identity service.")
+    ] = None,
+    tenant_id: Annotated[
+        str | None, typer.Option("--tenant-id", metavar="ID", help="Of kind azure: a tenant of Microsoft Entra.")
+    ] = None,
+    client_id: Annotated[
+        str | None,
+        typer.Option("--client-id", metavar="ID", help="Of kind azure: an application, or a managed identity."),
     ] = None,
     secret: Annotated[
         str | None, typer.Option("--secret", metavar="NAME", help="The named secret that holds its key.")
@@ -69,9 +97,21 @@ def add_provider(
         body["wire"] = wire
     if echo_reasoning is not None:
         body["echo_reasoning"] = echo_reasoning
+    settings = {
+        "region": region,
+        "project": project,
+        "identity": identity,
+        "role": role,
+        "profile": profile,
+        "tenant_id": tenant_id,
+        "client_id": client_id,
+    }
+    cloud: JsonObject = {setting: value for setting, value in settings.items() if value is not None}
+    if cloud:
+        body["cloud"] = cloud
     if secret is not None:
         body["api_key"] = {"secret": secret}
-    elif not no_key:
+    elif not no_key and identity != "service":
         key = session.read_secret(f"API key of {name} (not shown): ").strip()
         if not key:
             raise BadUsage("The key is empty. If none is needed, give --no-key.")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 
 from domain.errors import ServiceError
 from infrastructure.settings import Settings, SettingsError, load_settings, unknown_variables
@@ -18,7 +19,13 @@ from interfaces.cli.diagnosis.machine import (
     sandbox_finding,
 )
 from interfaces.cli.diagnosis.reach import port_finding, reach_findings, shown_address
-from interfaces.cli.diagnosis.service import agent_findings, provider_findings, readiness_finding, server_findings
+from interfaces.cli.diagnosis.service import (
+    agent_findings,
+    extra_findings,
+    provider_findings,
+    readiness_finding,
+    server_findings,
+)
 from interfaces.cli.diagnosis.storage import Report, can_be_opened, database_findings, look_at_database
 from interfaces.cli.failures import CommandFailure
 from interfaces.cli.session import Connect
@@ -26,7 +33,17 @@ from interfaces.cli.session import Connect
 Look = Callable[[Settings], Report]
 
 
-async def diagnose(connect: Connect, *, remark: Callable[[str], None], look: Look = look_at_database) -> list[Finding]:
+def _has_extra() -> bool:
+    return find_spec("pydantic_ai") is not None
+
+
+async def diagnose(
+    connect: Connect,
+    *,
+    remark: Callable[[str], None],
+    look: Look = look_at_database,
+    has_extra: Callable[[], bool] = _has_extra,
+) -> list[Finding]:
     """All findings. With DRAGOMAN_URL the service is checked, not this machine."""
     try:
         settings = load_settings()
@@ -36,7 +53,9 @@ async def diagnose(connect: Connect, *, remark: Callable[[str], None], look: Loo
     findings += (warning("settings", text, "Correct or remove it.") for text in unknown_variables())
     if settings.url is not None:
         findings.append(well("service", shown_address(settings.url)))
-        return findings + await _through_service(connect, remark=remark, without_key=frozenset())
+        return findings + await _through_service(
+            connect, remark=remark, without_key=frozenset(), has_extra=lambda: True
+        )
     findings += machine_findings(settings.home)
     findings.append(sandbox_finding(await asyncio.to_thread(look_at_sandbox, settings), settings.mcp_sandbox))
     found, words = await look_at_containers(settings)
@@ -57,17 +76,24 @@ async def diagnose(connect: Connect, *, remark: Callable[[str], None], look: Loo
         detail = "not checked: no service runs, and opening HOME here would change it or fail"
         findings.append(warning("service", detail, "Fix the problems above, then check again."))
         return findings
-    return findings + await _through_service(connect, remark=remark, without_key=_without_key(settings))
+    return findings + await _through_service(
+        connect, remark=remark, without_key=_without_key(settings), has_extra=has_extra
+    )
 
 
 async def _through_service(
-    connect: Connect, *, remark: Callable[[str], None], without_key: frozenset[str]
+    connect: Connect,
+    *,
+    remark: Callable[[str], None],
+    without_key: frozenset[str],
+    has_extra: Callable[[], bool],
 ) -> list[Finding]:
     findings: list[Finding] = []
     try:
         async with connect(worker=False) as api:
             findings.append(await readiness_finding(api))
             findings += await agent_findings(api, without_key=without_key)
+            findings += await extra_findings(api, has_extra=has_extra)
             findings += await server_findings(api, remark=remark)
     except CommandFailure as failure:
         findings.append(problem("service", failure.message, "Further checks were not possible."))

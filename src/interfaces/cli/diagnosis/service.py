@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 
+from domain.model_providers.provider import ProviderKind, ProviderWire, is_native
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
@@ -12,6 +13,7 @@ from interfaces.cli.mcp_view import is_quarantined
 from interfaces.cli.terminal import duration
 from interfaces.http.agents.views import AgentView
 from interfaces.http.mcp_servers.views import McpServerView, PinnedToolView, ServerStatusView, TestResultView
+from interfaces.http.model_providers.views import ModelProviderView
 
 _SERVERS_AT_ONCE = 4
 _TO_DO = {
@@ -43,6 +45,22 @@ async def agent_findings(api: ServiceApi, *, without_key: frozenset[str]) -> lis
         if agent["enabled"]
         for model in (agent["model"], *agent["fallback_models"])
         if (provider := model.partition(":")[0]) in without_key
+    ]
+
+
+async def extra_findings(api: ServiceApi, *, has_extra: Callable[[], bool]) -> list[Finding]:
+    """Providers that need packages which this installation lacks."""
+    if has_extra():
+        return []
+    providers = entries_of(ModelProviderView, await listed(api, path_to("model-providers")))
+    return [
+        problem(
+            "model provider",
+            f"{provider['name']} needs the extra `providers`, which is not installed",
+            "Install it (pip install 'dragoman[providers]') and restart the service.",
+        )
+        for provider in providers
+        if is_native(ProviderKind(provider["kind"]), ProviderWire(provider["wire"]), provider["base_url"])
     ]
 
 

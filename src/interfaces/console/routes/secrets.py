@@ -18,6 +18,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonObject
+from domain.model_providers.cloud import CloudIdentity
 from domain.model_providers.provider import EchoReasoning, ProviderKind, ProviderWire
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
@@ -51,6 +52,7 @@ class SecretPages:
             "kinds": list(ProviderKind),
             "wires": list(ProviderWire),
             "echoes": list(EchoReasoning),
+            "identities": list(CloudIdentity),
             "form": form or FormValues({}),
             "faults": faults,
             "said": said,
@@ -121,6 +123,7 @@ async def create_provider_page(
         "echo_reasoning": form["provider_echo_reasoning"] or EchoReasoning.TOOL_LOOP.value,
         "base_url": form["provider_base_url"].strip() or None,
         "api_key": {"secret": secret} if secret else key or None,
+        "cloud": _cloud(form),
     }
     try:
         body = decoded_body(ModelProviderBody, wanted)
@@ -132,6 +135,7 @@ async def create_provider_page(
                 base_url=body.base_url,
                 wire=body.wire,
                 echo_reasoning=body.echo_reasoning,
+                cloud=None if body.cloud is None else body.cloud.to_domain(),
                 api_key=None if body.api_key is None else secret_value(body.api_key),
             )
         )
@@ -186,6 +190,15 @@ async def delete_provider_page(
     return pages.show(request, _PARTS, await secret_pages.of(request.principal, said=f"{name} is deleted."))
 
 
+def _cloud(form: FormValues) -> JsonObject | None:
+    """The settings that are filled in; None if there are none."""
+    fields = ("region", "project", "role", "profile", "tenant_id", "client_id")
+    given: JsonObject = {name: value for name in fields if (value := form[f"provider_{name}"].strip())}
+    if form["provider_identity"] == CloudIdentity.SERVICE.value:
+        given["identity"] = CloudIdentity.SERVICE.value
+    return given or None
+
+
 async def _refused(
     *,
     request: ConsoleRequest,
@@ -198,7 +211,7 @@ async def _refused(
 ) -> Response[str]:
     """The form with its faults; secret values must be entered `again`."""
     if error.kind is ErrorKind.INVALID:
-        faults = FieldFaults.of_refusal(error, lambda path: f"{prefix}_{path.partition('.')[0]}")
+        faults = FieldFaults.of_refusal(error, lambda path: f"{prefix}_{path.removeprefix('cloud.').partition('.')[0]}")
     elif error.code == "model_provider_exists":
         faults = FieldFaults(by_field={"provider_name": [error.detail]})
     else:

@@ -46,6 +46,7 @@ async def create_model_provider(
             wire=data.wire,
             echo_reasoning=data.echo_reasoning,
             api_key=None if data.api_key is None else secret_value(data.api_key),
+            cloud=None if data.cloud is None else data.cloud.to_domain(),
             deployments=tuple(deployment.to_domain() for deployment in data.deployments),
         )
     )

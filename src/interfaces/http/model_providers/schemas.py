@@ -5,10 +5,11 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.json_value import JsonObject
+from domain.model_providers.cloud import CloudIdentity, CloudSettings
 from domain.model_providers.deployment import MAX_DEPLOYMENTS, MAX_WEIGHT, Deployment
 from domain.model_providers.provider import EchoReasoning, ProviderKind, ProviderWire
 from interfaces.http.bodies import Body, Name, Patch
-from interfaces.http.model_providers.views import DeploymentView, ModelProviderView
+from interfaces.http.model_providers.views import CloudView, DeploymentView, ModelProviderView
 from interfaces.http.secrets.references import WriteOnly, secret_value
 
 Kind = Annotated[ProviderKind, Field(strict=False)]
@@ -43,6 +44,39 @@ class DeploymentBody(Body):
         )
 
 
+CloudText = Annotated[str, Field(min_length=1, max_length=1_024)]
+
+
+class CloudBody(Body):
+    """Region, project and identity of a provider in a cloud; each kind takes some of these."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {"region": "europe-west1", "project": "acme-models"},
+        {"region": "eu-central-1", "role": "arn:aws:iam::123456789012:role/models"},
+    )
+
+    shown_as: ClassVar[type] = CloudView
+
+    region: CloudText | None = None
+    project: CloudText | None = None
+    identity: Annotated[CloudIdentity, Field(strict=False)] = CloudIdentity.KEY
+    role: CloudText | None = None
+    profile: CloudText | None = None
+    tenant_id: CloudText | None = None
+    client_id: CloudText | None = None
+
+    def to_domain(self) -> CloudSettings:
+        return CloudSettings(
+            region=self.region,
+            project=self.project,
+            identity=self.identity,
+            role=self.role,
+            profile=self.profile,
+            tenant_id=self.tenant_id,
+            client_id=self.client_id,
+        )
+
+
 Deployments = Annotated[tuple[DeploymentBody, ...], Field(strict=False, max_length=MAX_DEPLOYMENTS)]
 
 
@@ -53,6 +87,7 @@ class ModelProviderBody(Body):
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"name": "acme", "kind": "openai", "base_url": "https://models.example.com/v1", "api_key": {"secret": "ACME"}},
+        {"name": "aws", "kind": "bedrock", "cloud": {"region": "eu-central-1"}, "api_key": {"secret": "AWS"}},
     )
 
     shown_as: ClassVar[type] = ModelProviderView
@@ -63,15 +98,16 @@ class ModelProviderBody(Body):
     wire: Wire = ProviderWire.AUTO
     echo_reasoning: Echo = EchoReasoning.TOOL_LOOP
     api_key: WriteOnly | None = Field(default=None, repr=False)
+    cloud: CloudBody | None = None
     deployments: Deployments = ()
 
 
 class UpdateModelProviderBody(Patch, of=ModelProviderBody, without=("name",)):
     """Changes to a provider; absent fields stay; `api_key` null removes its key. `deployments` replace
-    all earlier ones, keys included."""
+    all earlier ones, keys included; `cloud` is replaced as a whole."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"api_key": {"secret": "ACME"}},)
-    nullable: ClassVar[frozenset[str]] = frozenset({"api_key"})
+    nullable: ClassVar[frozenset[str]] = frozenset({"api_key", "cloud"})
 
 
 class TestModelProviderBody(Body):

@@ -2,6 +2,7 @@
 
 from typing import Annotated, TypedDict, cast
 
+from domain.model_providers.cloud import CloudIdentity, CloudSettings
 from domain.model_providers.deployment import Deployment
 from domain.model_providers.provider import EchoReasoning, ModelProvider, ProviderKind, ProviderWire
 from domain.model_providers.provider_check import (
@@ -25,6 +26,24 @@ class DeploymentView(TypedDict):
     weight: Annotated[int, "Its share of the threads."]
 
 
+class CloudView(TypedDict):
+    """Region, project and identity of a provider in a cloud."""
+
+    region: Annotated[str | None, "Of Vertex AI and Bedrock, such as `europe-west1` or `eu-central-1`."]
+    project: Annotated[str | None, "The project of Google Cloud, for kind vertex."]
+    identity: Annotated[
+        CloudIdentity,
+        "`key`: the provider's key. `service`: the identity of the machine that Dragoman runs on, if the operator permits it; "
+        "only in the default organization.",
+    ]
+    role: Annotated[str | None, "ARN of a role of AWS that is assumed."]
+    profile: Annotated[str | None, "Profile of the machine's configuration of AWS, with the identity `service`."]
+    tenant_id: Annotated[
+        str | None, "Tenant of Microsoft Entra, for kind azure; the key is then the application's secret."
+    ]
+    client_id: Annotated[str | None, "The application of Microsoft Entra, or the managed identity of the machine."]
+
+
 class ModelProviderView(TypedDict):
     """A provider; `api_key` is `[hidden]`, the name of a secret, or null."""
 
@@ -33,14 +52,21 @@ class ModelProviderView(TypedDict):
     base_url: Annotated[str, "Its address. Default: the vendor's own."]
     wire: Annotated[
         ProviderWire,
-        "`responses`, `chat`, or `auto`: `responses` at OpenAI itself, `chat` elsewhere. Only `auto` for kind anthropic.",
+        "`responses`, `chat`, `native`, or `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of "
+        "Bedrock without a path, `chat` elsewhere. Only `auto` for kind anthropic. `native` is the vendor's own API (kinds "
+        "bedrock, google, vertex) and needs the extra `providers`.",
     ]
     echo_reasoning: Annotated[
         EchoReasoning,
         "Of chat completions: where a provider that shows the model's reasoning gets it back. `tool_loop`: after the "
         "last message of the user, and before it where the model requires it; `always`; `never`.",
     ]
-    api_key: Annotated[WriteOnlyView | None, "Its key: `[hidden]`, or the name of a secret; null: no key is sent."]
+    api_key: Annotated[
+        WriteOnlyView | None,
+        "Its key: `[hidden]`, or the name of a secret; null: no key is sent. Of kind vertex the JSON of a service account, of "
+        "kind bedrock an API key or `ID:SECRET` of an access key.",
+    ]
+    cloud: Annotated[CloudView | None, "Of kinds azure, bedrock and vertex: region, project and identity."]
     deployments: Annotated[
         list[DeploymentView],
         "Places that serve its models; each thread uses one of them, and another one while that one refuses.",
@@ -91,6 +117,7 @@ def model_provider_view(provider: ModelProvider) -> ModelProviderView:
         "wire": provider.wire,
         "echo_reasoning": provider.echo_reasoning,
         "api_key": None if provider.api_key is None else write_only_view(provider.api_key),
+        "cloud": None if provider.cloud is None else _cloud_view(provider.cloud),
         "deployments": [_deployment_view(deployment) for deployment in provider.deployments],
         "version": provider.version,
         "created_at": timestamp(provider.created_at),
@@ -116,6 +143,18 @@ def _check_view(check: ProviderCheck) -> ProviderCheckView:
         "detail": check.detail,
         "latency_ms": check.latency_ms,
         "provider_error": None if said is None else cast(ProviderErrorView, said.to_json()),
+    }
+
+
+def _cloud_view(cloud: CloudSettings) -> CloudView:
+    return {
+        "region": cloud.region,
+        "project": cloud.project,
+        "identity": cloud.identity,
+        "role": cloud.role,
+        "profile": cloud.profile,
+        "tenant_id": cloud.tenant_id,
+        "client_id": cloud.client_id,
     }
 
 

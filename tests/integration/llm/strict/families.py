@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from domain.model_providers.cloud import NO_CLOUD, CloudSettings
 from domain.model_providers.provider import ProviderKind, ProviderWire
 from domain.runs.model_settings import ModelSettings
 from infrastructure.llm.providers import ProviderConfig
+from tests.integration.llm.strict import converse, generate_content
 from tests.integration.llm.strict.chat import (
     StrictDeepSeek,
     StrictGemini,
@@ -13,6 +15,8 @@ from tests.integration.llm.strict.chat import (
     StrictOpenRouter,
     StrictToolLoop,
 )
+from tests.integration.llm.strict.converse import StrictConverse
+from tests.integration.llm.strict.generate_content import StrictGenerateContent
 from tests.integration.llm.strict.messages import StrictMessages
 from tests.integration.llm.strict.provider import Family, StrictProvider
 from tests.integration.llm.strict.responses import StrictResponses
@@ -29,13 +33,24 @@ class ModelFamily:
     kind: ProviderKind = ProviderKind.OPENAI
     wire: ProviderWire = ProviderWire.AUTO
     settings: ModelSettings | None = None
+    key: str = "sk-test"
+    cloud: CloudSettings = NO_CLOUD
+    prefix: str = "/v1"
+    """Of the paths of its API."""
 
     @property
     def model(self) -> str:
         return f"{self.name}:{self.model_name}"
 
-    def provider(self, there: StrictProvider, *, key: str = "sk-test") -> ProviderConfig:
-        return ProviderConfig(name=self.name, kind=self.kind, base_url=there.url, api_key=key, wire=self.wire)
+    def provider(self, there: StrictProvider, *, key: str | None = None) -> ProviderConfig:
+        return ProviderConfig(
+            name=self.name,
+            kind=self.kind,
+            base_url=there.url,
+            api_key=key or self.key,
+            wire=self.wire,
+            cloud=self.cloud,
+        )
 
 
 FAMILIES = (
@@ -67,6 +82,27 @@ FAMILIES = (
         model_name="gemini-3-pro",
         make=StrictGemini,
         kind=ProviderKind.GOOGLE,
+    ),
+    ModelFamily(
+        name="gemini",
+        title="Gemini, generateContent",
+        model_name="gemini-3-pro",
+        make=StrictGenerateContent,
+        kind=ProviderKind.GOOGLE,
+        wire=ProviderWire.NATIVE,
+        key=generate_content.KEY,
+        prefix="",
+    ),
+    ModelFamily(
+        name="bedrock",
+        title="Bedrock, Converse",
+        model_name="eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        make=StrictConverse,
+        kind=ProviderKind.BEDROCK,
+        settings=ModelSettings(thinking_budget=1_024),
+        key=f"{converse.KEY_ID}:{converse.SECRET}",
+        cloud=CloudSettings(region=converse.REGION),
+        prefix="",
     ),
     ModelFamily(
         name="deepseek",

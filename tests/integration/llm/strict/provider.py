@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from aiohttp import web
 
@@ -38,7 +38,7 @@ class Refusal:
     def code(self) -> str | None:
         """The vendor's code of the error."""
         body = self.body if isinstance(self.body, dict) else self.body[0]
-        return str(body["error"].get("code"))
+        return str(body["error"].get("code")) if "error" in body else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +50,8 @@ class Answer:
     named: bool = False
     """Whether each event is named after its type."""
     end: bytes = b""
+    encode: Callable[[Json], bytes] | None = None
+    """How an event is sent that is not a server-sent one."""
 
 
 class PromptCache:
@@ -98,6 +100,13 @@ class Family(Protocol):
     def refusal(self, path: str, body: Json, key: str) -> Refusal | None: ...
 
     def answer(self, body: Json, said: Said, key: str) -> Answer: ...
+
+
+@runtime_checkable
+class Signed(Protocol):
+    """A family whose requests are signed instead of having a key."""
+
+    def key_of(self, request: web.Request, raw: bytes) -> str: ...
 
 
 class StrictProvider:
@@ -150,8 +159,9 @@ class StrictProvider:
 
     def _answered(self, path: str) -> Callable[[web.Request], Any]:
         async def handle(request: web.Request) -> web.StreamResponse:
-            body: Json = json.loads(await request.read())
-            key = self._key_of(request)
+            raw = await request.read()
+            body: Json = json.loads(raw)
+            key = self._key_of(request, raw)
             self.bodies.append(body)
             self.keys.append(key)
             refusal = self._next_refusals.popleft() if self._next_refusals else None
@@ -162,20 +172,24 @@ class StrictProvider:
             said = self._said.popleft()
             answer = self.family.answer(body, said, key)
             self.answers.append(answer.whole)
-            if body.get("stream") is not True:
+            if body.get("stream") is not True and "stream" not in path:
                 return web.json_response(answer.whole)
             return await self._streamed(request, answer, said)
 
         return handle
 
-    def _key_of(self, request: web.Request) -> str:
+    def _key_of(self, request: web.Request, raw: bytes) -> str:
         """With a `key_header`, that of another header is none."""
-        if self._key_header is not None:
-            return request.headers.get(self._key_header, "")
+        if isinstance(self.family, Signed):
+            return self.family.key_of(request, raw)
+        key_header = self._key_header or getattr(self.family, "key_header", None)
+        if key_header is not None:
+            return request.headers.get(key_header, "")
         return request.headers.get("authorization", "").removeprefix("Bearer ") or request.headers.get("x-api-key", "")
 
     async def _streamed(self, request: web.Request, answer: Answer, said: Said) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        kind = "text/event-stream" if answer.encode is None else "application/vnd.amazon.eventstream"
+        response = web.StreamResponse(headers={"content-type": kind})
         await response.prepare(request)
         for data in _events(answer, said.hangs_after):
             await response.write(data)
@@ -189,6 +203,9 @@ class StrictProvider:
 
 def _events(answer: Answer, limit: int | None) -> Iterable[bytes]:
     for event in answer.events if limit is None else answer.events[:limit]:
+        if answer.encode is not None:
+            yield answer.encode(event)
+            continue
         name = f"event: {event['type']}\n".encode() if answer.named else b""
         yield name + b"data: " + json.dumps(event).encode() + b"\n\n"
     if limit is None:

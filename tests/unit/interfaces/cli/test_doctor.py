@@ -8,9 +8,10 @@ import pytest
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.diagnosis.finding import State
 from interfaces.cli.diagnosis.machine import disk_finding, home_findings, node_finding, python_finding
-from interfaces.cli.diagnosis.service import provider_findings
+from interfaces.cli.diagnosis.service import extra_findings, provider_findings
 from interfaces.http.mcp_servers import views
 from interfaces.http.mcp_servers.views import McpServerView, PinnedToolView, ServerStatusView
+from interfaces.http.model_providers.views import ModelProviderView
 from tests.unit.interfaces.cli.fake_service import FakeService, Outcome, agent_document, problem, whole
 
 MIB = 1024 * 1024
@@ -227,3 +228,17 @@ def test_every_file_of_home_that_others_can_read_is_a_problem(home: Path) -> Non
     (home / "backup.sql").chmod(0o640)
     found = states(healthy().run("doctor", "--json"))["backup.sql"]
     assert found == ("problem", f"{home}/backup.sql, mode 0640: open to other users chmod 600 {home}/backup.sql")
+
+
+@pytest.mark.requirement("H4")
+async def test_a_provider_that_needs_packages_which_are_missing_is_a_problem() -> None:
+    vertex = {"name": "vertex", "kind": "vertex", "wire": "auto", "base_url": "https://aiplatform.googleapis.com"}
+    openai = {"name": "acme", "kind": "openai", "wire": "auto", "base_url": "https://models.example.com/v1"}
+    known: list[JsonValue] = [whole(ModelProviderView, each) for each in (vertex, openai)]
+    service = FakeService().on("GET", "/v1/model-providers", {"data": known, "next_cursor": None})
+    async with service.connected() as api:
+        [found] = await extra_findings(api, has_extra=lambda: False)
+        assert await extra_findings(api, has_extra=lambda: True) == []
+    assert found.state is State.PROBLEM
+    assert "vertex needs the extra" in found.detail
+    assert "pip install 'dragoman[providers]'" in str(found.advice)
