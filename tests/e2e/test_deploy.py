@@ -57,6 +57,7 @@ def only(stage: list[Instruction], name: str) -> Instruction:
     return instruction
 
 
+@pytest.mark.requirement("U1")
 def test_everything_that_is_copied_is_in_the_checkout_and_let_through_to_the_builder() -> None:
     published = [path.as_posix() for path in tracked_files(ROOT)]
     let_through = (ROOT / "Containerfile.dockerignore").read_text(encoding="utf-8").splitlines()
@@ -233,7 +234,7 @@ def test_the_proxy_holds_back_no_event_and_closes_unused_connections_first() -> 
     assert text.count("{") == text.count("}")
 
 
-@pytest.mark.requirement("G2", "K6")
+@pytest.mark.requirement("G2", "K6", "U1")
 def test_the_compose_file_starts_a_service_and_two_workers_on_one_database_with_settings_that_exist() -> None:
     services = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
     assert services.keys() == {"database", "service", "worker"}

@@ -49,13 +49,17 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and what it requires, and nothing else."""
-    environment = tmp_path_factory.mktemp("installed") / "env"
-    run(sys.executable, "-m", "venv", environment, cwd=environment.parent)
-    python = environment / "bin" / "python"
-    install = (UV, "pip", "install", "--python", python) if UV.exists() else (python, "-m", "pip", "install")
-    run(*install, "-q", wheel, cwd=environment.parent)
-    return environment
+    """An environment with the wheel and what it requires, and nothing else: by pipx and its pip, or by pip where there is no uv
+    to fetch pipx."""
+    place = tmp_path_factory.mktemp("installed")
+    if UV.exists():
+        pipx = (UV, "tool", "run", "-q", "--python", sys.executable, "pipx")
+        folders = {"PIPX_HOME": str(place), "PIPX_BIN_DIR": str(place / "commands")}
+        run(*pipx, "install", "-q", "--python", sys.executable, wheel, cwd=place, **folders)
+        return place / "venvs" / "dragoman"
+    run(sys.executable, "-m", "venv", "env", cwd=place)
+    run(place / "env" / "bin" / "python", "-m", "pip", "install", "-q", wheel, cwd=place)
+    return place / "env"
 
 
 @pytest.fixture

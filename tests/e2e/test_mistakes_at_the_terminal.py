@@ -127,6 +127,10 @@ MISTAKES = [
 ]
 
 
+def test_sixty_typical_mistakes_are_made_here() -> None:
+    assert len({typed for typed, _ in MISTAKES}) >= 60
+
+
 @pytest.mark.parametrize(("typed", "next_step"), MISTAKES, ids=[typed for typed, _ in MISTAKES])
 def test_a_mistake_is_named_with_a_next_step(place: Place, typed: str, next_step: str) -> None:
     words = [place.ids.get(word, word) for word in typed.split()]
