@@ -1,4 +1,4 @@
--- revision 0050
+-- revision 0051
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
