@@ -2,21 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import BindParameter, Connection, bindparam, literal, select
+from sqlalchemy import Connection, bindparam, literal, select
 
 from application.identity.ports import OrganizationStore
 from domain.ids import OrganizationId, RunId
 from domain.runs.lane import Flow, Lane
 from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.tables import run, workflow_run
 
-_wanted: BindParameter[Sequence[str]] = bindparam("run_ids", expanding=True)
-_flows = (
+_flow = Prepared(
     select(run.c.id, run.c.organization_id, run.c.lane, run.c.agent_id)
-    .where(run.c.id.in_(_wanted))
+    .where(run.c.id == bindparam("run_id"))
     .union_all(
         select(workflow_run.c.id, workflow_run.c.organization_id, literal(Lane.NORMAL.value), literal("")).where(
-            workflow_run.c.id.in_(_wanted)
+            workflow_run.c.id == bindparam("run_id")
         )
     )
 )
@@ -33,8 +33,7 @@ class SqlRunFlows:
         """The flows of the runs that exist. Raises ServiceError without storage."""
 
         def read(connection: Connection) -> list[tuple[str, str, str, str]]:
-            found = connection.execute(_flows, {"run_ids": list(run_ids)})
-            return [(run_id, owner, lane, agent_id) for run_id, owner, lane, agent_id in found]
+            return [row for run_id in run_ids for row in _flow.ask(connection, {"run_id": run_id}).all()]
 
         rows = await self._database.read(read, scope=SYSTEM)
         weights = {owner: await self._weight(OrganizationId(owner)) for owner in {row[1] for row in rows}}
