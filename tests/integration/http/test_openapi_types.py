@@ -20,6 +20,8 @@ NO_STATES = {
     "FilePart.media_type",
     "FileView.media_type",
     "ImageView.media_type",
+    "CloudBody.role",  # an ARN
+    "CloudView.role",
     "Problem.status",  # of HTTP, as the next two are
     "Problem.type",  # a URN
     "ProviderErrorView.status",
