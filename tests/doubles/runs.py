@@ -16,10 +16,11 @@ from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from domain.errors import not_found
 from domain.ids import OrganizationId, RunId
+from domain.runs.admission import QueuedRuns, require_place
 from domain.runs.change import Decide, RunChange, RunFacts
 from domain.runs.events import RunEvent
 from domain.runs.ledger import ToolCall
-from domain.runs.run import Run
+from domain.runs.run import Run, RunStatus
 from domain.runs.starting import ThreadFacts
 from domain.schedules.firing import schedule_moved
 from tests.doubles.paging import by_time, newest_first
@@ -53,6 +54,7 @@ class InMemoryRunStore:
         if new.firing is not None and fired is None:
             raise schedule_moved(new.firing.schedule_id)
         changes = () if new.new_thread is not None else new.decide(self._thread_facts(run))
+        self._admit(new, {change.run.id: change.changed_run.status for change in changes})
         if new.firing is not None and fired is not None:
             begin_run(state, fired, new.firing, run)
         if new.new_thread is not None:
@@ -67,6 +69,23 @@ class InMemoryRunStore:
             )
         wake_followers(self._wakeups, stored.run)
         return StartedRun.after(stored.run, changed, first=state.next_run(run.thread_id))
+
+    def _admit(self, new: NewRun, changed: dict[RunId, RunStatus]) -> None:
+        """`changed` are the new states of the runs that the start changes."""
+        queued = [
+            stored.run
+            for stored in self._state.runs.values()
+            if stored.run.organization_id == new.run.organization_id
+            and changed.get(stored.run.id, stored.run.status) is RunStatus.QUEUED
+        ]
+        own = [run for run in queued if run.agent_id == new.run.agent_id]
+        for owner, limit, runs in (
+            ("organization", new.admission.organization, queued),
+            ("agent", new.admission.agent, own),
+        ):
+            if limit is not None:
+                since = min((run.created_at for run in runs), default=None)
+                require_place(owner, limit, QueuedRuns(count=len(runs), since=since), at=new.run.created_at)
 
     async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
         """The run that the key named before, as it stands."""

@@ -66,6 +66,8 @@ export interface components {
             } | null;
             /** @description The lane of its runs, unless a run or schedule states another. */
             lane: components["schemas"]["Lane"];
+            /** @description Most of its runs that may be queued; null: any number. */
+            max_queued: number | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -759,6 +761,8 @@ export interface components {
             } | null;
             /** @description The lane of its runs, unless a run or schedule states another. */
             lane?: components["schemas"]["Lane"];
+            /** @description Most of its runs that may be queued; null: any number. */
+            max_queued?: number | null;
         };
         /**
          * CreateApiKeyBody
@@ -816,6 +820,8 @@ export interface components {
             mcp_kinds?: string[] | null;
             /** @description Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key. */
             queue_weight?: number | null;
+            /** @description Most runs that may be queued; null: any number. Requires a platform key. */
+            max_queued?: number | null;
         };
         /**
          * CreateThreadBody
@@ -892,6 +898,8 @@ export interface components {
             mcp_kinds: string[] | null;
             /** @description Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key. */
             queue_weight: number;
+            /** @description Most runs that may be queued; null: any number. Requires a platform key. */
+            max_queued: number | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -2494,6 +2502,8 @@ export interface components {
             mcp_kinds: string[] | null;
             /** @description Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key. */
             queue_weight: number;
+            /** @description Most runs that may be queued; null: any number. Requires a platform key. */
+            max_queued: number | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -3317,6 +3327,8 @@ export interface components {
             } | null;
             /** @description The lane of its runs, unless a run or schedule states another. */
             lane: components["schemas"]["Lane"];
+            /** @description Most of its runs that may be queued; null: any number. */
+            max_queued: number | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -3363,6 +3375,8 @@ export interface components {
             mcp_kinds: string[] | null;
             /** @description Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key. */
             queue_weight: number;
+            /** @description Most runs that may be queued; null: any number. Requires a platform key. */
+            max_queued: number | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -4433,6 +4447,8 @@ export interface components {
             } | null;
             /** @description The lane of its runs, unless a run or schedule states another. */
             lane?: components["schemas"]["Lane"] | null;
+            /** @description Most of its runs that may be queued; null: any number. */
+            max_queued?: number | null;
         };
         /**
          * UpdateMcpServerBody
@@ -4575,6 +4591,8 @@ export interface components {
             mcp_kinds?: string[] | null;
             /** @description Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key. */
             queue_weight?: number | null;
+            /** @description Most runs that may be queued; null: any number. Requires a platform key. */
+            max_queued?: number | null;
         };
         /**
          * UpdateScheduleBody

@@ -7,6 +7,7 @@ from typing import Protocol
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.ids import AgentId, OrganizationId, RunId, SourceId, ThreadId, WorkerId
+from domain.runs.admission import Admission
 from domain.runs.change import Decide, RunChange
 from domain.runs.claiming import Suspected
 from domain.runs.events import NewEvent, RunEvent
@@ -40,7 +41,7 @@ class IdempotencyKey:
 class NewRun:
     """A run to be stored, with its thread if that is new. `firing` is the trigger of a schedule,
     which has no key. `may_stop_any` is the right to stop runs of other requesters on the thread.
-    `history` are the messages of the new thread. `webhook_url` is stored encrypted, and never read with the run; a retry has that of the failed run."""
+    `admission` bounds the queued runs. `history` are the messages of the new thread. `webhook_url` is stored encrypted, and never read with the run; a retry has that of the failed run."""
 
     run: Run
     new_thread: Thread | None
@@ -48,6 +49,7 @@ class NewRun:
     idempotency: IdempotencyKey | None
     firing: Firing | None = None
     may_stop_any: bool = False
+    admission: Admission = Admission()
     history: tuple[Message, ...] = ()
     webhook_url: str | None = field(default=None, repr=False)
 
@@ -160,8 +162,8 @@ class RunStore(Protocol):
         An idempotency key that names an earlier run (`named_run`) returns that run, and nothing
         is stored. A `firing` advances its schedule with an audit entry `schedule.fired`. Raises
         what `new.decide` and `named_run` raise, NOT_FOUND without the thread, CONFLICT
-        `schedule_moved` if the schedule is not at the firing's version and time; then nothing is
-        stored.
+        `schedule_moved` if the schedule is not at the firing's version and time, LIMIT `queue_full`
+        (`require_place`) beyond `new.admission`, counted over all processes; then nothing is stored.
         """
 
     async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:

@@ -26,9 +26,11 @@ from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal
+from domain.identity.organization import Organization
 from domain.identity.role import Role
 from domain.ids import MessageId, RunId, ThreadId, derived_id
 from domain.json_value import JsonObject
+from domain.runs.admission import Admission
 from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, OPERATORS_ONLY, ModelSettings
@@ -96,6 +98,7 @@ class StartRun:
     - Settings that may raise the price (`OPERATORS_ONLY`) require `operator`.
     - Sources of the thread in the input are read now; deleting one later does not change the message.
     - An output schema must be one that answers can be checked by.
+    - An organization and an agent have at most `max_queued` queued runs. Steps of admitted workflow runs are not bounded.
     - A canary token of the agent in the input, the history or the instructions is replaced by its mark.
     - Tools of the client have names that models take, each once.
     """
@@ -137,7 +140,7 @@ class StartRun:
 
     async def execute(self, command: StartRunCommand) -> StartedRun:
         """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`, `source_not_found`), FORBIDDEN
-        (`model_not_allowed`, `model_settings_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `run_not_newest`, `schedule_moved`).
+        (`model_not_allowed`, `model_settings_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `run_not_newest`, `schedule_moved`), LIMIT `queue_full`.
         """
         command.principal.require(Role.RUNNER)
         _require_role_for(command.model_settings, command.principal)
@@ -209,6 +212,7 @@ class StartRun:
                 strategy=command.strategy,
                 idempotency=key,
                 firing=command.firing,
+                admission=_admission(command, organization, agent),
                 may_stop_any=command.principal.role.includes(Role.OPERATOR),
                 webhook_url=None if command.webhook is None else command.webhook.url,
             )
@@ -245,6 +249,13 @@ def _on_thread(history: tuple[PriorMessage, ...], run: Run, guard: CanaryGuard) 
         )
         for place, prior in enumerate(history)
     )
+
+
+def _admission(command: StartRunCommand, organization: Organization | None, agent: Agent) -> Admission:
+    if command.wired is not None:
+        return Admission()
+    bound = None if organization is None else organization.max_queued
+    return Admission(organization=bound, agent=agent.config.max_queued)
 
 
 def _webhook_note(command: StartRunCommand) -> WebhookNote | None:

@@ -11,6 +11,7 @@ from domain.ids import AgentId, OrganizationId
 from domain.json_value import JsonObject
 from domain.policy.canary import CanaryToken, canary_violations
 from domain.policy.rules import NO_POLICIES, ToolPolicies
+from domain.runs.admission import bound_violations
 from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, ModelSettings
@@ -36,6 +37,7 @@ class AgentSettings:
     - `daily_budget_usd` bounds the total cost of its runs on one UTC day.
     - `output_schema` is the JSON Schema of the answers of its runs.
     - `lane` is that of its runs, unless a run or schedule states another.
+    - `max_queued` of its runs may be queued at most. None sets no bound.
     - `reasoning_summary`: models are asked for summaries of their reasoning, which are shown.
     """
 
@@ -58,6 +60,7 @@ class AgentSettings:
     reasoning_summary: bool = False
     output_schema: JsonObject | None = None
     lane: Lane = Lane.NORMAL
+    max_queued: int | None = None
 
     @classmethod
     def of(cls, config: "AgentConfig") -> "AgentSettings":
@@ -109,6 +112,7 @@ class AgentConfig(AgentSettings):
             for pattern, rule in self.tool_policies.rules
             if rule.overridable
         ]
+        wrong += bound_violations(self.max_queued)
         wrong += size_violations(self.output_schema)
         wrong += canary_violations(self.canary_tokens, self.instructions)
         if wrong:

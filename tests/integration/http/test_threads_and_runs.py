@@ -43,6 +43,19 @@ async def test_a_thread_is_created_spoken_in_and_deleted(service: Service) -> No
     problem_of(await service.call("GET", messages), 404, "thread_not_found")
 
 
+@pytest.mark.requirement("K2")
+async def test_a_run_beyond_the_bound_of_the_queue_is_told_its_position_and_when_to_try_again(service: Service) -> None:
+    service.worker.act = Act.REST
+    await service.call("PATCH", "/v1/agents/guide", json={"max_queued": 1})
+    assert (await service.call("POST", "/v1/runs", json=RUN)).status_code == 202
+    refused = await service.call("POST", "/v1/runs", json=RUN)
+    problem = problem_of(refused, 429, "queue_full")
+    assert (problem["position"], problem["limited"], refused.headers["retry-after"]) == ("2", "agent", "1")
+    assert len(service.worker.submitted) == 1
+    await service.call("PATCH", "/v1/agents/guide", json={"max_queued": None})
+    assert (await service.call("POST", "/v1/runs", json=RUN)).status_code == 202
+
+
 @pytest.mark.requirement("E1")
 async def test_a_run_is_started_in_the_background(service: Service, agent: str) -> None:
     service.worker.act = Act.REST

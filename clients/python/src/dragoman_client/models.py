@@ -253,6 +253,14 @@ ConnectionLoss: TypeAlias = Literal['unregister', 'mark_unhealthy']
 """What happens to a server's tools while the organization's shared connection is lost."""
 
 
+MaxQueued: TypeAlias = int
+"""Most of its runs that may be queued; null: any number."""
+
+
+MaxQueued1: TypeAlias = None
+"""Most of its runs that may be queued; null: any number."""
+
+
 RetentionDays: TypeAlias = int
 """null retains everything."""
 
@@ -275,6 +283,14 @@ QueueWeight: TypeAlias = int
 
 QueueWeight1: TypeAlias = None
 """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
+
+
+MaxQueued2: TypeAlias = int
+"""Most runs that may be queued; null: any number. Requires a platform key."""
+
+
+MaxQueued3: TypeAlias = None
+"""Most runs that may be queued; null: any number. Requires a platform key."""
 
 
 class CreateThreadBody(TypedDict):
@@ -1919,6 +1935,14 @@ Description1: TypeAlias = None
 """Description of this agent for gateway clients that may start it."""
 
 
+MaxQueued4: TypeAlias = int
+"""Most of its runs that may be queued; null: any number."""
+
+
+MaxQueued5: TypeAlias = None
+"""Most of its runs that may be queued; null: any number."""
+
+
 TimeoutS4: TypeAlias = float
 """Timeout of each call, in seconds."""
 
@@ -1973,6 +1997,14 @@ QueueWeight2: TypeAlias = int
 
 QueueWeight3: TypeAlias = None
 """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
+
+
+MaxQueued6: TypeAlias = int
+"""Most runs that may be queued; null: any number. Requires a platform key."""
+
+
+MaxQueued7: TypeAlias = None
+"""Most runs that may be queued; null: any number. Requires a platform key."""
 
 
 class UpdateWorkflowBody(TypedDict):
@@ -3520,6 +3552,8 @@ class UpdateAgentBody(TypedDict):
     """null removes it."""
     lane: NotRequired[Lane | None]
     """The lane of its runs, unless a run or schedule states another."""
+    max_queued: NotRequired[MaxQueued4 | MaxQueued5]
+    """Most of its runs that may be queued; null: any number."""
 
 
 class UpdateMcpServerBody(TypedDict):
@@ -3635,6 +3669,8 @@ class UpdateOrganizationBody(TypedDict):
     """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
     queue_weight: NotRequired[QueueWeight2 | QueueWeight3]
     """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
+    max_queued: NotRequired[MaxQueued6 | MaxQueued7]
+    """Most runs that may be queued; null: any number. Requires a platform key."""
 
 
 class UpdateScheduleBody(TypedDict):
@@ -3822,6 +3858,8 @@ class AgentView(TypedDict):
     """JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run."""
     lane: Lane
     """The lane of its runs, unless a run or schedule states another."""
+    max_queued: int | None
+    """Most of its runs that may be queued; null: any number."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -3883,6 +3921,8 @@ class CreateAgentBody(TypedDict):
     """JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run."""
     lane: NotRequired[Lane]
     """The lane of its runs, unless a run or schedule states another."""
+    max_queued: NotRequired[MaxQueued | MaxQueued1]
+    """Most of its runs that may be queued; null: any number."""
 
 
 class CreateOrganizationBody(TypedDict):
@@ -3910,6 +3950,8 @@ class CreateOrganizationBody(TypedDict):
     """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
     queue_weight: NotRequired[QueueWeight | QueueWeight1]
     """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
+    max_queued: NotRequired[MaxQueued2 | MaxQueued3]
+    """Most runs that may be queued; null: any number. Requires a platform key."""
 
 
 class CreatedOrganizationView(TypedDict):
@@ -3939,6 +3981,8 @@ class CreatedOrganizationView(TypedDict):
     """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
     queue_weight: int
     """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
+    max_queued: int | None
+    """Most runs that may be queued; null: any number. Requires a platform key."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -4048,6 +4092,8 @@ class OrganizationView(TypedDict):
     """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
     queue_weight: int
     """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
+    max_queued: int | None
+    """Most runs that may be queued; null: any number. Requires a platform key."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -4112,6 +4158,8 @@ class SavedAgentView(TypedDict):
     """JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run."""
     lane: Lane
     """The lane of its runs, unless a run or schedule states another."""
+    max_queued: int | None
+    """Most of its runs that may be queued; null: any number."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -4149,6 +4197,8 @@ class SavedOrganizationView(TypedDict):
     """Kinds of MCP servers that may be registered and started; `archive` is a package from a file of this machine. null permits all. Requires a platform key."""
     queue_weight: int
     """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
+    max_queued: int | None
+    """Most runs that may be queued; null: any number. Requires a platform key."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str

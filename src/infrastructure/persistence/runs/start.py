@@ -12,6 +12,7 @@ from domain.ids import OrganizationId, RunId
 from domain.runs.run import Run
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.prepared import Prepared, pipelined, prepared_insert
+from infrastructure.persistence.runs.admission import admit
 from infrastructure.persistence.runs.changes import load_run, store_change, thread_facts
 from infrastructure.persistence.runs.event_rows import add_events
 from infrastructure.persistence.runs.rows import NEW_RUN_COLUMNS, new_run_row, run_request_row
@@ -40,8 +41,9 @@ _insert_request = prepared_insert(run_request)
 
 
 def starts_plainly(new: NewRun) -> bool:
-    """Whether the run starts a new thread without an idempotency key, so that nothing is read before."""
-    return new.new_thread is not None and new.idempotency is None and new.firing is None
+    """Whether the run starts a new thread without an idempotency key and a bound of the queue, so that nothing is read before."""
+    free = new.idempotency is None and new.firing is None and not new.admission.is_bounded
+    return new.new_thread is not None and free
 
 
 def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None) -> tuple[StartedRun, tuple[Run, ...]]:
@@ -61,6 +63,7 @@ def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None)
         changed = tuple(store_change(connection, change).run for change in changes)
         if new.run.retry_of is not None:
             webhook_url = connection.scalar(_webhook_url, {"run_id": new.run.retry_of})
+    admit(connection, new)
     with pipelined(connection):
         if new.new_thread is not None:
             add_thread(connection, new.new_thread)

@@ -1,4 +1,4 @@
--- revision 0051
+-- revision 0054
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -686,3 +686,4 @@ CREATE INDEX ix_timer_due_at_id ON timer (due_at, id);
 CREATE INDEX ix_timer_subject_id ON timer (subject_id);
 CREATE INDEX ix_message_items_key ON message (items_key) WHERE items_key IS NOT NULL;
 CREATE INDEX ix_run_request_history_key ON run_request (organization_id, history_key) WHERE history_key IS NOT NULL;
+CREATE INDEX ix_run_queued ON run (organization_id, agent_id, lane, created_at) WHERE status = 'queued';

@@ -74,6 +74,7 @@ run = Table(
         "id",
         where="status IN ('queued', 'in_progress', 'requires_action')",
     ),
+    partial_index("ix_run_queued", "organization_id", "agent_id", "lane", "created_at", where="status = 'queued'"),
     partial_index(
         "uq_run_active_thread",
         "thread_id",

@@ -72,6 +72,7 @@ def _show(terminal: Terminal, organization: OrganizationView) -> None:
             "MCP": "on" if organization["mcp_enabled"] else "off",
             "kinds of servers": "all" if organization["mcp_kinds"] is None else ", ".join(organization["mcp_kinds"]),
             "weight in the queue": str(organization["queue_weight"]),
+            "queued runs at most": "" if organization["max_queued"] is None else str(organization["max_queued"]),
             "first use of tools": organization["first_use"],
             "models": ", ".join(organization["models"]),
             "allowlist": "" if allowlist is None else ", ".join(allowlist) or "nothing",

@@ -28,6 +28,7 @@ TOOLS, SERVERS, CANARIES = "tools.", "servers.", "canary"
 _TEXTS, _NAMES = (*fields_of(AgentSettings, str), *fields_of(AgentSettings, Lane)), ("name", "model")
 _LINES = tuple(name for name in fields_of(AgentSettings, tuple[str, ...]) if name not in ("tools", "mcp_servers"))
 _NUMBERS, _TICKS = fields_of(AgentSettings, Decimal | None), fields_of(AgentSettings, bool)
+_WHOLE = fields_of(AgentSettings, int | None)
 _JSON = fields_of(AgentSettings, JsonObject | None)
 _PLAIN = frozenset(field.name for field in fields(AgentSettings)) - {"limits", "tool_policies", "canary_tokens", PREFIX}
 """Fields of the settings by input type. Fields that the template does not show are not sent."""
@@ -38,7 +39,7 @@ NEW_AGENT = {"enabled": "on", "allowlist": "inherit", "lane": Lane.NORMAL.value}
 def agent_values(view: AgentView) -> dict[str, str]:
     """The fields of an agent. Canary tokens are never read back."""
     shown = cast("Mapping[str, JsonValue]", view)
-    values = {name: text(shown[name]) for name in (*_TEXTS, *_NUMBERS)}
+    values = {name: text(shown[name]) for name in (*_TEXTS, *_NUMBERS, *_WHOLE)}
     values |= {name: json_text(shown[name]) for name in _JSON}
     values |= {"version": str(view["version"])}
     values |= {name: joined(cast("list[str]", shown[name])) for name in _LINES}
@@ -63,6 +64,7 @@ def agent_body(form: FormValues) -> JsonObject:
     body |= {name: form[name].strip() for name in _NAMES}
     body |= {name: form.lines(name) for name in _LINES if form.has(name)}
     body |= {name: form.number(name) for name in _NUMBERS if form.has(name)}
+    body |= {name: form.whole(name) for name in _WHOLE if form.has(name)}
     body |= {name: form.json_object(name) for name in _JSON if form.has(name)}
     body |= {
         "limits": form.limits(),

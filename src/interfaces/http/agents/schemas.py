@@ -9,6 +9,7 @@ from application.agents.canary_settings import GivenCanary
 from application.system.changes import Changes
 from domain.agents.agent import AgentSettings
 from domain.json_value import JsonObject
+from domain.runs.admission import MAX_QUEUED
 from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from interfaces.http.agents.model_settings import ModelSettingsBody
@@ -108,6 +109,7 @@ class CreateAgentBody(Body):
     reasoning_summary: bool = False
     output_schema: dict[str, object] | None = Field(default=None, examples=[_ANSWER])
     lane: Annotated[Lane, Field(strict=False)] = Lane.NORMAL
+    max_queued: int | None = Field(default=None, gt=0, le=MAX_QUEUED)
 
     def to_canaries(self) -> tuple[GivenCanary, ...]:
         return _given(self.canary_tokens)
@@ -123,7 +125,9 @@ class UpdateAgentBody(Patch, of=CreateAgentBody):
     by one."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"instructions": "Be brief."},)
-    nullable: ClassVar[frozenset[str]] = frozenset({"tool_allowlist", "daily_budget_usd", "output_schema"})
+    nullable: ClassVar[frozenset[str]] = frozenset(
+        {"tool_allowlist", "daily_budget_usd", "output_schema", "max_queued"}
+    )
 
     tool_allowlist: Strings | None = Field(default=None, description="null removes the allowlist.")
     tool_policies: PoliciesBody | None = Field(default=None, description="Replaces all of them.")

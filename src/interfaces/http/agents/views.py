@@ -74,6 +74,7 @@ class AgentView(TypedDict):
         "JSON Schema of the answers of its runs, of type object. The matching object is the `output_json` of a run.",
     ]
     lane: Annotated[Lane, "The lane of its runs, unless a run or schedule states another."]
+    max_queued: Annotated[int | None, "Most of its runs that may be queued; null: any number."]
     version: Version
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -132,6 +133,7 @@ def agent_view(agent: Agent) -> AgentView:
         "reasoning_summary": config.reasoning_summary,
         "output_schema": config.output_schema,
         "lane": config.lane,
+        "max_queued": config.max_queued,
         "version": agent.version,
         "created_at": timestamp(agent.created_at),
         "updated_at": timestamp(agent.updated_at),

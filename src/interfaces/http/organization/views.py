@@ -39,6 +39,7 @@ class OrganizationView(TypedDict):
         "Its share of the runs that start while runs of several organizations wait, relative to theirs. "
         "Requires a platform key.",
     ]
+    max_queued: Annotated[int | None, "Most runs that may be queued; null: any number. Requires a platform key."]
     version: Version
     created_at: CreatedAt
 
@@ -76,6 +77,7 @@ def organization_view(organization: Organization) -> OrganizationView:
         "first_use": organization.first_use,
         "mcp_kinds": None if organization.mcp_kinds is None else list(organization.mcp_kinds),
         "queue_weight": organization.queue_weight,
+        "max_queued": organization.max_queued,
         "version": organization.version,
         "created_at": timestamp(organization.created_at),
     }

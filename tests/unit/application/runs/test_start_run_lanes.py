@@ -1,12 +1,16 @@
-"""StartRun: the lane of a run."""
+"""StartRun: the lane of a run, and its place in the queue."""
 
 from dataclasses import replace
 
 import pytest
 from pytest_mock import MockerFixture
 
+from domain.errors import ErrorKind, ServiceError
+from domain.ids import WorkflowRunId
 from domain.runs.lane import Lane
-from tests.builders import an_agent
+from domain.runs.run import RunStatus
+from domain.tools.wired import WiredNodes
+from tests.builders import a_run_id, an_agent, an_organization
 from tests.unit.application.runs.test_start_run import HELLO, Ports
 
 
@@ -21,3 +25,27 @@ async def test_a_run_is_in_the_lane_that_it_states_or_in_that_of_its_agent(ports
     ports.use(replace(agent, config=replace(agent.config, lane=Lane.BATCH)))
     assert ports.stored(await ports.start(HELLO)).lane is Lane.BATCH
     assert ports.stored(await ports.start(replace(HELLO, lane=Lane.INTERACTIVE))).lane is Lane.INTERACTIVE
+
+
+@pytest.mark.requirement("K2")
+@pytest.mark.parametrize("layer", ["agent", "organization"])
+async def test_a_start_beyond_the_queued_runs_that_are_allowed_is_refused_with_its_position(
+    ports: Ports, layer: str
+) -> None:
+    agent = an_agent()
+    ports.use(replace(agent, config=replace(agent.config, max_queued=1 if layer == "agent" else None)))
+    ports.organizations.get.return_value = replace(an_organization(), max_queued=1 if layer == "organization" else None)
+    await ports.start(HELLO)
+    with pytest.raises(ServiceError) as full:
+        await ports.start(HELLO)
+    assert (full.value.code, full.value.kind) == ("queue_full", ErrorKind.LIMIT)
+    assert full.value.extra == {"retry_after_s": "1", "position": "2", "limited": layer}
+    assert len(ports.state.runs) == 1
+
+
+@pytest.mark.requirement("K2")
+async def test_a_step_of_an_admitted_workflow_run_is_always_accepted(ports: Ports) -> None:
+    ports.organizations.get.return_value = replace(an_organization(), max_queued=1)
+    await ports.start(HELLO)
+    wired = WiredNodes(workflow_run_id=WorkflowRunId("wfr_1"), node_ids=("search",))
+    assert ports.stored(await ports.start(replace(HELLO, run_id=a_run_id(42), wired=wired))).status is RunStatus.QUEUED

@@ -1,0 +1,52 @@
+"""Admission of new runs: at most so many may be queued."""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+
+from domain.errors import ErrorKind, ServiceError, Violation
+
+MAX_QUEUED = 10_000_000
+_LONGEST_RETRY_S = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """How many runs of the organization, and of the agent, may be queued at most. None sets no bound."""
+
+    organization: int | None = None
+    agent: int | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.organization is not None or self.agent is not None
+
+
+def bound_violations(max_queued: int | None) -> tuple[Violation, ...]:
+    """The fault of a setting `max_queued`, if it has one."""
+    if max_queued is None or 0 < max_queued <= MAX_QUEUED:
+        return ()
+    return (Violation(path="max_queued", message=f"must be 1 to {MAX_QUEUED}"),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedRuns:
+    """How many runs are queued, and since when the first of them."""
+
+    count: int
+    since: datetime | None
+
+
+def require_place(owner: str, limit: int, queued: QueuedRuns, *, at: datetime) -> None:
+    """Raises LIMIT `queue_full`, with the `position` that the run would have, when `limit` runs are queued already.
+    `retry_after_s` estimates when a place is free: runs leave the queue as fast as the oldest one has moved up."""
+    if queued.count < limit:
+        return
+    waited_s = 0.0 if queued.since is None else max(0.0, (at - queued.since).total_seconds())
+    seconds = min(max(1, math.ceil(waited_s / max(queued.count, 1))), _LONGEST_RETRY_S)
+    raise ServiceError(
+        "queue_full",
+        ErrorKind.LIMIT,
+        f"{queued.count} runs of the {owner} are queued, and at most {limit} may be. Try again in {seconds} s.",
+        extra={"retry_after_s": str(seconds), "position": str(queued.count + 1), "limited": owner},
+    )

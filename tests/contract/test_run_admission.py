@@ -1,0 +1,68 @@
+"""The contract of `RunStore.start` with a bound of the queue: exact, whatever starts at the same time."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from application.runs.ports import NewRun, StartedRun
+from domain.errors import ServiceError
+from domain.ids import AgentId
+from domain.runs.admission import Admission
+from tests.builders import (
+    AGENT,
+    ORG,
+    OTHER_ORG,
+    START,
+    a_new_run,
+    a_run,
+    a_run_id,
+    a_thread,
+    a_thread_id,
+    numbered,
+)
+from tests.contract.run_steps import claim
+from tests.contract.stores import Stores
+
+OTHER_AGENT = AgentId(numbered("agt", 2))
+
+
+def bounded(number: int, admission: Admission, *, agent_id: AgentId = AGENT, of_other: bool = False) -> NewRun:
+    """Run `number` on a thread that is new, under these bounds."""
+    owner = OTHER_ORG if of_other else ORG
+    thread = a_thread(a_thread_id(100 + number), organization_id=owner)
+    run = a_run(a_run_id(number), organization_id=owner, thread_id=thread.id, agent_id=agent_id)
+    return replace(a_new_run(run, new_thread=thread), admission=admission)
+
+
+@pytest.mark.requirement("K2")
+async def test_no_more_runs_are_queued_than_the_bound_allows_and_a_claim_makes_room(run_stores: Stores) -> None:
+    of_two = Admission(organization=2)
+    for number in (1, 2):
+        await run_stores.runs.start(bounded(number, of_two))
+    with pytest.raises(ServiceError) as full:
+        await run_stores.runs.start(bounded(3, of_two))
+    assert (full.value.code, full.value.extra["position"]) == ("queue_full", "3")
+    assert await run_stores.runs.get(ORG, a_run_id(3)) is None
+    assert await run_stores.threads.get(ORG, a_thread_id(103)) is None
+    await claim(run_stores, a_run_id(1), at=START)
+    assert (await run_stores.runs.start(bounded(3, of_two))).created
+
+
+@pytest.mark.requirement("K2")
+async def test_bounds_count_runs_of_their_organization_and_agent_only(run_stores: Stores) -> None:
+    await run_stores.runs.start(bounded(1, Admission()))
+    await run_stores.runs.start(bounded(2, Admission(organization=1), of_other=True))
+    await run_stores.runs.start(bounded(3, Admission(agent=1), agent_id=OTHER_AGENT))
+    for number, admission in ((4, Admission(agent=1)), (5, Admission(organization=2))):
+        with pytest.raises(ServiceError) as full:
+            await run_stores.runs.start(bounded(number, admission))
+        assert full.value.extra["limited"] == ("agent" if admission.organization is None else "organization")
+
+
+@pytest.mark.requirement("K2")
+async def test_starts_at_the_same_moment_do_not_exceed_the_bound_together(run_stores: Stores) -> None:
+    starts = [run_stores.runs.start(bounded(number, Admission(organization=4))) for number in range(1, 13)]
+    found = await asyncio.gather(*starts, return_exceptions=True)
+    assert len([started for started in found if isinstance(started, StartedRun)]) == 4
+    assert {error.code for error in found if isinstance(error, ServiceError)} == {"queue_full"}
