@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from chaos import boundaries, connections, neighbours, postgres_outages, soak, stories
+from chaos import boundaries, connections, fair, neighbours, postgres_outages, soak, stories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,7 @@ PARTS: Mapping[str, Part] = {
     "boundaries": Part(
         about="kill -9 at every boundary of a run's steps", options=boundaries.options, run=boundaries.run
     ),
+    "fair": Part(about="an organization floods the queue", options=fair.options, run=fair.run),
     "neighbours": Part(
         about="an organization beside another one's hostile servers", options=neighbours.options, run=neighbours.run
     ),
