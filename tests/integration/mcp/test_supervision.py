@@ -148,6 +148,14 @@ async def test_a_server_that_belongs_to_a_run_is_started_again_by_its_next_call_
         await pid_of(harness.connections, server)
 
 
+async def listened_to(watched: WatchedServer, harness: Supervision) -> None:
+    """Until the client has the stream of changes, by which alone it sees that a server goes away."""
+    async with asyncio.timeout(60):
+        while not harness.listed:
+            await watched.tools_changed()
+            await asyncio.sleep(0.01)
+
+
 @pytest.mark.requirement("B7")
 async def test_a_remote_server_that_goes_away_is_connected_again_when_it_is_back() -> None:
     port, watched = free_port(), WatchedServer()
@@ -155,12 +163,12 @@ async def test_a_remote_server_that_goes_away_is_connected_again_when_it_is_back
     async with supervision() as harness:
         async with watched.serve(port=port):
             await harness.connections.call_tool(server, IN_RUN, a_call("echo"))
+            await listened_to(watched, harness)
         await until(lambda: harness.connections.servers_reconnecting == 1)
         assert harness.connections.status(server).last_error is not None
         watched.tools["later"] = WatchedServer.definition("later")
         async with watched.serve(port=port):
-            await until(lambda: harness.listed)
-            assert "later" in [tool.name for tool in harness.listed[-1].tools]
+            await until(lambda: any(tool.name == "later" for catalog in harness.listed for tool in catalog.tools))
             assert harness.connections.status(server).state is ServerState.CONNECTED
             await until(lambda: harness.connections.servers_reconnecting == 0)
             await harness.connections.forget(ORG, SERVER)

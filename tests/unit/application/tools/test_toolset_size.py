@@ -16,7 +16,7 @@ from infrastructure.mcp.catalogs.catalog import read_listing
 from tests.builders import a_catalog
 from tests.unit.application.tools.test_toolset_builder import Harness
 
-SIZES = (1_000, 5_000, 10_000)
+SIZES = (500, 2_000, 4_000)
 
 
 def listed_tool(number: int) -> dict[str, Any]:
