@@ -9,10 +9,11 @@ from litestar.response.base import ASGIResponse
 from litestar.types import Receive
 
 from application.mcp.oauth_client import PublicAddress
-from application.runs.queries import GetRun
+from application.runs.queries import GetRun, GetRunEvents
 from application.runs.watch_run import WatchRun
 from domain.errors import ServiceError
 from domain.identity.api_key import Principal
+from domain.runs.events import RunEvent
 from domain.runs.run import Run, RunStatus
 from interfaces.http.openai.chat_runs import ChatRuns
 from interfaces.http.openai.chat_schemas import ChatBody
@@ -30,6 +31,7 @@ from interfaces.http.openai.errors import NO_RETRY, ErrorView, run_error_view, s
 from interfaces.http.openai.ids import is_client_call, notice
 from interfaces.http.openai.leaving import unless_left
 from interfaces.http.openai.replies import Piece, PieceKind, Reply
+from interfaces.http.openai.stored_events import stored_events
 from interfaces.http.sse import EventStream
 from interfaces.http.stream_places import StreamPlaces
 
@@ -55,6 +57,7 @@ class ChatCompletions:
         chat_runs: ChatRuns,
         watch_run: WatchRun,
         get_run: GetRun,
+        get_run_events: GetRunEvents,
         public_address: PublicAddress,
         places: StreamPlaces,
         heartbeat_s: float,
@@ -62,19 +65,18 @@ class ChatCompletions:
         self._chat_runs = chat_runs
         self._watch_run = watch_run
         self._get_run = get_run
+        self._get_run_events = get_run_events
         self._address = public_address
         self._places = places
         self._heartbeat_s = heartbeat_s
 
     async def whole(self, principal: Principal, body: ChatBody, receive: Receive, *, is_repeated: bool) -> ASGIResponse:
         begun = await self._chat_runs.begin(principal, body, is_repeated=is_repeated)
-        reply, pieces = Reply(), list[Piece]()
-
-        async def listen() -> None:
-            async for piece in self._pieces(principal, begun, reply):
-                pieces.append(piece)
-
-        await unless_left(receive, listen())
+        # One signal at the end costs less than one for each event.
+        await unless_left(receive, self._watch_run.wait(principal, begun.run.id))
+        reply = Reply()
+        stored = stored_events(self._get_run_events, principal, begun.run.id, after_seq=begun.after_seq)
+        pieces = [piece async for piece in self._pieces(principal, begun, reply, stored)]
         run = await self._get_run.execute(principal, begun.run.id)
         if run.status in _WITHOUT_ANSWER:
             status, error = run_error_view(run)
@@ -115,7 +117,8 @@ class ChatCompletions:
             return _frame(chunk)
 
         yield framed({"role": "assistant", "content": ""})
-        async for piece in self._pieces(principal, begun, reply):
+        following = self._watch_run.follow(principal, begun.run.id, after_seq=begun.after_seq)
+        async for piece in self._pieces(principal, begun, reply, following):
             yield framed(_delta(piece))
         run = await self._get_run.execute(principal, begun.run.id)
         if run.status in _WITHOUT_ANSWER:
@@ -129,11 +132,12 @@ class ChatCompletions:
             yield framed(None)
         yield DONE
 
-    async def _pieces(self, principal: Principal, begun: Begun, reply: Reply) -> AsyncIterator[Piece]:
-        """What the run says until it ends or waits."""
+    async def _pieces(
+        self, principal: Principal, begun: Begun, reply: Reply, batches: AsyncGenerator[tuple[RunEvent, ...], None]
+    ) -> AsyncIterator[Piece]:
+        """What the run says in these events, and what it waits for at their end."""
         is_object, has_text = begun.run.output_schema is not None, False
-        following = self._watch_run.follow(principal, begun.run.id, after_seq=begun.after_seq)
-        async with aclosing(following) as followed:
+        async with aclosing(batches) as followed:
             async for events in followed:
                 for piece in (piece for event in events for piece in reply.pieces(event)):
                     if piece.kind is PieceKind.TEXT and is_object:

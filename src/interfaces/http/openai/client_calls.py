@@ -6,7 +6,6 @@ from types import MappingProxyType
 
 from application.runs.queries import GetRun, GetRunEvents
 from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
-from application.system.pages import MAX_PAGE_SIZE
 from domain.approvals.decision import CallDecision
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
@@ -14,6 +13,7 @@ from domain.ids import RunId, ToolCallId
 from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import Run, RunStatus
 from interfaces.http.openai.ids import call_id, is_client_call, pending_call, run_of_call
+from interfaces.http.openai.stored_events import stored_events
 
 Decided = tuple[bool, str | None]
 """Whether a call is approved, and why not."""
@@ -87,14 +87,12 @@ class ClientCalls:
 
     async def _waits(self, principal: Principal, run: Run) -> list[RunEvent]:
         """The events by which the run began to wait."""
-        found: list[RunEvent] = []
-        after = 0
-        while True:
-            page = await self._get_run_events.execute(principal, run.id, after_seq=after, limit=MAX_PAGE_SIZE)
-            found += [event for event in page.items if event.type is RunEventType.RUN_REQUIRES_ACTION]
-            if page.next_cursor is None:
-                return found
-            after = int(page.next_cursor)
+        return [
+            event
+            async for events in stored_events(self._get_run_events, principal, run.id)
+            for event in events
+            if event.type is RunEventType.RUN_REQUIRES_ACTION
+        ]
 
 
 def _asks_for(run_id: RunId, event: RunEvent, named: Collection[str]) -> bool:

@@ -8,7 +8,7 @@ from litestar.types import Receive
 from interfaces.disconnects import client_left
 
 
-async def unless_left(receive: Receive, waiting: Coroutine[None, None, None]) -> None:
+async def unless_left(receive: Receive, waiting: Coroutine[object, object, object]) -> None:
     """Wait, but no longer than the client. Raises what `waiting` raises."""
     answering, leaving = asyncio.create_task(waiting), asyncio.create_task(client_left(receive))
     try:

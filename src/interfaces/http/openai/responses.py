@@ -13,7 +13,7 @@ from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.ports import RunFilter
 from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.runs.watch_run import WatchRun
-from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from application.system.pages import PageRequest
 from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
 from domain.errors import ServiceError, conflict
 from domain.identity.api_key import Principal
@@ -26,6 +26,7 @@ from interfaces.http.openai.response_ids import Place, no_response, place_of
 from interfaces.http.openai.response_inputs import input_items
 from interfaces.http.openai.response_runs import ResponseRuns, is_stored
 from interfaces.http.openai.response_schemas import ResponseBody
+from interfaces.http.openai.stored_events import stored_events
 from interfaces.http.sse import EventStream
 from interfaces.http.stream_places import StreamPlaces
 
@@ -73,14 +74,8 @@ class Responses:
         run, place = await self._response_runs.begin(principal, body, is_repeated=is_repeated)
         if body.background:
             return json_response((await self._read(principal, run, place)).view(), headers=_headers(run))
-        events = ResponseEvents(run=run, place=place, address=self._address.url)
-
-        async def listen() -> None:
-            async for _ in self._followed(principal, events):
-                pass
-
-        await unless_left(receive, listen())
-        return json_response(events.view(), headers=_headers(run))
+        await unless_left(receive, self._watch_run.wait(principal, run.id))
+        return json_response((await self._read(principal, run, place)).view(), headers=_headers(run))
 
     async def get(self, principal: Principal, response_id: str) -> JsonObject:
         """Raises NOT_FOUND."""
@@ -138,15 +133,12 @@ class Responses:
     async def _read(self, principal: Principal, run: Run, place: Place) -> ResponseEvents:
         """What is stored of the response."""
         events = ResponseEvents(run=run, place=place, address=self._address.url)
-        after = 0
-        while not events.has_ended:
-            page = await self._get_run_events.execute(principal, run.id, after_seq=after, limit=MAX_PAGE_SIZE)
-            for event in page.items:
+        async for batch in stored_events(self._get_run_events, principal, run.id):
+            for event in batch:
                 for _ in events.of(event):
                     pass
-            if page.next_cursor is None:
+            if events.has_ended:
                 break
-            after = int(page.next_cursor)
         return events
 
     async def _frames(
