@@ -56,7 +56,7 @@ def test_mcp_tools_are_not_listed_among_the_native_ones() -> None:
 
 
 def test_every_native_tool_may_be_listed() -> None:
-    native = tuple(kind for kind in ToolType if kind not in (MCP_TOOL, ToolType.AGENT))
+    native = tuple(kind for kind in ToolType if kind not in (MCP_TOOL, ToolType.AGENT, ToolType.CLIENT_TOOL))
     assert config(tools=native).tools == native
 
 

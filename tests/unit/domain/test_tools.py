@@ -20,14 +20,15 @@ def test_the_kinds_of_tool_are_a_closed_list() -> None:
         "source_query",
         "mcp_tool",
         "agent",
+        "client_tool",
     }
-    assert set(NATIVE_TYPES) == set(ToolType) - {ToolType.MCP_TOOL, ToolType.AGENT}
+    assert set(NATIVE_TYPES) == set(ToolType) - {ToolType.MCP_TOOL, ToolType.AGENT, ToolType.CLIENT_TOOL}
 
 
 @pytest.mark.requirement("A3", "D5")
 @pytest.mark.parametrize("kind", list(ToolType))
-def test_email_and_calendar_are_displayed_and_everything_else_is_executed(kind: ToolType) -> None:
-    displayed = kind in {ToolType.SEND_EMAIL, ToolType.CREATE_CALENDAR_EVENT}
+def test_email_calendar_and_client_tools_are_displayed_and_everything_else_is_executed(kind: ToolType) -> None:
+    displayed = kind in {ToolType.SEND_EMAIL, ToolType.CREATE_CALENDAR_EVENT, ToolType.CLIENT_TOOL}
     assert capability_of(kind) is (ToolCapability.DISPLAYABLE if displayed else ToolCapability.EXECUTABLE)
     assert a_tool(type=kind).is_displayable is displayed
 
