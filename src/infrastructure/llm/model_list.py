@@ -3,6 +3,7 @@
 import aiohttp
 import msgspec
 
+from application.models.ports import ModelError
 from domain.model_providers.provider import ProviderKind
 from infrastructure.http.egress import EgressBlockedError
 from infrastructure.http.sessions import is_decoded
@@ -65,8 +66,13 @@ class HttpModelList:
     def __init__(self, *, provider: ProviderConfig, http: ProviderHttp) -> None:
         self._address = http.to(_address_of(provider), headers_of(provider))
         self._redactor = provider.redactor()
+        self._needs_signature = (
+            provider.kind is ProviderKind.BEDROCK and provider.is_native and provider.header_key is None
+        )
 
     async def names(self) -> tuple[str, ...]:
+        if self._needs_signature:
+            raise ModelError("model_rejected", "Bedrock lists its models for API keys only.", retryable=False)
         try:
             answer = await self._address.get(total_s=_TOTAL_S)
             try:

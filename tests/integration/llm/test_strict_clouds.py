@@ -275,3 +275,14 @@ async def test_keys_and_tokens_are_in_no_line_of_the_most_verbose_log(
     assert "the log is written" in debug_log.getvalue()
     for part in (key.rpartition(":")[2], "AWS4-HMAC-SHA256", "What time is it?"):
         assert part not in debug_log.getvalue()
+
+
+async def test_bedrock_lists_no_models_for_access_keys_and_does_not_call_the_key_refused(
+    http: AiohttpProviders,
+) -> None:
+    opening = ProviderModels(http=http, guarded_http=http, outbound=EgressPolicy(), native=lambda: native_models)
+    url = "https://bedrock-runtime.eu-central-1.amazonaws.com"
+    models = opening.model_list(ProviderConfig(name="acme", kind=ProviderKind.BEDROCK, base_url=url, api_key=AWS_KEY))
+    with pytest.raises(ModelError) as raised:
+        await models.names()
+    assert raised.value.code == "model_rejected"
