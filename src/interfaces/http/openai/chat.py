@@ -77,7 +77,7 @@ class ChatCompletions:
         reply = Reply()
         stored = stored_events(self._get_run_events, principal, begun.run.id, after_seq=begun.after_seq)
         pieces = [piece async for piece in self._pieces(principal, begun, reply, stored)]
-        run = await self._get_run.execute(principal, begun.run.id)
+        run = reply.ended or begun.run
         if run.status in _WITHOUT_ANSWER:
             status, error = run_error_view(run)
             return json_response(error, status=status, headers={**_headers(run), **NO_RETRY})
@@ -120,7 +120,7 @@ class ChatCompletions:
         following = self._watch_run.follow(principal, begun.run.id, after_seq=begun.after_seq)
         async for piece in self._pieces(principal, begun, reply, following):
             yield framed(_delta(piece))
-        run = await self._get_run.execute(principal, begun.run.id)
+        run = reply.ended or begun.run
         if run.status in _WITHOUT_ANSWER:
             yield _frame(run_error_view(run)[1])
             return
@@ -144,7 +144,7 @@ class ChatCompletions:
                         continue
                     has_text = has_text or piece.kind is PieceKind.TEXT
                     yield piece
-        run = await self._get_run.execute(principal, begun.run.id)
+        reply.ended = run = await self._get_run.execute(principal, begun.run.id)
         if is_object and run.output:
             yield _object(run)
         if run.status is RunStatus.REQUIRES_ACTION and not any(map(is_client_call, run.pending)):

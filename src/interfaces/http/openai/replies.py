@@ -7,6 +7,7 @@ from typing import cast
 
 from domain.json_value import JsonObject
 from domain.runs.events import RunEvent, RunEventType
+from domain.runs.run import Run
 
 _BETWEEN = "\n\n"
 _SPENDING = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
@@ -42,9 +43,11 @@ class Spending:
 @dataclass(slots=True)
 class Reply:
     """The texts of all turns as one, with an empty line between them. A client of this protocol cannot take back what it
-    has shown: after a reply that was discarded, the next one begins after an empty line."""
+    has shown: after a reply that was discarded, the next one begins after an empty line. `ended` is the run once it has
+    ended or waits."""
 
     spent: Spending = field(default_factory=Spending)
+    ended: Run | None = None
     _message_id: str | None = None
     _shown: str = ""
     _has_text: bool = False
