@@ -1,6 +1,7 @@
 """Updates the stored catalogs: lists tools, and pins approved definitions. Above: refreshes by
 people, runs and servers. Below: connections and the stored catalogs."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 
@@ -64,7 +65,8 @@ class CatalogUpdater:
             previous = await self._catalogs.load(server.organization_id, server.id)
             if previous is not None and _age(previous) > _age(listed):
                 return previous
-            catalog = pinned(listed, previous, holds=approves_all if previous else await self._holds(server))
+            holds = approves_all if previous else await self._holds(server)
+            catalog = await asyncio.to_thread(pinned, listed, previous, holds=holds)  # of up to 10,000 tools
             news = newly_quarantined(catalog, previous)
             if await self._catalogs.save(server.organization_id, catalog, self._audit(server, news, principal)):
                 for tool in news[:AUDITED_TOOLS]:

@@ -2,9 +2,9 @@
 I/O except `list_page`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
@@ -24,9 +24,10 @@ MAX_LISTING = 8 * 1024 * 1024
 """Bounds of what may reach a prompt, in characters: of a description, of a schema, and of all
 definitions of a server."""
 _MAX_SHOWN_NAME = 128
-_SCHEMAS_AT_A_TIME = 20
-"""Number of schemas checked before yielding to the event loop; one check takes about 0.2 ms."""
+_TOOLS_AT_A_TIME = 20
+"""Number of tools read or checked before yielding to the event loop; one takes about 0.2 ms."""
 
+_Item = TypeVar("_Item")
 HeaderMap = Mapping[tuple[str, ...], str]
 ListPage = Callable[[str | None], Awaitable[Mapping[str, Any]]]
 
@@ -55,7 +56,7 @@ async def read_listing(list_page: ListPage) -> ToolListing:
         entries = page.get("tools")
         if not isinstance(entries, list):
             raise _invalid("The server's list of tools is not valid.")
-        for entry in entries:
+        async for entry in _in_turns(entries):
             definition = _read_tool(entry)
             if isinstance(definition, SkippedTool):
                 skipped.append(definition)
@@ -86,18 +87,25 @@ async def with_usable_schemas(listing: ToolListing) -> ToolListing:
     """Skip tools with an unusable input schema (external references, invalid JSON Schema, or too
     costly), and give the reason."""
     schemas = JsonSchemaValidator()
-    skipped: list[SkippedTool] = []
-    for number, tool in enumerate(listing.tools, start=1):
-        if (problem := schemas.problem_with(tool.input_schema)) is not None:
-            skipped.append(SkippedTool(name=tool.name, reason=f"its input schema cannot be used: {problem}"))
-        if number % _SCHEMAS_AT_A_TIME == 0:
-            await asyncio.sleep(0)
+    skipped = [
+        SkippedTool(name=tool.name, reason=f"its input schema cannot be used: {problem}")
+        async for tool in _in_turns(listing.tools)
+        if (problem := schemas.problem_with(tool.input_schema)) is not None
+    ]
     names = {tool.name for tool in skipped}
     return replace(
         listing,
         tools=tuple(tool for tool in listing.tools if tool.name not in names),
         skipped=_by_name(*listing.skipped, *skipped),
     )
+
+
+async def _in_turns(items: Iterable[_Item]) -> AsyncIterator[_Item]:
+    """The items; other tasks run after every few of them."""
+    for number, item in enumerate(items, start=1):
+        yield item
+        if number % _TOOLS_AT_A_TIME == 0:
+            await asyncio.sleep(0)
 
 
 def _by_name(*skipped: SkippedTool) -> tuple[SkippedTool, ...]:
