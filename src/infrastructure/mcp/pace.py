@@ -6,11 +6,9 @@ from typing import Final
 
 BURST: Final = 250.0
 RATE: Final = 100.0
-"""Messages per second after the burst; one takes up to a millisecond."""
+"""Messages per second after the burst; one takes up to a millisecond, with an answer over HTTP more."""
 MESSAGE: Final = 1.0
-"""Cost of a notification delivered by a task."""
-REQUEST: Final = 4.0
-"""Cost of a request, which is answered: over HTTP by a request of ours."""
+"""Cost of a request, or of a notification delivered by a task."""
 REPORT: Final = 0.05
 """Cost of progress or a log message of a call."""
 NOISE: Final = 0.02

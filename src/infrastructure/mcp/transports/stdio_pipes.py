@@ -12,7 +12,7 @@ import msgspec
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from infrastructure.mcp.pace import MESSAGE, REPORT, REQUEST, Pace
+from infrastructure.mcp.pace import MESSAGE, REPORT, Pace
 from infrastructure.mcp.transports.pipes import WritePipe
 
 DEFAULT_MAX_BYTES = 4 * 1024 * 1024
@@ -67,7 +67,7 @@ class MessageReader:
             if not _is_reply(item):
                 self.pace.spend(REPORT, size)
             return
-        self.pace.spend(REQUEST if _is_request(item) else MESSAGE, size)
+        self.pace.spend(MESSAGE, size)
         self._items.append(item)
         self._bytes += size
         self._wake()

@@ -145,14 +145,6 @@ async def test_answers_to_calls_cost_a_server_nothing_and_all_else_does() -> Non
     assert reader.pace.delay_s > 0
 
 
-async def test_requests_use_a_budget_up_sooner_than_news() -> None:
-    asking, telling = MessageReader(), MessageReader()
-    for number in range(int(BURST) // 2):
-        asking.put(ping(number))
-        telling.put(news())
-    assert telling.pace.delay_s == 0 < asking.pace.delay_s
-
-
 async def test_a_budget_that_is_used_up_wakes_the_event_loop_for_many_cheap_messages_at_once(
     mocker: MockerFixture,
 ) -> None:
