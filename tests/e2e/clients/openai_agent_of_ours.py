@@ -22,7 +22,6 @@ from openai import AsyncOpenAI
 called: list[str] = []
 
 
-@function_tool
 def weather(city: str) -> str:
     """The weather in a city."""
     called.append(city)
@@ -33,7 +32,7 @@ async def main(url: str, key: str, model: str, wire: str) -> None:
     set_tracing_disabled(disabled=True)
     async with AsyncOpenAI(base_url=url, api_key=key) as client:
         kind = OpenAIResponsesModel if wire == "responses" else OpenAIChatCompletionsModel
-        agent = Agent(name="helper", model=kind(model=model, openai_client=client), tools=[weather])
+        agent = Agent(name="helper", model=kind(model=model, openai_client=client), tools=[function_tool(weather)])
         streamed = Runner.run_streamed(agent, "The weather?")
         async for _ in streamed.stream_events():
             pass
