@@ -30,10 +30,11 @@ pytestmark = [
     pytest.mark.skipif(not (TOOLS / "helm").exists(), reason="needs `make peers`"),
 ]
 
-GRACE_S = 25
-"""What a process may take to stop (docs/guides/deploy.md)."""
+GRACE_S = 25 + 5
+"""What a process may take to stop (docs/guides/deploy.md), and the pause before it."""
 VERSIONS = ("1.29", "1.33", "1.37")
 """Of Kubernetes: old and new ones that clusters have."""
+LEAST = ("existingSecret=dragoman", "networkPolicy.database.cidrs={10.2.0.5/32,10.2.0.6/32}")
 EVERYTHING = (
     "autoscaling.enabled=true",
     "autoscaling.prometheus=http://prometheus:9090",
@@ -56,7 +57,7 @@ def helm(command: str, *values: str) -> "subprocess.CompletedProcess[str]":
 
 
 def text_of(*values: str) -> str:
-    done = helm("template", "existingSecret=dragoman", *values)
+    done = helm("template", *LEAST, *values)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -81,7 +82,7 @@ def pods(manifests: dict[str, Json]) -> dict[str, Json]:
 
 @pytest.mark.parametrize("values", [(), EVERYTHING], ids=["least", "everything"])
 def test_helm_finds_nothing_wrong_with_the_chart(values: tuple[str, ...]) -> None:
-    done = helm("lint", "existingSecret=dragoman", *values)
+    done = helm("lint", *LEAST, *values)
     assert done.returncode == 0, done.stdout
     assert "[WARNING]" not in done.stdout
 
@@ -108,6 +109,7 @@ def test_what_it_renders_is_valid_for_kubernetes(version: str, values: tuple[str
         (("existingSecret=s", "ingress.enabled=true"), "host"),
         (("existingSecret=s", "env.DRAGOMAN_SECRET_KEY=in-the-clear-0123456789"), "DRAGOMAN_SECRET_KEY"),
         (("existingSecret=s", "worker.replica=3"), "replica"),
+        (("existingSecret=s",), "cidrs"),
         (("existingSecret=s", "service.storage=much"), "storage"),
     ],
 )
@@ -186,11 +188,16 @@ def test_pods_reach_public_addresses_the_database_and_what_is_named_and_no_metad
             (peer["ipBlock"], rule.get("ports")) for rule in egress for peer in rule.get("to", []) if "ipBlock" in peer
         ]
         assert ({"cidr": "10.1.0.0/16"}, None) in blocks
+        assert ({"cidr": "10.2.0.6/32"}, [{"port": 5432}]) in blocks
         for block, ports in blocks:
             if block["cidr"] == "0.0.0.0/0" and ports is None:
                 assert {"169.254.0.0/16", "10.0.0.0/8", "127.0.0.0/8"} <= set(block["except"])
     migrations = everything["NetworkPolicy/agents-dragoman-migrations"]["spec"]
     assert migrations["ingress"] == []
+    assert (
+        "pre-install"
+        in everything["NetworkPolicy/agents-dragoman-migrations"]["metadata"]["annotations"]["helm.sh/hook"]
+    )
     assert len(migrations["egress"]) == 2
 
 

@@ -53,3 +53,14 @@ def test_of_several_hosts_the_one_is_used_that_takes_writes(hosts: str, host: st
 def test_which_of_several_hosts_is_used_may_be_said() -> None:
     taken = conninfo_to_dict(library_url("postgresql://a,b/dragoman?target_session_attrs=any"))
     assert taken["target_session_attrs"] == "any"
+
+
+@pytest.mark.parametrize("password", ["s,fe", "s,f/e", "s,f?e#"])
+def test_a_comma_in_a_password_names_no_hosts(password: str) -> None:
+    taken = driver_url(f"postgresql://ada:{password}@db.internal/dragoman")
+    assert (taken.password, taken.host, taken.database) == (password, "db.internal", "dragoman")
+
+
+def test_a_port_that_is_no_number_is_the_librarys_to_refuse() -> None:
+    taken = conninfo_to_dict(library_url("postgresql://ada:secret@a:x,b/dragoman"))
+    assert (taken["host"], taken["port"]) == ("a,b", "x,")

@@ -1,7 +1,7 @@
 """A PostgreSQL URL as users write it, in the forms that its readers want; without importing a driver."""
 
+import re
 from typing import Final
-from urllib.parse import urlsplit
 
 from sqlalchemy import URL, make_url
 
@@ -14,6 +14,10 @@ NOTICING: Final = {
 }
 """How soon a server that is gone without a word (its machine, or the network) counts as lost: within half a minute, where the
 kernel's default is hours (PostgreSQL, 32.1.2, Parameter Key Words). Of no effect on sockets of this machine."""
+
+_HOSTS: Final = re.compile(r"(?P<login>[^:]+://(?:[^:/@]*(?::[^@]*)?@)?)(?P<hosts>[^/?#]*)(?P<rest>.*)", re.DOTALL)
+"""As SQLAlchemy parses it: a password may have any character but `@`."""
+_HOST: Final = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(?::(?P<port>.*))?")
 
 
 def driver_url(url: str) -> URL:
@@ -35,13 +39,13 @@ def _noticing(url: str) -> URL:
 def _parsed(url: str) -> URL:
     """A URL with several hosts (`host:5432,other:5433`; PostgreSQL, 32.1.1.3) names them in its query, which drivers and library
     understand alike. Of several, the one that takes writes is used."""
-    login, separator, hosts = urlsplit(url).netloc.rpartition("@")
-    if "," not in hosts:
+    found = _HOSTS.match(url)
+    if found is None or "," not in found["hosts"]:
         return make_url(url)
-    entries = [f"//{host}" for host in hosts.split(",")]
+    hosts = [_HOST.fullmatch(host) for host in found["hosts"].split(",")]
     query = {
-        "host": ",".join(urlsplit(entry).hostname or "" for entry in entries),
-        "port": ",".join(str(urlsplit(entry).port or "") for entry in entries),
+        "host": ",".join(host["name"].strip("[]") if host else "" for host in hosts),
+        "port": ",".join(host["port"] or "" if host else "" for host in hosts),
     }
-    alone = make_url(url.replace(f"{login}{separator}{hosts}", f"{login}{separator}", 1))
+    alone = make_url(found["login"] + found["rest"])
     return alone.update_query_dict({"target_session_attrs": "read-write", **alone.query, **query})
