@@ -23,6 +23,7 @@ from domain.threads.message import (
     ToolUse,
     UserContent,
 )
+from domain.tools.client_tool import ClientTool
 from domain.tools.result import ToolResult
 
 _Attached = TypeVar("_Attached", ImageContent, FileContent)
@@ -86,6 +87,13 @@ class CanaryGuard:
     def words(self, text: str) -> str:
         """A text outside the conversation, such as the reason of a denial."""
         return text if self._scanner is None else self._scanner.clean(text).text
+
+    def client_tool(self, tool: ClientTool) -> ClientTool:
+        """A function of the client. A name with a token becomes one that no model takes."""
+        if self._scanner is None:
+            return tool
+        name, description = self.words(tool.name), self.words(tool.description)
+        return ClientTool(name=name, description=description, parameters=self.without(tool.parameters))
 
     def message(self, message: Message) -> Message:
         """A message of the thread, of any author. A message with a token has no provider's items."""

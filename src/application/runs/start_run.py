@@ -40,7 +40,7 @@ from domain.schedules.firing import Firing
 from domain.threads.attachments import AttachedSource
 from domain.threads.message import Message, PriorMessage, UserContent, is_blank
 from domain.threads.thread import Thread
-from domain.tools.client_tool import ClientTool, require_valid
+from domain.tools.client_tool import ClientTool, require_fitting, require_valid
 from domain.tools.wired import WiredNodes
 
 
@@ -149,7 +149,6 @@ class StartRun:
         unusable = output_schema_violations(self._schemas, command.output_schema)
         if unusable:
             raise invalid("output_schema_invalid", "The output schema is not valid.", *unusable)
-        require_valid(command.client_tools)
         now = self._clock.now()
         organization_id = command.principal.organization_id
         key = None
@@ -179,6 +178,9 @@ class StartRun:
         run_id = command.run_id or self.new_id()
         content = await attached_content(self._sources, organization_id, command.thread_id, command.input)
         guard = CanaryGuard.of(agent, run_id)
+        client_tools = tuple(map(guard.client_tool, command.client_tools))
+        require_valid(client_tools)
+        require_fitting(client_tools, command.client_request)
         run = Run(
             id=run_id,
             organization_id=organization_id,
@@ -199,10 +201,10 @@ class StartRun:
             webhook=_webhook_note(command),
             wired=command.wired,
             retry_of=None if command.retried is None else command.retried.id,
-            client_tools=command.client_tools,
+            client_tools=client_tools,
             instructions=None if command.instructions is None else guard.words(command.instructions),
             history_key=command.history_key,
-            client_request=command.client_request,
+            client_request=None if command.client_request is None else guard.without(command.client_request),
         )
         started = await self._runs.start(
             NewRun(

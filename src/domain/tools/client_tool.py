@@ -3,12 +3,14 @@
 import re
 from dataclasses import dataclass, field
 
-from domain.errors import Violation, invalid
-from domain.json_value import JsonObject
+from domain.errors import ErrorKind, ServiceError, Violation, invalid
+from domain.json_value import JsonObject, canonical_json
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
 
 MAX_CLIENT_TOOLS = 128
+MAX_CLIENT_BYTES = 256 * 1024
+"""Tools of the client and what answers repeat of its request, together as JSON: each read of the run loads both."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -41,6 +43,18 @@ def require_valid(tools: tuple[ClientTool, ...]) -> None:
         wrong.append(Violation(path="tools", message=f"has more than {MAX_CLIENT_TOOLS} tools"))
     if wrong:
         raise invalid("client_tools_invalid", "The tools of the client are not valid.", *wrong)
+
+
+def require_fitting(tools: tuple[ClientTool, ...], request: JsonObject | None) -> None:
+    """Raises TOO_LARGE `client_request_too_large`: more than `MAX_CLIENT_BYTES`."""
+    texts = (canonical_json([tool.name, tool.description, tool.parameters]) for tool in tools)
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in (*texts, canonical_json(request)))
+    if size > MAX_CLIENT_BYTES:
+        detail = (
+            f"The tools and the parts of the request that answers repeat have {size} bytes as JSON; {MAX_CLIENT_BYTES} are "
+            "allowed. Send fewer or shorter tools, or narrow the tools of MCP servers with `allowed_tools`."
+        )
+        raise ServiceError("client_request_too_large", ErrorKind.TOO_LARGE, detail, extra={"param": "tools"})
 
 
 def _fault(name: str, before: list[str]) -> str | None:

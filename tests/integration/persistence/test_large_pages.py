@@ -1,6 +1,7 @@
 """Pages of runs, messages and events with large images end before their limit, and nothing is left out."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from application.runs.ports import RunFilter
 from domain.runs.events import RunEvent
 from domain.threads.message import FileContent, ImageContent, UserContent
+from domain.tools.client_tool import ClientTool
 from infrastructure.persistence.columns.page_bytes import PAGE_BYTES
 from tests.builders import ORG, RUN, THREAD, a_message, a_run, a_run_id, after
 from tests.contract.paging import pages_of
@@ -30,6 +32,16 @@ async def test_runs(stores: Stores) -> None:
     pages = await pages_of(partial(stores.runs.page, ORG, RunFilter()), limit=500)
     assert sizes(pages) == [1, 2, 1]
     assert [run.id for page in pages for run in page] == [a_run_id(number) for number in (4, 3, 2, 1)]
+
+
+async def test_runs_with_tools_and_requests_of_clients(stores: Stores) -> None:
+    text = "A" * (PAGE_BYTES // 4 - 1_000)
+    tools = (ClientTool(name="weather", description=text),)
+    for number in (1, 2, 3):
+        run = a_run(a_run_id(number), created_at=after(number))
+        await start(stores, replace(run, client_tools=tools, client_request={"tools": [text]}))
+    pages = await pages_of(partial(stores.runs.page, ORG, RunFilter()), limit=500)
+    assert sizes(pages) == [2, 1]
 
 
 async def test_messages(stores: Stores) -> None:

@@ -4,9 +4,11 @@ import base64
 import binascii
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import reduce
+from operator import add
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, Connection, Row, Select, bindparam, tuple_
+from sqlalchemy import Column, Connection, Row, Select, bindparam, func, tuple_
 
 from application.system.pages import Page, PageRequest
 from domain.errors import ServiceError, Violation, invalid
@@ -46,9 +48,9 @@ def newest_first(
     moment: Column[datetime],
     identifier: Column[str],
     convert: Callable[[AnyRow], ItemT],
-    heavy: Column[Any] | None = None,
+    heavy: tuple[Column[Any], ...] = (),
 ) -> Page[ItemT]:
-    """Rows of `statement` by descending `moment`, then id. Both columns must be selected. Texts of a `heavy` column may
+    """Rows of `statement` by descending `moment`, then id. Both columns must be selected. Texts of `heavy` columns may
     end the page before its limit."""
     ordered = statement.order_by(moment.desc(), identifier.desc())
     if request.cursor is not None:
@@ -59,8 +61,9 @@ def newest_first(
         )
         ordered = ordered.where(tuple_(moment, identifier) < key)
     limit = request.limit
-    if heavy is not None:
-        sizes = ordered.with_only_columns(StoredSize(heavy), maintain_column_froms=True).limit(limit)
+    if heavy:
+        size = reduce(add, (func.coalesce(StoredSize(column), 0) for column in heavy))
+        sizes = ordered.with_only_columns(size, maintain_column_froms=True).limit(limit)
         with connection.execute(sizes) as found:
             limit = fitting(found.scalars())
     rows = connection.execute(ordered.limit(limit + 1)).all()

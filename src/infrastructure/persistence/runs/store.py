@@ -109,7 +109,7 @@ class SqlRunStore:
                 moment=run.c.created_at,
                 identifier=run.c.id,
                 convert=run_of,
-                heavy=run_request.c.input,
+                heavy=(run_request.c.input, run_request.c.client_tools, run_request.c.client_request),
             ),
             scope=organization_id,
         )
