@@ -81,7 +81,7 @@ def ignored(_: str) -> None:
 async def spec_of(engine: EngineApi, name: str, data: Path, *, mark: str = "mine") -> ContainerSpec:
     image = oci_image(f"mcp/{name}", None)
     return ContainerSpec(
-        image=image.pinned(await engine.pull(image, ignored)),
+        image=image.pinned((await engine.pull(image, ignored)).digest),
         args=(),
         environment={"A": "b=c"},
         data=data,
@@ -106,10 +106,10 @@ async def outputs_of(container: Container, *, until: bytes = b"") -> tuple[bytes
 @pytest.mark.requirement("S1")
 async def test_a_pulled_image_is_known_by_its_digest(fake: FakeEngine, engine: EngineApi) -> None:
     lines: list[str] = []
-    digest = await engine.pull(oci_image("mcp/echo", None), lines.append)
-    assert digest == IMAGES["mcp/echo:latest"].digest
+    pulled = await engine.pull(oci_image("mcp/echo", None), lines.append)
+    assert (pulled.digest, pulled.was_there) == (IMAGES["mcp/echo:latest"].digest, False)
     assert "5e1b2c Downloading" in lines
-    assert await engine.pull(oci_image(f"mcp/echo@{digest}", None), lines.append) == digest
+    assert await engine.pull(oci_image(f"mcp/echo@{pulled.digest}", None), ignored) == replace(pulled, was_there=True)
     assert fake.asked.count("POST /images/create") == 2
 
 

@@ -202,7 +202,10 @@ class FakeEngine:
             ],
         )
 
-    def _inspected(self, reference: str) -> dict[str, Any]:
+    def _inspected(self, reference: str) -> dict[str, Any] | list[dict[str, Any]]:
+        if reference == "json":  # all images
+            ids = {image.id for image in self.local.values()}
+            return [{"Id": each.removeprefix("sha256:") if self.podman else each} for each in ids]
         image = self.local.get(reference)
         if image is None:
             raise Refused(404, f"No such image: {reference}")

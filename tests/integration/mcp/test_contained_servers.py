@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_mock import MockerFixture
 
 from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailureKind
 from domain.ids import McpServerId
@@ -22,6 +23,7 @@ from infrastructure.mcp.containers.engine_api import EngineApi
 from infrastructure.mcp.containers.engine_socket import EngineSocket
 from infrastructure.mcp.containers.marks import LABEL, ContainerMarks
 from infrastructure.mcp.containers.registry_guard import RegistryGuard
+from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.server_containers import ServerContainers
 from tests.builders import ORG
 from tests.doubles.container_engine import FakeEngine
@@ -118,6 +120,70 @@ async def test_an_image_is_removed_with_the_last_installation_of_it_and_its_cont
         assert len(fake.local) == 2
         await workshop.installer.uninstall(ORG, second.id)
         assert (fake.running(), fake.local) == ([], {})
+
+
+@pytest.mark.requirement("B2")
+@pytest.mark.parametrize("name", ["mcp/plain:latest", "mcp/plain:of-the-operator", "operator/built:1"])
+async def test_an_image_that_the_engine_had_before_stays_when_its_installations_are_gone(
+    fake: FakeEngine, workshop: Workshop, name: str
+) -> None:
+    fake.local[name] = IMAGES["mcp/plain:latest"]
+    first = await installed(workshop, "plain")
+    second = await workshop.install(replace(image("mcp/plain"), id=McpServerId("mcp_second")))
+    for server in (first, second):
+        await workshop.installer.uninstall(ORG, server.id)
+    assert fake.local[name] == IMAGES["mcp/plain:latest"]
+
+
+@pytest.mark.requirement("B2")
+async def test_an_image_is_removed_in_whatever_order_its_installations_go(fake: FakeEngine, workshop: Workshop) -> None:
+    first = await installed(workshop, "plain")
+    second = await workshop.install(replace(image("mcp/plain"), id=McpServerId("mcp_second")))
+    await workshop.installer.uninstall(ORG, first.id)
+    third = await workshop.install(replace(image("mcp/plain"), id=McpServerId("mcp_third")))
+    await workshop.installer.uninstall(ORG, second.id)
+    assert len(fake.local) == 2
+    await workshop.installer.uninstall(ORG, third.id)
+    assert fake.local == {}
+
+
+@pytest.mark.requirement("B2")
+async def test_an_installation_that_begins_while_containers_go_keeps_the_image(
+    fake: FakeEngine, workshop: Workshop
+) -> None:
+    server = await installed(workshop, "plain")
+
+    async def begin() -> None:
+        workshop.directories.create("org_other/mcp_other/ins_other")
+
+    fake.hold["GET /containers/json"] = begin
+    await workshop.installer.uninstall(ORG, server.id)
+    assert len(fake.local) == 2
+
+
+@pytest.mark.requirement("B2")
+async def test_no_installation_begins_while_an_image_is_removed(
+    fake: FakeEngine, workshop: Workshop, mocker: MockerFixture
+) -> None:
+    directories, found = workshop.directories, []
+
+    def look() -> None:
+        with directories.building("images") as is_free:  # the lock of `images`
+            found.append(is_free)
+
+    def create(location: str) -> Path:
+        look()
+        return InstallDirectories.create(directories, location)
+
+    async def look_while_removing() -> None:
+        look()
+
+    mocker.patch.object(directories, "create", create)
+    server = await installed(workshop, "plain")
+    (image_id,) = {each.id for each in fake.local.values()}
+    fake.hold[f"DELETE /images/{image_id}"] = look_while_removing
+    await workshop.installer.uninstall(ORG, server.id)
+    assert found == [False, False]
 
 
 @pytest.mark.requirement("B2")

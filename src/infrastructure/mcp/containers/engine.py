@@ -53,6 +53,14 @@ class ContainerSpec:
     labels: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PulledImage:
+    """`digest` is that of its content. `was_there`: the engine had it before, under whatever name."""
+
+    digest: str
+    was_there: bool
+
+
 DATA_PATH = "/data"
 """Where a server in a container has its data directory. It is its HOME."""
 
@@ -93,8 +101,8 @@ class ContainerEngine(Protocol):
         """Name, version and address, for operators."""
         ...
 
-    async def pull(self, image: OciImage, on_progress: Callable[[str], None]) -> str:
-        """Fetch an image from its registry; returns the digest of its content. `on_progress` gets lines of text."""
+    async def pull(self, image: OciImage, on_progress: Callable[[str], None]) -> PulledImage:
+        """Fetch an image from its registry. `on_progress` gets lines of text."""
         ...
 
     async def start(self, spec: ContainerSpec) -> Container:

@@ -15,7 +15,7 @@ from pathlib import Path
 from domain.json_value import JsonObject
 from domain.mcp.images import OciImage
 from infrastructure.mcp.containers.container_settings import create_body
-from infrastructure.mcp.containers.engine import ContainerEnd, ContainerSpec, EngineError, EngineFault
+from infrastructure.mcp.containers.engine import ContainerEnd, ContainerSpec, EngineError, EngineFault, PulledImage
 from infrastructure.mcp.containers.engine_socket import EngineSocket, Refusal
 from infrastructure.mcp.containers.registry_guard import RegistryGuard
 
@@ -85,10 +85,11 @@ class EngineApi:
         engine = await self._engine()
         return f"{engine.name}{' without root' if engine.rootless else ''}, {self._socket.path}"
 
-    async def pull(self, image: OciImage, on_progress: Callable[[str], None]) -> str:
+    async def pull(self, image: OciImage, on_progress: Callable[[str], None]) -> PulledImage:
         await self._registries.check(image)
         api = (await self._engine()).api
         wanted = {"fromImage": image.reference} if image.digest else {"fromImage": image.repository, "tag": image.tag}
+        before = await self._images(api)
         try:
             async with aclosing(self._socket.lines("POST", f"/{api}/images/create", wanted, _NO_CREDENTIALS)) as lines:
                 async for line in lines:
@@ -98,7 +99,7 @@ class EngineApi:
             described = await self._socket.json("GET", f"/{api}/images/{image.reference}/json")
         except Refusal as refusal:
             raise _pull_failure(refusal.said) from refusal
-        return _digest_of(image, described)
+        return PulledImage(digest=_digest_of(image, described), was_there=_image_id(described) in before)
 
     async def start(self, spec: ContainerSpec) -> "EngineContainer":
         engine = await self._engine()
@@ -143,6 +144,12 @@ class EngineApi:
                 raise refusal.as_error() from refusal
             return refusal.status == _NOT_FOUND
         return True
+
+    async def _images(self, api: str) -> frozenset[str]:
+        try:
+            return frozenset(map(_image_id, await self._socket.json("GET", f"/{api}/images/json")))
+        except Refusal as refusal:
+            raise refusal.as_error() from refusal
 
     async def remove(self, api: str, container: str) -> None:
         """End and remove a container. Raises EngineError, and removes it later."""
@@ -236,6 +243,11 @@ class EngineContainer:
 
     async def remove(self) -> None:
         await self._engine.remove(self._api, self._name)
+
+
+def _image_id(described: JsonObject) -> str:
+    """Podman leaves out the kind of hash in some answers."""
+    return str(described.get("Id")).removeprefix("sha256:")
 
 
 def _digest_of(image: OciImage, described: JsonObject) -> str:

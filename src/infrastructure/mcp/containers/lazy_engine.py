@@ -4,7 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from domain.mcp.images import OciImage
-from infrastructure.mcp.containers.engine import Container, ContainerEngine, ContainerSpec, EngineError, EngineFault
+from infrastructure.mcp.containers.engine import (
+    Container,
+    ContainerEngine,
+    ContainerSpec,
+    EngineError,
+    EngineFault,
+    PulledImage,
+)
 
 
 class LazyContainerEngine:
@@ -18,7 +25,7 @@ class LazyContainerEngine:
     async def describe(self) -> str:
         return await self._engine().describe()
 
-    async def pull(self, image: OciImage, on_progress: Callable[[str], None]) -> str:
+    async def pull(self, image: OciImage, on_progress: Callable[[str], None]) -> PulledImage:
         return await self._engine().pull(image, on_progress)
 
     async def start(self, spec: ContainerSpec) -> Container:

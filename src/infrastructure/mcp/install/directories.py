@@ -2,12 +2,13 @@
 valid once its manifest exists, which is written last; the rest of the tree may be removed at
 startup."""
 
+import asyncio
 import fcntl
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -21,6 +22,8 @@ _REMOVED = ".removed"
 _DATA = ".data"
 _CACHE = ".cache"
 _BUILDING = ".building"
+_IMAGES = "images"
+_LOCK_PAUSE_S = 0.05
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _LOCATION_PARTS = 3
 
@@ -31,7 +34,7 @@ class Manifest:
     `lock` is the installer's own file of them, without local files; it is not in the stored manifest.
     `packages` are the exact versions of all packages, and `hashes` those of their archives, by the
     same names: npm's integrity (SRI), or each that the Python registry has of the version
-    (`sha256:` and hex)."""
+    (`sha256:` and hex). `brought`: it was an installation that brought the image to the container engine."""
 
     version: str
     commands: dict[str, str] = field(default_factory=dict)
@@ -39,6 +42,7 @@ class Manifest:
     packages: dict[str, str] = field(default_factory=dict)
     hashes: dict[str, list[str]] = field(default_factory=dict)
     lock: str | None = None
+    brought: bool = False
 
 
 class InstallDirectories:
@@ -70,16 +74,19 @@ class InstallDirectories:
     def building(self, location: str) -> Iterator[bool]:
         """The right to build an installation at a known place, which processes of this machine may
         want at once. False if another one has it."""
-        path = self._root / _BUILDING / location.replace("/", ".")
-        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        with path.open("wb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
+        with self._locked(location.replace("/", ".")) as is_ours:
+            yield is_ours
+
+    @asynccontextmanager
+    async def images(self) -> AsyncIterator[None]:
+        """The right, of one among all processes of this machine, to begin installations and to remove images that no
+        installation has."""
+        while True:
+            with self._locked(_IMAGES) as is_ours:
+                if is_ours:
+                    yield
+                    return
+            await asyncio.sleep(_LOCK_PAUSE_S)
 
     def finish(self, location: str, manifest: Manifest) -> None:
         """Write the manifest, which makes the installation valid."""
@@ -155,6 +162,19 @@ class InstallDirectories:
                 if is_abandoned:
                     shutil.rmtree(path, ignore_errors=True)
         return tuple(found)
+
+    @contextmanager
+    def _locked(self, name: str) -> Iterator[bool]:
+        path = self._root / _BUILDING / name
+        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        with path.open("wb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
 
     def _server(self, organization_id: OrganizationId, server_id: McpServerId) -> Path:
         return self.path(f"{organization_id}/{server_id}/x").parent

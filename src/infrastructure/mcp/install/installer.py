@@ -24,7 +24,7 @@ from infrastructure.mcp.install.directories import InstallDirectories, Manifest
 from infrastructure.mcp.install.job import ConfineInstaller, InstallJob, InstallLog, disk_failure
 from infrastructure.mcp.install.launches import CONTENT, InstalledLaunches, NoSuchCommandError
 from infrastructure.mcp.install.npm import NpmPackages
-from infrastructure.mcp.install.oci_images import OciImages, images_of
+from infrastructure.mcp.install.oci_images import OciImages, brought_images, images_of
 from infrastructure.mcp.install.package_files import MAX_BYTES
 from infrastructure.mcp.install.python_packages import PythonPackages
 
@@ -93,7 +93,8 @@ class LocalMcpInstaller:
     ) -> Manifest:
         """Make the installation at `location`, or leave nothing there."""
         try:
-            target = await asyncio.to_thread(self._directories.create, location)
+            async with self._directories.images():
+                target = await asyncio.to_thread(self._directories.create, location)
             with InstallLog(self._directories.log_path(server.organization_id, server.id)) as log:
                 job = InstallJob(log=log, on_progress=on_progress, environment=self._environment, confine=self._confine)
                 try:
@@ -114,9 +115,11 @@ class LocalMcpInstaller:
         return manifest
 
     async def uninstall(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        images = images_of(await asyncio.to_thread(self._directories.installed, f"{organization_id}/{server_id}/*"))
+        removed = await asyncio.to_thread(self._directories.installed, f"{organization_id}/{server_id}/*")
         await asyncio.to_thread(self._directories.remove_all, organization_id, server_id)
-        await self._remove_images(images, server_id)
+        if images_of(removed):
+            await self._images.remove_containers(server_id)
+        await self._remove_images(brought_images(removed))
 
     def has(self, installation: Installation) -> bool:
         return self._directories.is_complete(installation.location)
@@ -132,15 +135,18 @@ class LocalMcpInstaller:
         return await asyncio.to_thread(self._directories.tidy)
 
     async def remove(self, location: str) -> None:
-        images = images_of(await asyncio.to_thread(self._directories.installed, location))
+        removed = await asyncio.to_thread(self._directories.installed, location)
         await asyncio.to_thread(self._directories.remove, location)
-        await self._remove_images(images)
+        await self._remove_images(brought_images(removed))
 
-    async def _remove_images(self, images: frozenset[str], server_id: McpServerId | None = None) -> None:
-        """Remove those that no other installation has, or may have once it is made."""
-        others = await asyncio.to_thread(self._directories.installed) if images else ()
-        if images and None not in others:
-            await self._images.remove(images - images_of(others), server_id)
+    async def _remove_images(self, images: frozenset[str]) -> None:
+        """Remove those that no other installation has, or may have once it is made: none begins meanwhile."""
+        if not images:
+            return
+        async with self._directories.images():
+            others = await asyncio.to_thread(self._directories.installed)
+            if None not in others:
+                await self._images.remove(images - images_of(others))
 
     async def _installed(
         self, config: McpServerConfig, target: Path, job: InstallJob, recorded: Installation | None
@@ -155,9 +161,9 @@ class LocalMcpInstaller:
                     case McpServerKind.PYTHON:
                         manifest = await self._python.install(config, target, job, lock)
                     case McpServerKind.OCI:
-                        manifest = await self._images.install(
-                            config, job, None if recorded is None else recorded.version
-                        )
+                        version = None if recorded is None else recorded.version
+                        brought = brought_images(await asyncio.to_thread(self._directories.installed))
+                        manifest = await self._images.install(config, job, brought=brought, recorded=version)
                     case _:
                         manifest = await self._copy(config, target, job)
         except TimeoutError as exc:
