@@ -43,6 +43,7 @@ _SLOW_MS = 1_000
 class ExecuteMcpTool:
     """Rules:
     - The server comes from the tool's binding, never from the model.
+    - A tool that the server's `tools` leave out by now is unknown, as if the server was removed.
     - A tool in quarantine, or with a definition that differs from the run's, is not called.
     - The smallest timeout applies.
     - The model reads the server's own error text; for other failures, a fixed sentence with a
@@ -225,17 +226,19 @@ class ExecuteMcpTool:
         raise InputAwaited(awaited)
 
     async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer | None:
+        """None if it was removed, or offers the tool no longer. The switch is read last, so that its kinds are
+        those of now."""
+        server = binding.inline or await self._servers.get(scope.organization_id, binding.server_id)
         kinds = await self._switch.permitted(scope.organization_id)
         if kinds is None:
             raise McpFailure(McpFailureKind.DISABLED, "MCP is disabled.")
-        server = binding.inline or await self._servers.get(scope.organization_id, binding.server_id)
         if server is not None and not server.config.enabled:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "The MCP server was disabled.")
         if server is not None and not kinds.permit(server.config):
             raise McpFailure(McpFailureKind.DISABLED, kind_refusal(server.config))
         if server is not None and server.lacks_installation:
             raise McpFailure(McpFailureKind.NOT_INSTALLED, "MCP server not installed.")
-        return server
+        return server if server is not None and server.config.offers(binding.tool_name) else None
 
     def _output_violations(self, server: McpServer, binding: McpBinding, reply: McpReply) -> tuple[str, ...]:
         mode = server.config.output_validation

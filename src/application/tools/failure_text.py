@@ -73,7 +73,7 @@ def mcp_disabled() -> ToolResult:
 
 
 def unregistered_tool(name: str) -> ToolResult:
-    """The server of the tool was removed during the run."""
+    """The tool or its server was removed or left out during the run."""
     return ToolResult.failed("mcp_tool_unknown", f"MCP tool execution failed: Unknown tool: {name}")
 
 
