@@ -116,3 +116,11 @@ async def test_calls_in_a_history_need_their_results(service: Service) -> None:
 async def test_unknown_paths_and_broken_json_are_errors_in_openais_form(service: Service) -> None:
     broken = await service.call("POST", CHAT, content=b"{", headers={"content-type": "application/json"})
     assert (broken.status_code, broken.json()["error"]["type"]) == (400, "invalid_request_error")
+
+
+@pytest.mark.requirement("C6", "X1")
+async def test_a_viewer_is_refused_before_the_conversation_is_read(service: Service) -> None:
+    unreadable = {"model": "guide", "input": [{"type": "function_call"}], "messages": [{"role": "assistant"}]}
+    for path in (CHAT, "/openai/v1/responses"):
+        refused = await service.call("POST", path, json=unreadable, token=token_of(Role.VIEWER))
+        assert (refused.status_code, refused.json()["error"]["type"]) == (403, "permission_error")

@@ -10,6 +10,7 @@ from application.system.pages import PageRequest
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
+from domain.identity.role import Role
 from domain.ids import RunId
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from interfaces.http.openai.chat_messages import Conversation, conversation_of
@@ -48,6 +49,7 @@ class ChatRuns:
 
     async def begin(self, principal: Principal, body: ChatBody, *, is_repeated: bool) -> Begun:
         """Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
+        principal.require(Role.RUNNER)
         body.require_supported()
         conversation = conversation_of(body.messages)
         agent = await self._get_agent.execute(principal, body.model)

@@ -11,6 +11,8 @@ from interfaces.http.openai.errors import unsupported
 
 _SAID_BEFORE = frozenset({"reasoning", "mcp_list_tools", "mcp_call", "mcp_approval_request"})
 """Items of earlier answers that a client sends back: the text that came of them is in its messages."""
+_OTHER_MESSAGES = frozenset({"message", "function_call_output"})
+"""Items that end the calls of a turn."""
 
 Item = Mapping[str, object]
 
@@ -37,19 +39,23 @@ def read_input(given: str | Sequence[Item] | None) -> ReadInput:
     if given is None or isinstance(given, str):
         return ReadInput(messages=(ChatMessage(role="user", content=given or ""),), approvals=())
     messages: list[ChatMessage] = []
+    calls: list[object] = []
     approvals: list[ApprovalAnswer] = []
     for index, item in enumerate(given):
         path, kind = f"input.{index}", item.get("type", "message")
+        if kind in _OTHER_MESSAGES:
+            _end_calls(messages, calls)
         if kind == "message":
             messages.append(_message(item))
         elif kind == "function_call":
-            _add_call(messages, item, path)
+            calls.append(_call(item, path))
         elif kind == "function_call_output":
             messages.append(_output(item, path))
         elif kind == "mcp_approval_response":
             approvals.append(_approval(item, path))
         elif kind not in _SAID_BEFORE:
             raise unsupported(f"{path}.type", f"Input items of the type {str(kind)[:100]!r} are not supported.")
+    _end_calls(messages, calls)
     return ReadInput(messages=tuple(messages), approvals=tuple(approvals))
 
 
@@ -57,15 +63,19 @@ def _message(item: Item) -> ChatMessage:
     return decoded_body(ChatMessage, {"role": item.get("role"), "content": item.get("content")})
 
 
-def _add_call(messages: list[ChatMessage], item: Item, path: str) -> None:
-    """Calls of one turn are one message."""
+def _call(item: Item, path: str) -> object:
     function = {"name": _text(item, "name", path), "arguments": _text(item, "arguments", path)}
-    call = {"id": _text(item, "call_id", path), "type": "function", "function": function}
-    before = messages[-1] if messages and messages[-1].role == "assistant" else None
-    calls = [] if before is None else [made.model_dump() for made in before.tool_calls or ()]
+    return {"id": _text(item, "call_id", path), "type": "function", "function": function}
+
+
+def _end_calls(messages: list[ChatMessage], calls: list[object]) -> None:
+    """Makes calls that follow each other one message, with the text before them. It is built once for all of them."""
+    if not calls:
+        return
+    before = messages.pop() if messages and messages[-1].role == "assistant" else None
     content = None if before is None else before.content
-    joined = decoded_body(ChatMessage, {"role": "assistant", "content": content, "tool_calls": [*calls, call]})
-    messages[len(messages) - (before is not None) :] = [joined]
+    messages.append(decoded_body(ChatMessage, {"role": "assistant", "content": content, "tool_calls": calls}))
+    calls.clear()
 
 
 def _output(item: Item, path: str) -> ChatMessage:

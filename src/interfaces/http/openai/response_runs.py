@@ -10,6 +10,7 @@ from application.tools.list_tools import ListTools
 from domain.agents.agent import Agent
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
+from domain.identity.role import Role
 from domain.ids import ThreadId
 from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.runs.run import Run, RunStatus
@@ -60,6 +61,7 @@ class ResponseRuns:
 
     async def begin(self, principal: Principal, body: ResponseBody, *, is_repeated: bool) -> tuple[Run, Place]:
         """Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
+        principal.require(Role.RUNNER)
         body.require_supported()
         given = read_input(body.input)
         if given.approvals or (given.messages and given.messages[-1].role == "tool"):
