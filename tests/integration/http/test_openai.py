@@ -124,3 +124,79 @@ async def test_a_viewer_is_refused_before_the_conversation_is_read(service: Serv
     for path in (CHAT, "/openai/v1/responses"):
         refused = await service.call("POST", path, json=unreadable, token=token_of(Role.VIEWER))
         assert (refused.status_code, refused.json()["error"]["type"]) == (403, "permission_error")
+
+
+def said(role: str, content: str) -> dict[str, object]:
+    return {"role": role, "content": content}
+
+
+async def run_of(service: Service, path: str, body: dict[str, object], *, repeated: bool = False) -> dict[str, object]:
+    """The run that answers a request; `repeated` by the client's library."""
+    headers = {"x-stainless-retry-count": "1"} if repeated else {}
+    answer = await service.call("POST", path, json=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    run: dict[str, object] = (await service.call("GET", answer.headers["location"])).json()
+    return run
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"messages": [said("system", "You speak to Bob."), said("user", "hello")]},
+        {"tools": [{"type": "function", "function": {"name": "weather"}}]},
+        {"response_format": {"type": "json_object"}},
+        {"temperature": 0.5},
+        {"metadata": {"who": "Bob"}},
+        {"user": "bob"},
+        {"safety_identifier": "bob"},
+    ],
+)
+async def test_a_repeated_request_gets_no_run_of_one_that_differs(service: Service, other: dict[str, object]) -> None:
+    first = await run_of(service, CHAT, BODY)
+    assert (await run_of(service, CHAT, {**BODY, **other}, repeated=True))["id"] != first["id"]
+    assert (await run_of(service, CHAT, BODY, repeated=True))["id"] == first["id"]
+
+
+@pytest.mark.requirement("X1")
+@pytest.mark.parametrize(
+    ("path", "body"), [(CHAT, BODY), ("/openai/v1/responses", {"model": "guide", "input": "hello"})]
+)
+async def test_a_request_counts_as_repeated_for_minutes(service: Service, path: str, body: dict[str, object]) -> None:
+    first = await run_of(service, path, body)
+    service.clock.advance(300)
+    assert (await run_of(service, path, body, repeated=True))["id"] == first["id"]
+    service.clock.advance(400)
+    assert (await run_of(service, path, body, repeated=True))["id"] != first["id"]
+
+
+ALICE = [said("system", "You speak to Alice."), said("user", "hello")]
+
+
+@pytest.mark.requirement("C6")
+@pytest.mark.parametrize(
+    ("first", "second", "is_same"),
+    [
+        ({"messages": ALICE}, {"messages": ALICE}, True),
+        ({"messages": ALICE}, {"messages": [said("system", "You speak to Bob."), *ALICE[1:]]}, False),
+        ({"messages": ALICE}, {"messages": ALICE[1:]}, False),
+        ({"messages": ALICE, "user": "alice"}, {"messages": ALICE, "user": "alice"}, True),
+        ({"messages": ALICE, "user": "alice"}, {"messages": ALICE, "user": "bob"}, False),
+        ({"messages": ALICE, "user": "alice"}, {"messages": ALICE}, False),
+    ],
+)
+@pytest.mark.parametrize("act", [Act.FINISH, Act.APPROVE])
+async def test_people_behind_one_key_share_no_thread(
+    service: Service, first: dict[str, object], second: dict[str, object], is_same: bool, act: Act
+) -> None:
+    service.worker.act = act
+    asked = await service.call("POST", CHAT, json={**BODY, **first})
+    run = (await service.call("GET", asked.headers["location"])).json()
+    if act is Act.APPROVE:
+        decision = {"decision": "deny"}
+        await service.call("POST", f"/v1/approvals/{run['pending'][0]['approval_id']}", json=decision)
+        service.worker.act = Act.FINISH
+    answered = asked.json()["choices"][0]["message"]
+    messages = second["messages"]
+    assert isinstance(messages, list)
+    again = await run_of(service, CHAT, {**BODY, **second, "messages": [*messages, answered, said("user", "and?")]})
+    assert (again["thread_id"] == run["thread_id"]) is is_same

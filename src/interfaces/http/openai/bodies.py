@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, cast
 from pydantic import ConfigDict, Field
 
 from domain.errors import Violation, invalid
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.runs.model_settings import NO_SETTINGS, Effort, ModelSettings, Verbosity
 from domain.tools.client_tool import ClientTool
 from interfaces.http.bodies import Body, Name
@@ -50,6 +50,13 @@ class SampledBody(OpenAiBody):
     service_tier: str | None = None
     metadata: Metadata = Field(default=None, max_length=16)
     tool_choice: str | dict[str, object] | None = None
+    user: str | None = None
+    safety_identifier: str | None = None
+
+    def end_user(self) -> str | None:
+        """The digest of the names that the client's program gives the person it speaks for."""
+        named: list[JsonValue] = [self.user, self.safety_identifier]
+        return canonical_digest(named) if any(named) else None
 
     def settings(self, **others: object) -> ModelSettings:
         """Raises INVALID `model_settings_invalid`."""

@@ -24,6 +24,8 @@ from interfaces.http.openai.content_parts import content_of, text_of
 from interfaces.http.openai.ids import linked_run
 
 Indexed = tuple[int, ChatMessage]
+Owner = tuple[str | None, ...]
+"""An API key, an agent, and the person that the client's program speaks for, if it names one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,16 +61,16 @@ class Conversation:
         before = self._before
         return text_of(before[-1][1].content, _path(before[-1][0])) if before and _is(before[-1], "assistant") else ""
 
-    def key(self, owner: str) -> str:
-        """The digest of the whole conversation, for one owner: an API key and an agent."""
-        return _digest(self.messages, owner)
+    def key(self, owner: Owner) -> str:
+        """The digest of the whole conversation and its instructions, for one owner."""
+        return self._digest(self.messages, owner)
 
-    def earlier_key(self, owner: str) -> str | None:
+    def earlier_key(self, owner: Owner) -> str | None:
         """The `key` of the request that the answer before the input belongs to: up to its last message of the user."""
         earlier = list(self._before)
         while earlier and not _is(earlier[-1], "user"):
             earlier.pop()
-        return _digest(earlier, owner) if earlier and self.said else None
+        return self._digest(earlier, owner) if earlier and self.said else None
 
     def since(self, run_id: RunId) -> tuple[UserContent, ...]:
         """What the user has said since the first answer that links to a run."""
@@ -99,6 +101,10 @@ class Conversation:
                     prior.append(PriorMessage(role=Role(role), content=content))
         _refuse_waiting(waiting)
         return tuple(prior)
+
+    def _digest(self, messages: Sequence[Indexed], owner: Owner) -> str:
+        said: list[JsonValue] = [_plain(index, message) for index, message in messages]
+        return canonical_digest([*owner, self.instructions, said])
 
     @property
     def _last(self) -> tuple[Indexed, ...]:
@@ -132,11 +138,6 @@ def conversation_of(messages: Sequence[ChatMessage]) -> Conversation:
         if message.role == "tool" and not message.tool_call_id:
             raise _wrong(f"messages.{index}.tool_call_id", "is required")
     return Conversation(instructions="\n\n".join(filter(None, system)) or None, messages=tuple(said))
-
-
-def _digest(messages: Sequence[Indexed], owner: str) -> str:
-    said: list[JsonValue] = [_plain(index, message) for index, message in messages]
-    return canonical_digest([owner, said])
 
 
 def _plain(index: int, message: ChatMessage) -> JsonValue:

@@ -7,16 +7,18 @@ from application.runs.ports import RunFilter
 from application.runs.queries import GetRun, ListRuns
 from application.runs.start_run import StartRun, StartRunCommand
 from application.system.pages import PageRequest
-from domain.agents.agent import Agent
+from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId
+from domain.json_value import JsonObject, canonical_digest
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
-from interfaces.http.openai.chat_messages import Conversation, conversation_of
+from interfaces.http.openai.chat_messages import Conversation, Owner, conversation_of
 from interfaces.http.openai.chat_schemas import ChatBody
 from interfaces.http.openai.client_calls import Begun, ClientCalls
 from interfaces.http.openai.ids import linked_run
+from interfaces.http.openai.repeats import is_recent
 
 _LOOKED_AT = 10
 _ENDED = (RunStatus.COMPLETED, RunStatus.INCOMPLETE)
@@ -26,10 +28,10 @@ class ChatRuns:
     """Rules:
     - Results of tools resume the run that asked for them.
     - A conversation continues its thread: the run that gave the last answer of the history is found by the digest of
-      the messages before that answer, for the same key and agent, and is the newest of its thread.
+      the messages before that answer, for the same key, agent, instructions and person, and is the newest of its thread.
     - Any other history becomes a new thread with these messages.
     - While the last answer waits for a person, nothing starts: the answer is the same again.
-    - A repeated request of a client's library is answered by the run that the first one started.
+    - A repeated request of a client's library is answered by the run that the first one started within minutes.
     """
 
     def __init__(
@@ -40,12 +42,14 @@ class ChatRuns:
         list_runs: ListRuns,
         get_agent: GetAgent,
         client_calls: ClientCalls,
+        clock: Clock,
     ) -> None:
         self._start_run = start_run
         self._get_run = get_run
         self._list_runs = list_runs
         self._get_agent = get_agent
         self._client_calls = client_calls
+        self._clock = clock
 
     async def begin(self, principal: Principal, body: ChatBody, *, is_repeated: bool) -> Begun:
         """Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
@@ -55,13 +59,15 @@ class ChatRuns:
         agent = await self._get_agent.execute(principal, body.model)
         if conversation.ends_with_results:
             return await self._client_calls.settle(principal, conversation.results)
-        owner = f"{principal.key_id}/{agent.id}"
+        owner = (principal.key_id, agent.id, body.end_user())
         key = conversation.key(owner)
+        request: JsonObject = {"body": canonical_digest(body.model_dump(mode="json")), "user": body.end_user()}
         if is_repeated:
-            started = await self._with_key(principal, key, limit=1)
-            if started:
-                return Begun(run=started[0], after_seq=0)
-        last = await self._last(principal, agent, conversation, owner)
+            started = await self._with_key(principal, key)
+            first = next((run for run in started if run.client_request == request), None)
+            if first is not None and is_recent(first, self._clock):
+                return Begun(run=first, after_seq=0)
+        last = await self._last(principal, conversation, owner)
         if last is not None and last.status is RunStatus.REQUIRES_ACTION:
             return Begun(run=last, after_seq=last.last_seq)
         command = StartRunCommand(
@@ -74,6 +80,7 @@ class ChatRuns:
             client_tools=body.client_tools(),
             instructions=conversation.instructions,
             history_key=key,
+            client_request=request,
         )
         return Begun(run=await self._started(command, conversation, last), after_seq=0)
 
@@ -89,16 +96,18 @@ class ChatRuns:
                     raise
         return (await self._start_run.execute(replace(command, history=conversation.history()))).run
 
-    async def _last(self, principal: Principal, agent: Agent, conversation: Conversation, owner: str) -> Run | None:
+    async def _last(self, principal: Principal, conversation: Conversation, owner: Owner) -> Run | None:
         """The run that gave the last answer of the history, if the thread has not moved on since."""
         linked = linked_run(conversation.said)
         if linked is not None:
             found = await self._found(principal, linked)
+            if found is not None and not _is_of(found, conversation, owner):
+                return None
         else:
             earlier = conversation.earlier_key(owner)
-            runs = () if earlier is None else await self._with_key(principal, earlier, limit=_LOOKED_AT)
+            runs = () if earlier is None else await self._with_key(principal, earlier)
             found = next((run for run in runs if _gave(run, conversation.said)), None)
-        if found is None or found.requested_by != principal.key_id or found.agent_id != agent.id:
+        if found is None:
             return None
         of_thread = RunFilter(thread_id=found.thread_id)
         newest = await self._list_runs.execute(principal, of_thread, PageRequest(limit=1))
@@ -112,8 +121,16 @@ class ChatRuns:
                 raise
             return None
 
-    async def _with_key(self, principal: Principal, key: str, *, limit: int) -> tuple[Run, ...]:
-        return (await self._list_runs.execute(principal, RunFilter(history_key=key), PageRequest(limit=limit))).items
+    async def _with_key(self, principal: Principal, key: str) -> tuple[Run, ...]:
+        page = await self._list_runs.execute(principal, RunFilter(history_key=key), PageRequest(limit=_LOOKED_AT))
+        return page.items
+
+
+def _is_of(run: Run, conversation: Conversation, owner: Owner) -> bool:
+    """Whether a run that a text links to is of this owner, and has these instructions or still waits."""
+    of_run = (run.requested_by, run.agent_id, (run.client_request or {}).get("user"))
+    waits = run.status is RunStatus.REQUIRES_ACTION
+    return of_run == owner and (waits or run.instructions == conversation.instructions)
 
 
 def _gave(run: Run, said: str) -> bool:

@@ -5,6 +5,7 @@ from application.runs.ports import RunFilter
 from application.runs.queries import GetRun, ListRuns
 from application.runs.start_run import StartRun, StartRunCommand
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from application.system.ports import Clock
 from application.threads.queries import GetThread, ListMessages
 from application.tools.list_tools import ListTools
 from domain.agents.agent import Agent
@@ -20,6 +21,7 @@ from interfaces.http.openai.client_calls import ClientCalls
 from interfaces.http.openai.content_parts import content_of
 from interfaces.http.openai.errors import unsupported
 from interfaces.http.openai.ids import call_id, is_client_call
+from interfaces.http.openai.repeats import is_recent
 from interfaces.http.openai.response_ids import Place, no_response, place_of, thread_of
 from interfaces.http.openai.response_input import ReadInput, read_input
 from interfaces.http.openai.response_items import approval_request_id
@@ -35,7 +37,7 @@ class ResponseRuns:
       messages up to that response.
     - A response of a conversation is a run on its thread. Any other one gets a new thread.
     - An `mcp` tool names a registered server of the agent; `allowed_tools` narrow its tools.
-    - A repeated request of a client's library is answered by the run that the first one started.
+    - A repeated request of a client's library is answered by the run that the first one started within minutes.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class ResponseRuns:
         list_messages: ListMessages,
         list_tools: ListTools,
         client_calls: ClientCalls,
+        clock: Clock,
     ) -> None:
         self._start_run = start_run
         self._get_run = get_run
@@ -58,6 +61,7 @@ class ResponseRuns:
         self._list_messages = list_messages
         self._list_tools = list_tools
         self._client_calls = client_calls
+        self._clock = clock
 
     async def begin(self, principal: Principal, body: ResponseBody, *, is_repeated: bool) -> tuple[Run, Place]:
         """Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
@@ -70,7 +74,7 @@ class ResponseRuns:
         key = canonical_digest(["responses", principal.key_id, agent.id, body.model_dump(mode="json")])
         if is_repeated:
             page = await self._list_runs.execute(principal, RunFilter(history_key=key), PageRequest(limit=1))
-            if page.items:
+            if page.items and is_recent(page.items[0], self._clock):
                 return page.items[0], Place(run_id=page.items[0].id)
         thread_id, history = await self._before(principal, body)
         said = conversation_of(given.messages)
