@@ -252,26 +252,6 @@ async def test_a_server_that_was_removed_makes_its_tools_unknown(setting: Settin
     assert "Unknown tool" in result.text
 
 
-@pytest.mark.requirement("B6")
-async def test_a_tool_that_its_server_leaves_out_by_now_is_not_called(setting: Setting) -> None:
-    setting.configure(tools=("read_*", "echo"))
-    assert not (await setting.call()).is_error
-    setting.configure(tools=("read_*",))
-    result = await setting.call()
-    assert (result.error_code, setting.connections.call_tool.await_count) == ("mcp_tool_unknown", 1)
-
-
-@pytest.mark.requirement("B14")
-async def test_a_kind_of_server_that_is_withdrawn_while_the_server_is_read_is_not_called(setting: Setting) -> None:
-    async def withdrawn(*_: object) -> McpServer:
-        setting.organizations.get.return_value = replace(an_organization(), mcp_kinds=())
-        return a_server()
-
-    setting.servers.get.side_effect = withdrawn
-    result = await setting.call()
-    assert (result.error_code, setting.connections.call_tool.await_count) == ("mcp_disabled", 0)
-
-
 async def test_a_disabled_server_is_not_connected(setting: Setting) -> None:
     setting.configure(enabled=False)
     result = await setting.call()
