@@ -2915,7 +2915,7 @@ export interface components {
             thread_id?: string | null;
             /** @description What happens to an unfinished run of the thread. */
             multitask_strategy?: components["schemas"]["MultitaskStrategy"];
-            /** @description Place among waiting runs of the organization: `interactive` before `normal` before `batch`, by weight. By default the agent's. */
+            /** @description Place among waiting runs of the organization: `interactive` before `normal` before `batch`, by weight. By default the agent's; one before the agent's requires the role operator. */
             lane?: components["schemas"]["Lane"] | null;
             /** @description Limits of the run; they can only narrow the agent's. */
             limits?: components["schemas"]["LimitsBody"];

@@ -95,7 +95,8 @@ class StartRun:
       changed or deleted.
     - The strategy decides about unfinished runs of the thread (`make_room`). Stopping runs that another
       key started requires `operator`, as cancelling them does.
-    - Settings that may raise the price (`OPERATORS_ONLY`) require `operator`.
+    - Settings that may raise the price (`OPERATORS_ONLY`) require `operator`, and so does a lane with more weight than the
+      agent's; a retry keeps the lane that the failed run had.
     - Sources of the thread in the input are read now; deleting one later does not change the message.
     - An output schema must be one that answers can be checked by.
     - An organization and an agent have at most `max_queued` queued runs. Steps of admitted workflow runs are not bounded.
@@ -140,7 +141,7 @@ class StartRun:
 
     async def execute(self, command: StartRunCommand) -> StartedRun:
         """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`, `source_not_found`), FORBIDDEN
-        (`model_not_allowed`, `model_settings_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `run_not_newest`, `schedule_moved`), LIMIT `queue_full`.
+        (`model_not_allowed`, `model_settings_not_allowed`, `lane_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `run_not_newest`, `schedule_moved`), LIMIT `queue_full`.
         """
         command.principal.require(Role.RUNNER)
         _require_role_for(command.model_settings, command.principal)
@@ -190,7 +191,7 @@ class StartRun:
             status=RunStatus.QUEUED,
             input=guard.input(content),
             model=model,
-            lane=command.lane or agent.config.lane,
+            lane=_lane(command, agent),
             limits=command.limits,
             model_settings=command.model_settings,
             output_schema=command.output_schema,
@@ -258,6 +259,19 @@ def _admission(command: StartRunCommand, organization: Organization | None, agen
         return Admission()
     bound = None if organization is None else organization.max_queued
     return Admission(organization=bound, agent=agent.config.max_queued)
+
+
+def _lane(command: StartRunCommand, agent: Agent) -> Lane:
+    usual = agent.config.lane if command.retried is None else command.retried.lane
+    lane = command.lane or usual
+    if lane.weight > usual.weight and not command.principal.role.includes(Role.OPERATOR):
+        raise ServiceError(
+            "lane_not_allowed",
+            ErrorKind.FORBIDDEN,
+            f"The lane {lane} needs the role operator, since runs of the agent are in the lane {usual}; "
+            f"the key has {command.principal.role}.",
+        )
+    return lane
 
 
 def _webhook_note(command: StartRunCommand) -> WebhookNote | None:

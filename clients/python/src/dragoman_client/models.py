@@ -3067,7 +3067,7 @@ class RunBody(TypedDict):
     multitask_strategy: NotRequired[MultitaskStrategy]
     """What happens to an unfinished run of the thread."""
     lane: NotRequired[Lane | None]
-    """Place among waiting runs of the organization: `interactive` before `normal` before `batch`, by weight. By default the agent's."""
+    """Place among waiting runs of the organization: `interactive` before `normal` before `batch`, by weight. By default the agent's; one before the agent's requires the role operator."""
     limits: NotRequired[LimitsBody]
     """Limits of the run; they can only narrow the agent's."""
     model_settings: NotRequired[ModelSettingsBody]

@@ -42,7 +42,7 @@ class RunBody(Body):
     lane: Annotated[Lane, Field(strict=False)] | None = Field(
         default=None,
         description="Place among waiting runs of the organization: `interactive` before `normal` before `batch`, by weight. "
-        "By default the agent's.",
+        "By default the agent's; one before the agent's requires the role operator.",
     )
     limits: LimitsBody = Field(
         default_factory=LimitsBody, description="Limits of the run; they can only narrow the agent's."

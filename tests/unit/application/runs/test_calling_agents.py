@@ -16,6 +16,7 @@ from domain.errors import ServiceError
 from domain.identity.role import Role as KeyRole
 from domain.ids import AgentId, GatewaySessionId, ToolCallId
 from domain.json_value import JsonValue
+from domain.runs.lane import Lane
 from domain.runs.run import RunStatus
 from domain.tools.tool import AgentBinding
 from tests.unit.application.runs.doubles import OneEventAtATime, asks, says
@@ -72,6 +73,20 @@ async def test_a_call_has_one_run_however_late_it_is_made_again() -> None:
     assert refused.value.code == "idempotency_key_reused"
     elsewhere = replace(CALLER, gateway_session_id=GatewaySessionId("gws_2"))
     assert (await agents.begun(a_call(harness, caller=elsewhere))).id != first.id
+
+
+@pytest.mark.requirement("F5", "K2")
+async def test_a_call_that_finds_no_place_in_the_queue_says_when_to_try_again_however_deep_it_claims_to_be() -> None:
+    harness = RunHarness()
+    agents = calling(harness)
+    harness.change_agent(max_queued=1, lane=Lane.BATCH)
+    first = await agents.begun(a_call(harness))
+    assert first.lane is Lane.BATCH
+    deeper = replace(CALLER, depth=2, retry_key="again")
+    answer = await agents.call(a_call(harness, caller=deeper))
+    assert answer.result.error_code == "queue_full"
+    assert "Try again in" in answer.result.text
+    assert list(harness.state.runs) == [first.id]
 
 
 @pytest.mark.requirement("F5", "A12")

@@ -6,11 +6,13 @@ import pytest
 from pytest_mock import MockerFixture
 
 from domain.errors import ErrorKind, ServiceError
+from domain.identity.role import Role
 from domain.ids import WorkflowRunId
 from domain.runs.lane import Lane
 from domain.runs.run import RunStatus
 from domain.tools.wired import WiredNodes
 from tests.builders import a_run_id, an_agent, an_organization
+from tests.unit.application.actors import a_principal
 from tests.unit.application.runs.test_start_run import HELLO, Ports
 
 
@@ -24,7 +26,21 @@ async def test_a_run_is_in_the_lane_that_it_states_or_in_that_of_its_agent(ports
     agent = an_agent()
     ports.use(replace(agent, config=replace(agent.config, lane=Lane.BATCH)))
     assert ports.stored(await ports.start(HELLO)).lane is Lane.BATCH
-    assert ports.stored(await ports.start(replace(HELLO, lane=Lane.INTERACTIVE))).lane is Lane.INTERACTIVE
+    ports.use(replace(agent, config=replace(agent.config, lane=Lane.INTERACTIVE)))
+    assert ports.stored(await ports.start(replace(HELLO, lane=Lane.NORMAL))).lane is Lane.NORMAL
+
+
+@pytest.mark.requirement("K1")
+@pytest.mark.parametrize(("of_agent", "wanted"), [(Lane.BATCH, Lane.NORMAL), (Lane.NORMAL, Lane.INTERACTIVE)])
+async def test_a_lane_before_that_of_the_agent_needs_an_operator(ports: Ports, of_agent: Lane, wanted: Lane) -> None:
+    agent = an_agent()
+    ports.use(replace(agent, config=replace(agent.config, lane=of_agent)))
+    with pytest.raises(ServiceError) as refused:
+        await ports.start(replace(HELLO, lane=wanted))
+    assert (refused.value.code, refused.value.kind) == ("lane_not_allowed", ErrorKind.FORBIDDEN)
+    ports.assert_nothing_starts()
+    by_operator = replace(HELLO, lane=wanted, principal=a_principal(Role.OPERATOR))
+    assert ports.stored(await ports.start(by_operator)).lane is wanted
 
 
 @pytest.mark.requirement("K2")
