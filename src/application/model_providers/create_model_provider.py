@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from application.audit.entries import audit_entry
 from application.model_providers.ports import ModelProviderStore
-from application.model_providers.provider_lookup import require_reachable
+from application.model_providers.provider_lookup import require_addresses
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
@@ -68,7 +68,7 @@ class CreateModelProvider:
             created_at=now,
             updated_at=now,
         )
-        require_reachable(self._outbound, provider)
+        require_addresses(self._outbound, provider)
         audit = audit_entry(
             principal,
             AuditAction.MODEL_PROVIDER_CREATED,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from application.audit.entries import audit_entry
 from application.model_providers.ports import ModelProviderStore
-from application.model_providers.provider_lookup import existing_provider, require_reachable
+from application.model_providers.provider_lookup import existing_provider, require_addresses
 from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
@@ -12,7 +12,8 @@ from domain.errors import require_version
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
-from domain.model_providers.provider import ModelProvider
+from domain.model_providers.cloud import NO_CLOUD, CloudSettings
+from domain.model_providers.provider import ModelProvider, default_base_url, region_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,8 @@ class UpdateModelProviderCommand:
 
 class UpdateModelProvider:
     """Admins change providers; the next model call sees the change. The name stays: agents' models are named after it.
+
+    The vendor's own address follows a change of the region.
 
     A change of nothing makes no version and no audit entry; every other one is audited `model_provider.updated` with the
     names of the fields changed.
@@ -45,10 +48,10 @@ class UpdateModelProvider:
         principal.require(Role.ADMIN)
         provider = await existing_provider(self._providers, principal.organization_id, command.name)
         require_version("model provider", provider.version, expected=command.expected_version)
-        changed = with_changes(provider, command.changes)
+        changed = with_changes(provider, _with_address(provider, command.changes))
         if changed == provider:
             return provider
-        require_reachable(self._outbound, changed)
+        require_addresses(self._outbound, changed)
         now = self._clock.now()
         names: list[JsonValue] = [*changed_fields(provider, changed)]
         changed = replace(changed, version=provider.version + 1, updated_at=now)
@@ -62,3 +65,14 @@ class UpdateModelProvider:
         )
         await self._providers.save(changed, expected_version=provider.version, audit=audit)
         return changed
+
+
+def _with_address(provider: ModelProvider, changes: Changes) -> Changes:
+    """The changes, with the vendor's own address in a new region, unless they say an address or the vendor's is not used."""
+    cloud, kind = changes.get("cloud"), provider.kind
+    if not isinstance(cloud, CloudSettings) or cloud.region is None:
+        return changes
+    present = CloudSettings(region=region_of(kind, provider.base_url, provider.cloud or NO_CLOUD))
+    if provider.base_url != default_base_url(kind, present):
+        return changes
+    return {"base_url": default_base_url(kind, cloud), **changes}

@@ -54,6 +54,10 @@ class AwsKeys:
     secret: str
     token: str | None = None
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return tuple(part for part in (self.key_id, self.secret, self.token) if part is not None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceAccount:

@@ -159,6 +159,16 @@ def region_of(kind: ProviderKind, base_url: str, cloud: CloudSettings) -> str | 
     return cloud.region
 
 
+def region_violations(kind: ProviderKind, base_url: str, cloud: CloudSettings) -> list[Violation]:
+    """Of an address that is in another region than the settings say."""
+    region = region_of(kind, base_url, cloud)
+    if cloud.region in {None, region}:
+        return []
+    return [
+        Violation(path="base_url", message=f"is in the region {region}, not in {cloud.region} as cloud.region says")
+    ]
+
+
 def _host_of(base_url: str) -> str:
     parts = _URL.fullmatch(base_url)
     return "" if parts is None else parts["authority"].lower().partition(":")[0]

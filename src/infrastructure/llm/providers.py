@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from domain.model_providers.cloud import NO_CLOUD, CloudIdentity, CloudSettings, aws_keys, service_account
+from domain.model_providers.cloud import NO_CLOUD, AwsKeys, CloudIdentity, CloudSettings, aws_keys, service_account
 from domain.model_providers.provider import (
     OFFICIAL_BASE_URLS,
     SCRIPTED,
@@ -27,6 +27,10 @@ class DeploymentConfig:
     base_url: str
     api_key: str | None = field(default=None, repr=False)
     weight: int = 1
+
+
+_MAX_HIDDEN = 64
+"""The key, its parts, and the last tokens that were given out for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +57,7 @@ class ProviderConfig:
     cloud: CloudSettings = NO_CLOUD
     guarded: bool = False
     deployments: tuple[DeploymentConfig, ...] = ()
+    _hidden: Redactor = field(default_factory=lambda: Redactor(limit=_MAX_HIDDEN), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not is_legal_provider_name(self.name):
@@ -63,23 +68,33 @@ class ProviderConfig:
         if fault is not None:
             raise ValueError(f"the base URL of provider {self.name!r} {fault}")
 
-    def redactor(self) -> Redactor:
-        """Hides the key and its parts only: other secrets must not be detectable by a provider."""
-        key = self.api_key
+    def redactor(self, *minted: str) -> Redactor:
+        """Hides the key and its parts, and from now on what was `minted` for the provider's identity; nothing else: other
+        secrets must not be detectable by a provider. The same one with each call, in the event loop."""
+        self._hidden.register(*self._key_parts, *minted)
+        return self._hidden
+
+    @property
+    def _key_parts(self) -> tuple[str, ...]:
+        key, keys = self.api_key, self.access_key
         if key is None:
-            return Redactor(())
-        if (account := service_account(key)) is not None:
-            return Redactor((account.private_key,))
-        keys = aws_keys(key)
-        parts = () if keys is None else (keys.key_id, keys.secret, *(() if keys.token is None else (keys.token,)))
-        return Redactor((key, *parts))
+            return ()
+        if self.kind is ProviderKind.VERTEX:
+            account = service_account(key)
+            return (key,) if account is None else (account.private_key,)
+        return (key,) if keys is None else (key, *keys.parts)
+
+    @property
+    def access_key(self) -> AwsKeys | None:
+        """The key, if it is an access key of AWS."""
+        return None if self.api_key is None or self.kind is not ProviderKind.BEDROCK else aws_keys(self.api_key)
 
     @property
     def header_key(self) -> str | None:
         """The key if it is sent itself: keys of service accounts, of applications and of AWS are not."""
         if self.kind is ProviderKind.VERTEX or self.cloud.tenant_id is not None:
             return None
-        return None if self.api_key is None or aws_keys(self.api_key) is not None else self.api_key
+        return self.api_key if self.access_key is None else None
 
     @property
     def is_openai(self) -> bool:
@@ -147,4 +162,10 @@ class ProviderConfig:
 
     def at(self, deployment: DeploymentConfig) -> "ProviderConfig":
         """The provider with the address and key of one deployment."""
-        return replace(self, base_url=deployment.base_url, api_key=deployment.api_key, deployments=())
+        return replace(
+            self,
+            base_url=deployment.base_url,
+            api_key=deployment.api_key,
+            deployments=(),
+            _hidden=Redactor(limit=_MAX_HIDDEN),
+        )

@@ -34,8 +34,8 @@ class Redactor:
     Registered values are found as they are, percent-encoded and inside JSON strings.
     """
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._registered: LruCache[str, bool] = LruCache(_MAX_SECRETS)
+    def __init__(self, secrets: Iterable[str] = (), *, limit: int = _MAX_SECRETS) -> None:
+        self._registered: LruCache[str, bool] = LruCache(limit)
         self._secrets: tuple[str, ...] = ()
         self.register(*secrets)
 

@@ -1,87 +1,34 @@
 """Models in clouds, with the identities that clouds have."""
 
-import logging
-from collections.abc import AsyncIterator, Iterator
+import asyncio
 from contextlib import AsyncExitStack
-from io import StringIO
 
 import pytest
+from anyio.to_thread import current_default_thread_limiter
 
-from application.models.ports import LanguageModel, ModelError
-from domain.model_providers.cloud import NO_CLOUD, CloudIdentity, CloudSettings
-from domain.model_providers.provider import ProviderKind, ProviderWire
+from application.models.ports import ModelError
+from domain.model_providers.cloud import CloudIdentity, CloudSettings
+from domain.model_providers.provider import ProviderKind
 from infrastructure.http.client import HttpClients
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.llm.library.opening import native_models
 from infrastructure.llm.provider_http import AiohttpProviders, provider_http
 from infrastructure.llm.provider_models import ProviderModels
 from infrastructure.llm.providers import ProviderConfig
-from infrastructure.runtime.logs import configure_logging
-from infrastructure.secrets.redaction import Redactor
-from tests.integration.llm.strict import clouds, converse, generate_content
+from tests.integration.llm.strict import clouds, converse
 from tests.integration.llm.strict.chat import StrictChat
+from tests.integration.llm.strict.cloud import AWS_KEY, CASES, ON_VERTEX, Cloud, family_of, loop, native
 from tests.integration.llm.strict.clouds import CloudTokens
 from tests.integration.llm.strict.converse import StrictConverse
 from tests.integration.llm.strict.generate_content import StrictGenerateContent
 from tests.integration.llm.strict.messages import StrictMessages
-from tests.integration.llm.strict.provider import Answer, Family, Json, Refusal, Said, StrictProvider
+from tests.integration.llm.strict.provider import Answer, Json, Refusal, Said, StrictProvider
 from tests.unit.llm.conversations import Conversation
 from tests.unit.llm.sdk_types import NEEDS_SDK_TYPES
 
 pytestmark = [NEEDS_SDK_TYPES, pytest.mark.requirement("H4")]
-CLOCK = "mcp__clock__now"
-LOOP = (Said(text="I look.", calls=((CLOCK, {}),)), Said(text="It is noon."))
 PLACE = "/v1/projects/project-1/locations/europe-west1"
 GEMINI_PLACE = "/v1beta1/projects/project-1/locations/europe-west1/publishers/google/models"
-ON_VERTEX = CloudSettings(region="europe-west1", project="project-1")
-AWS_KEY = f"{converse.KEY_ID}:{converse.SECRET}"
-
-
-@pytest.fixture
-async def tokens() -> AsyncIterator[CloudTokens]:
-    async with CloudTokens().serving() as there:
-        yield there
-
-
-class Cloud:
-    """One strict family, and models of it as a provider of an organization opens them."""
-
-    def __init__(self, stack: AsyncExitStack, http: AiohttpProviders, tokens: CloudTokens) -> None:
-        self._stack = stack
-        self._http = http
-        self._tokens = tokens
-
-    async def serve(self, family: Family, *, prefix: str = "", key_header: str | None = None) -> StrictProvider:
-        there = StrictProvider(family, prefix=prefix, key_header=key_header)
-        return await self._stack.enter_async_context(there.serving())
-
-    def models(
-        self,
-        there: StrictProvider,
-        kind: ProviderKind,
-        *,
-        key: str | None,
-        cloud: CloudSettings = NO_CLOUD,
-        wire: ProviderWire = ProviderWire.AUTO,
-        path: str = "",
-        streaming: bool = True,
-    ) -> LanguageModel:
-        opening = ProviderModels(
-            http=self._http,
-            guarded_http=self._http,
-            outbound=EgressPolicy(),
-            native=lambda: native_models,
-            streaming=streaming,
-            addresses=self._tokens.addresses,
-        )
-        url = there.url + path
-        return opening.open(ProviderConfig(name="acme", kind=kind, base_url=url, api_key=key, cloud=cloud, wire=wire))
-
-
-@pytest.fixture
-async def cloud(http: AiohttpProviders, tokens: CloudTokens) -> AsyncIterator[Cloud]:
-    async with AsyncExitStack() as stack:
-        yield Cloud(stack, http, tokens)
 
 
 class MessagesOnVertex(StrictMessages):
@@ -98,16 +45,6 @@ class MessagesOnVertex(StrictMessages):
     def _plain(self, body: Json) -> Json:
         plain = {name: value for name, value in body.items() if name != "anthropic_version"}
         return {**plain, "model": "claude-opus-4-8"}
-
-
-async def loop(model: LanguageModel, there: StrictProvider, name: str) -> None:
-    """A loop of one tool call."""
-    there.say(*LOOP)
-    thread = Conversation()
-    await thread.ask(model, f"acme:{name}")
-    thread.answer("12:00")
-    assert (await thread.ask(model, f"acme:{name}")).text == "It is noon."
-    assert there.refused == []
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
@@ -197,23 +134,6 @@ async def test_an_api_key_of_bedrock_is_sent_instead_of_a_signature(cloud: Cloud
     assert set(there.keys) == {converse.API_KEY}
 
 
-CASES = [
-    pytest.param(ProviderKind.GOOGLE, generate_content.KEY, "gemini-3-pro", id="gemini"),
-    pytest.param(ProviderKind.BEDROCK, AWS_KEY, "amazon.nova-pro-v1:0", id="bedrock"),
-]
-
-
-def native(
-    cloud: Cloud, there: StrictProvider, kind: ProviderKind, key: str, *, streaming: bool = True
-) -> LanguageModel:
-    settings = CloudSettings(region=converse.REGION) if kind is ProviderKind.BEDROCK else NO_CLOUD
-    return cloud.models(there, kind, key=key, cloud=settings, wire=ProviderWire.NATIVE, streaming=streaming)
-
-
-def family_of(kind: ProviderKind) -> Family:
-    return StrictConverse() if kind is ProviderKind.BEDROCK else StrictGenerateContent()
-
-
 CODES = {400: "model_rejected", 401: "model_auth", 429: "model_rate_limited", 503: "model_unavailable"}
 
 
@@ -254,27 +174,53 @@ async def test_a_private_address_is_refused_before_a_connection(
     assert there.bodies == []
 
 
-@pytest.fixture
-def debug_log() -> Iterator[StringIO]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    log = StringIO()
-    configure_logging(level="debug", form="json", redactor=Redactor(), stream=log)
-    yield log
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
+@pytest.mark.requirement("A12")
 @pytest.mark.parametrize(("kind", "key", "name"), CASES)
-async def test_keys_and_tokens_are_in_no_line_of_the_most_verbose_log(
-    cloud: Cloud, kind: ProviderKind, key: str, name: str, debug_log: StringIO
+@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize(
+    "said", [Said(silent=True), Said(text="I look, and look.", hangs_after=2)], ids=["silent", "slow"]
+)
+async def test_a_cancelled_call_ends_its_request_at_once(
+    cloud: Cloud, kind: ProviderKind, key: str, name: str, *, streaming: bool, said: Said
 ) -> None:
     there = await cloud.serve(family_of(kind))
-    await loop(native(cloud, there, kind, key), there, name)
-    logging.getLogger("infrastructure").debug("the log is written")
-    assert "the log is written" in debug_log.getvalue()
-    for part in (key.rpartition(":")[2], "AWS4-HMAC-SHA256", "What time is it?"):
-        assert part not in debug_log.getvalue()
+    there.say(said if streaming else Said(silent=True))
+    asking = asyncio.create_task(
+        Conversation().ask(native(cloud, there, kind, key, streaming=streaming), f"acme:{name}")
+    )
+    await there.hanging.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await there.cut_off.wait()
+
+
+@pytest.mark.parametrize(
+    "said", [Said(silent=True), Said(text="I look, and look.", hangs_after=2)], ids=["silent", "slow"]
+)
+async def test_silent_calls_of_one_provider_leave_threads_to_the_others(cloud: Cloud, said: Said) -> None:
+    limiter = current_default_thread_limiter()
+    limiter.total_tokens = 1
+    silent, other = await cloud.serve(StrictConverse()), await cloud.serve(StrictConverse())
+    slow = native(cloud, silent, ProviderKind.BEDROCK, AWS_KEY)
+    silent.say(*[said] * 3)
+    asking = []
+    for _ in range(3):
+        asking.append(asyncio.create_task(Conversation().ask(slow, "acme:amazon.nova-pro-v1:0")))
+        await silent.hanging.wait()
+        silent.hanging.clear()
+    await loop(native(cloud, other, ProviderKind.BEDROCK, AWS_KEY), other, "amazon.nova-pro-v1:0")
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    assert limiter.total_tokens == 1
+
+
+async def test_a_key_of_another_kind_that_looks_like_one_of_aws_is_sent(cloud: Cloud) -> None:
+    there = await cloud.serve(StrictChat())
+    key = "TEAMALPHA1234567:abcdefghijklmnop"
+    await loop(cloud.models(there, ProviderKind.OPENAI, key=key), there, "gpt-test")
+    assert set(there.keys) == {key}
 
 
 async def test_bedrock_lists_no_models_for_access_keys_and_does_not_call_the_key_refused(

@@ -97,10 +97,13 @@ class TokenEndpoint:
 
 
 class IdentityHeaders:
-    """Headers with a token that is renewed in time. One call renews it, others wait for it."""
+    """Headers with a token that is renewed in time. One call renews it, others wait for it. Each token is given to `hide`."""
 
-    def __init__(self, tokens: AccessTokens, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, tokens: AccessTokens, *, hide: Callable[[str], object], monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._tokens = tokens
+        self._hide = hide
         self._monotonic = monotonic
         self._renewing = asyncio.Lock()
         self._headers: dict[str, str] = {}
@@ -112,6 +115,7 @@ class IdentityHeaders:
             async with self._renewing:
                 if self._monotonic() >= self._until:
                     token = await self._tokens.fetch()
+                    self._hide(token.value)
                     self._headers = {"authorization": f"Bearer {token.value}"}
                     self._until = self._monotonic() + max(token.valid_s - _EARLY_S, token.valid_s / 2)
         return self._headers

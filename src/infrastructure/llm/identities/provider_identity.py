@@ -23,7 +23,7 @@ def identified(
 
         return IdentifiedHttp(http, headers)
     tokens = _tokens(provider, http, machine, addresses)
-    return http if tokens is None else IdentifiedHttp(http, IdentityHeaders(tokens).headers)
+    return http if tokens is None else IdentifiedHttp(http, IdentityHeaders(tokens, hide=provider.redactor).headers)
 
 
 def _tokens(

@@ -7,12 +7,12 @@ from typing import Any, cast
 from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.credentials import AssumeRoleCredentialFetcher, Credentials, DeferredRefreshableCredentials
+from botocore.exceptions import BotoCoreError
 from botocore.session import Session
 from pydantic_ai.models.bedrock import BedrockConverseModel, BedrockModelSettings
 from pydantic_ai.providers.bedrock import BedrockProvider
 
-from application.models.ports import ModelRequest
-from domain.model_providers.cloud import aws_keys
+from application.models.ports import ModelError, ModelRequest
 from domain.runs.model_settings import NO_SETTINGS
 from domain.threads.message import Message, Role
 from infrastructure.llm.exchange import ProviderHttp, ReplyLimits
@@ -38,7 +38,8 @@ def converse_models(
     addresses: CloudAddresses,
     loop: asyncio.AbstractEventLoop,
 ) -> LibraryModels:
-    sdk = BedrockProvider(bedrock_client=bedrock_client(provider, BotocoreTransport(http, loop), addresses))
+    transport = BotocoreTransport(http, loop, hide=provider.redactor)
+    sdk = BedrockProvider(bedrock_client=bedrock_client(provider, transport, addresses))
     vendor = Vendor(
         model=lambda name: BedrockConverseModel(name, provider=sdk),
         settings=_settings,
@@ -49,12 +50,13 @@ def converse_models(
 
 
 def bedrock_client(provider: ProviderConfig, transport: BotocoreTransport, addresses: CloudAddresses) -> Any:
-    """A client of `bedrock-runtime` that opens no connection itself and retries nothing. botocore reads files, environment
-    and metadata server of the machine only for the machine's identity. API keys are sent by our HTTP, not by botocore."""
-    region, keys = provider.region or "", aws_keys(provider.api_key or "")
+    """A client of `bedrock-runtime` whose requests `transport` sends, and which retries nothing. Only for the machine's
+    identity does botocore read files and environment of the machine, and connect to its metadata server itself. API keys are
+    sent by our HTTP, not by botocore. Raises ModelError if the machine has no identity now."""
+    region, keys = provider.region or "", provider.access_key
     credentials: Any = None
     if provider.uses_service_identity:
-        credentials = Session(profile=provider.cloud.profile).get_credentials()
+        credentials = _of_machine(provider)
     elif keys is not None:
         credentials = Credentials(keys.key_id, keys.secret, keys.token)
     if provider.cloud.role is not None and credentials is not None:
@@ -64,6 +66,17 @@ def bedrock_client(provider: ProviderConfig, transport: BotocoreTransport, addre
     return session.create_client(
         "bedrock-runtime", region_name=region, endpoint_url=provider.base_url.rstrip("/"), config=config
     )
+
+
+def _of_machine(provider: ProviderConfig) -> Any:
+    try:
+        credentials = Session(profile=provider.cloud.profile).get_credentials()
+    except BotoCoreError:
+        credentials = None
+    if credentials is None:
+        detail = f"This machine has no identity of AWS for the model provider {provider.name!r}."
+        raise ModelError("model_auth", detail, retryable=False)
+    return credentials
 
 
 class _GivenSession(Session):

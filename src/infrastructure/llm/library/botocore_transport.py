@@ -1,27 +1,30 @@
 """botocore's requests over our HTTP clients: it signs and decodes, ours send. Its calls are made in threads."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, TypeVar
 
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from yarl import URL
 
-from infrastructure.llm.exchange import Answer, ProviderHttp
+from infrastructure.llm.exchange import Answer, ProviderAddress, ProviderHttp
 from infrastructure.llm.library.library_call import CURRENT_CALL, LibraryCall
 
 _NOT_FORWARDED = frozenset({"host", "connection", "content-length", "transfer-encoding", "expect", "accept-encoding"})
 """Headers that our client writes."""
+_SESSION_TOKEN = "X-Amz-Security-Token"
 T = TypeVar("T")
 
 
 class BotocoreTransport:
     """Handler of botocore's event `before-send`: its answer takes the place of botocore's own request, so botocore
-    opens no connection. The call is CURRENT_CALL; the thread is one that a task of `loop` awaits."""
+    opens no connection. The call is CURRENT_CALL; the thread is one that a task of `loop` awaits, or has given up.
+    Tokens of temporary credentials are given to `hide`."""
 
-    def __init__(self, http: ProviderHttp, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, http: ProviderHttp, loop: asyncio.AbstractEventLoop, *, hide: Callable[[str], object]) -> None:
         self._http = http
         self._loop = loop
+        self._hide = hide
 
     def __call__(self, request: AWSPreparedRequest, **_: object) -> AWSResponse:
         call = CURRENT_CALL.get()
@@ -32,9 +35,16 @@ class BotocoreTransport:
         }
         # Encoded as it was signed.
         address = self._http.to(URL(request.url, encoded=True), {**headers, "accept-encoding": "identity"})
-        answer, refusal = self._run(call.send(address, _bytes_of(request.body)))
+        answer, refusal = self._run(self._sent(call, address, _bytes_of(request.body), headers.get(_SESSION_TOKEN)))
         raw = _RawBody(call, answer, self, refusal) if answer.status == 200 else _ReadBody(refusal)
         return AWSResponse(request.url, answer.status, _lowered(answer.headers), raw)
+
+    async def _sent(
+        self, call: LibraryCall, address: ProviderAddress, body: bytes, token: str | None
+    ) -> tuple[Answer, bytes]:
+        if token is not None:
+            self._hide(token)
+        return await call.send(address, body)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from typing import TypeVar
 
+from anyio.to_thread import current_default_thread_limiter
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UserError
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
@@ -25,6 +26,8 @@ WIRE = "native"
 """In the origin of items."""
 _MAX_MODELS = 200
 _MAX_REFUSED = 1_000
+_THREADS = 2
+"""That a call can wait in at once: for bytes, and for the end of that."""
 T = TypeVar("T")
 
 
@@ -84,6 +87,8 @@ class LibraryModels:
     async def _events(self, name: str, request: ModelRequest, *, described: bool) -> AsyncGenerator[ModelEvent, None]:
         call = LibraryCall(streaming=self._streaming, limits=self._limits, redactor=self._redactor)
         origin = items_origin(self._provider, WIRE, name)
+        threads = current_default_thread_limiter()
+        threads.total_tokens += _THREADS  # so that no call waits for a thread of another one
         try:
             model = self._model(name)
             takes = NOTHING if described else self._vendor.inputs(name)
@@ -110,6 +115,7 @@ class LibraryModels:
             raise call.error or without_secrets(_error_of(exc), self._redactor) from exc
         finally:
             call.close()
+            threads.total_tokens -= _THREADS
         yield reply  # the connection is released first
 
     def _model(self, name: str) -> Model:

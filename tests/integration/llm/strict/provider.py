@@ -18,12 +18,13 @@ Json = dict[str, Any]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """What the model says next. `reasoning` is a summary that it shows. `hangs_after` stops the stream after so many
-    events, until the client is gone."""
+    events, until the client is gone; a `silent` one has not even a head."""
 
     text: str = ""
     calls: tuple[tuple[str, JsonObject], ...] = ()
     reasoning: str = ""
     hangs_after: int | None = None
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +127,8 @@ class StrictProvider:
         self.refused: list[Refusal] = []
         self.cut_off = asyncio.Event()
         """A client went away from a stream that hangs."""
+        self.hanging = asyncio.Event()
+        """An answer hangs."""
         self._said: deque[Said] = deque()
         self._next_refusals: deque[Refusal] = deque()
 
@@ -170,6 +173,8 @@ class StrictProvider:
                 self.refused.append(refusal)
                 return web.json_response(refusal.body, status=refusal.status, headers=refusal.headers)
             said = self._said.popleft()
+            if said.silent:
+                await self._hang()
             answer = self.family.answer(body, said, key)
             self.answers.append(answer.whole)
             if body.get("stream") is not True and "stream" not in path:
@@ -194,11 +199,15 @@ class StrictProvider:
         for data in _events(answer, said.hangs_after):
             await response.write(data)
         if said.hangs_after is not None:
-            try:
-                await asyncio.Event().wait()  # cancelled when the client closes the connection
-            finally:
-                self.cut_off.set()
+            await self._hang()
         return response
+
+    async def _hang(self) -> None:
+        self.hanging.set()
+        try:
+            await asyncio.Event().wait()  # cancelled when the client closes the connection
+        finally:
+            self.cut_off.set()
 
 
 def _events(answer: Answer, limit: int | None) -> Iterable[bytes]:

@@ -11,6 +11,7 @@ from application.system.ports import OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.errors import ServiceError
 from domain.identity.role import Role
+from domain.model_providers.cloud import CloudSettings
 from domain.model_providers.provider import MAX_PROVIDERS, ModelProvider, ProviderKind
 from domain.secrets.secret import SecretRef
 from tests.builders import ORG, OTHER_ORG, START
@@ -171,3 +172,25 @@ async def test_a_provider_that_cannot_be_stored_is_not_returned(ports: Ports, mo
 
     with refused("storage_unavailable"):
         await ports.create()
+
+
+@pytest.mark.requirement("H4")
+@pytest.mark.parametrize(
+    ("kind", "base_url", "region"),
+    [
+        (ProviderKind.BEDROCK, "https://bedrock-runtime.eu-central-1.amazonaws.com", "us-east-1"),
+        (ProviderKind.BEDROCK, "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1", "eu-central-1"),
+        (ProviderKind.VERTEX, "https://aiplatform.googleapis.com", "europe-west1"),
+    ],
+)
+async def test_an_address_in_another_region_than_the_one_given_is_refused(
+    ports: Ports, kind: ProviderKind, base_url: str, region: str
+) -> None:
+    project = "project-1" if kind is ProviderKind.VERTEX else None
+    with pytest.raises(ServiceError) as raised:
+        await ports.create(
+            kind=kind, base_url=base_url, api_key=None, cloud=CloudSettings(region=region, project=project)
+        )
+
+    assert [violation.path for violation in raised.value.violations] == ["base_url"]
+    assert not ports.state.model_providers

@@ -1,5 +1,6 @@
 """UpdateModelProvider: what may be changed of a provider, by whom, and what is audited."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from application.system.ports import OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
+from domain.model_providers.cloud import CloudSettings
 from domain.model_providers.provider import ModelProvider, ProviderKind
 from tests.builders import ORG, after
 from tests.doubles.model_providers import InMemoryModelProviderStore
@@ -165,3 +167,37 @@ async def test_a_storage_failure_is_not_taken_for_a_missing_provider(ports: Port
         await ports.update({"base_url": OTHER_URL})
 
     providers.save.assert_not_awaited()
+
+
+ON_AWS = replace(
+    PROVIDER,
+    kind=ProviderKind.BEDROCK,
+    base_url="https://bedrock-runtime.eu-central-1.amazonaws.com",
+    cloud=CloudSettings(region="eu-central-1"),
+)
+
+
+@pytest.mark.requirement("H4")
+async def test_the_address_of_the_vendor_follows_the_region(ports: Ports) -> None:
+    ports.state = a_state_with(ON_AWS)
+    ports.providers = InMemoryModelProviderStore(ports.state)
+
+    changed = await ports.update({"cloud": CloudSettings(region="us-east-1")})
+    stays = await ports.update({"cloud": CloudSettings()})
+
+    assert changed.base_url == "https://bedrock-runtime.us-east-1.amazonaws.com"
+    assert stays.base_url == changed.base_url
+    assert (await ports.update({"cloud": ON_AWS.cloud})).base_url == ON_AWS.base_url
+
+
+@pytest.mark.requirement("H4")
+async def test_another_address_stays_in_a_new_region_unless_it_says_another_one(ports: Ports) -> None:
+    ports.state = a_state_with(replace(ON_AWS, base_url="https://models.example.com"))
+    ports.providers = InMemoryModelProviderStore(ports.state)
+    region = CloudSettings(region="us-east-1")
+
+    assert (await ports.update({"cloud": region})).base_url == "https://models.example.com"
+    with refused("model_provider_invalid"):
+        await ports.update({"base_url": ON_AWS.base_url})
+    with refused("model_provider_invalid"):
+        await ports.update({"base_url": ON_AWS.base_url, "cloud": region})
