@@ -17,6 +17,8 @@ from interfaces.http.mcp_servers import routes as mcp_servers
 from interfaces.http.metrics import metrics_router, monitoring
 from interfaces.http.model_providers import routes as model_providers
 from interfaces.http.oauth import routes as oauth
+from interfaces.http.openai.errors import handlers_by_path
+from interfaces.http.openai.router import PATH as OPENAI_PATH
 from interfaces.http.openai.router import openai_router
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config
 from interfaces.http.organization import routes as organization
@@ -117,7 +119,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
         },
         request_class=ApiRequest,
         request_max_body_size=MAX_JSON_BYTES,
-        exception_handlers=exception_handlers(),
+        exception_handlers=handlers_by_path(OPENAI_PATH),
         plugins=[BodyDecoding(), BodySchemas(), EnumSchemas(), ViewSchemas()],
         openapi_config=openapi_config(
             container.app_version(), tags=[*(slice_.TAG for slice_ in _SLICES), health.TAG, oauth.TAG]

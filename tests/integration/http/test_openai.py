@@ -4,7 +4,7 @@ import pytest
 
 from domain.identity.role import Role
 from tests.composition import MODEL
-from tests.integration.http.service import OTHER_ADMIN, Act, Service, token_of
+from tests.integration.http.service import OTHER_ADMIN, Act, Service, problem_of, token_of
 
 CHAT = "/openai/v1/chat/completions"
 BODY: dict[str, object] = {"model": "guide", "messages": [{"role": "user", "content": "hello"}]}
@@ -116,6 +116,18 @@ async def test_calls_in_a_history_need_their_results(service: Service) -> None:
 async def test_unknown_paths_and_broken_json_are_errors_in_openais_form(service: Service) -> None:
     broken = await service.call("POST", CHAT, content=b"{", headers={"content-type": "application/json"})
     assert (broken.status_code, broken.json()["error"]["type"]) == (400, "invalid_request_error")
+    for method, path, status, code in [
+        ("GET", "/openai/v1/assistants", 404, "route_not_found"),
+        ("GET", "/openai/v1", 404, "route_not_found"),
+        ("DELETE", "/openai/v1/models", 405, "method_not_allowed"),
+        ("PUT", CHAT, 405, "method_not_allowed"),
+    ]:
+        unknown = await service.call(method, path)
+        assert (unknown.status_code, unknown.headers["content-type"]) == (status, "application/json")
+        error = unknown.json()["error"]
+        assert (error["type"], error["code"], error["param"]) == ("invalid_request_error", code, None)
+        assert ("allow" in unknown.headers) == (status == 405)
+    problem_of(await service.call("GET", "/openai/v10/models"), 404, "route_not_found")
 
 
 @pytest.mark.requirement("C6", "X1")

@@ -1,6 +1,5 @@
 """Answers chat completions, whole or streamed: both are views of the events of one run."""
 
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
@@ -11,7 +10,6 @@ from litestar.types import Receive
 from application.mcp.oauth_client import PublicAddress
 from application.runs.queries import GetRun, GetRunEvents
 from application.runs.watch_run import WatchRun
-from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.runs.events import RunEvent
 from domain.runs.run import Run, RunStatus
@@ -34,8 +32,6 @@ from interfaces.http.openai.replies import Piece, PieceKind, Reply
 from interfaces.http.openai.stored_events import stored_events
 from interfaces.http.sse import EventStream
 from interfaces.http.stream_places import StreamPlaces
-
-logger = logging.getLogger(__name__)
 
 DONE = b"data: [DONE]\n\n"
 _WITHOUT_ANSWER = (RunStatus.FAILED, RunStatus.CANCELLED)
@@ -100,11 +96,8 @@ class ChatCompletions:
         try:
             async for frame in self._chunks(principal, body, begun):
                 yield frame
-        except ServiceError as error:
-            logger.info("stream of a run ended by the server", extra={"run_id": begun.run.id, "code": error.code})
-            yield _frame(stream_error(error))
-        except Exception:
-            logger.exception("stream of a run failed", extra={"run_id": begun.run.id})
+        except Exception as error:  # noqa: BLE001 (logged, and told to the client)
+            yield _frame(stream_error(begun.run.id, error))
 
     async def _chunks(self, principal: Principal, body: ChatBody, begun: Begun) -> AsyncIterator[bytes]:
         reply = Reply()

@@ -4,7 +4,6 @@ from typing import Annotated, cast
 
 from pydantic import Field
 
-from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.threads.append_message import AppendMessage, AppendMessageCommand
 from application.threads.create_thread import CreateThread, CreateThreadCommand
 from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
@@ -22,6 +21,7 @@ from interfaces.http.openai.conversation_items import conversation_items
 from interfaces.http.openai.errors import unsupported
 from interfaces.http.openai.response_ids import conversation_id, thread_of
 from interfaces.http.openai.response_input import read_input
+from interfaces.http.openai.stored_messages import stored_messages
 
 Items = Annotated[list[dict[str, object]], Field(max_length=20)]
 
@@ -79,15 +79,8 @@ class Conversations:
 
     async def items(self, principal: Principal, conversation: str) -> list[JsonObject]:
         """All items, oldest first. Raises NOT_FOUND."""
-        found: list[Message] = []
-        cursor = None
-        while True:
-            request = PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor)
-            page = await self._list_messages.execute(principal, thread_of(conversation), request)
-            found += page.items
-            cursor = page.next_cursor
-            if cursor is None:
-                return conversation_items(found)
+        stored = stored_messages(self._list_messages, principal, thread_of(conversation))
+        return conversation_items([message async for message in stored])
 
     async def item(self, principal: Principal, conversation: str, item_id: str) -> JsonObject:
         """Raises NOT_FOUND `item_not_found`."""

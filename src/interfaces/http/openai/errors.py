@@ -1,5 +1,6 @@
 """Maps errors to OpenAI's shape: `{"error": {message, type, code, param}}`."""
 
+import logging
 from typing import TypedDict
 
 from litestar import Response
@@ -7,8 +8,17 @@ from litestar.exceptions import HTTPException
 from litestar.types import ExceptionHandlersMap
 
 from domain.errors import ErrorKind, ServiceError
+from domain.ids import RunId
 from domain.runs.run import Run
-from interfaces.http.problems import AnyRequest, from_http_exception, from_service_error, from_unexpected
+from interfaces.http.problems import (
+    AnyRequest,
+    exception_handlers,
+    from_http_exception,
+    from_service_error,
+    from_unexpected,
+)
+
+logger = logging.getLogger(__name__)
 
 _TYPES = {
     401: "authentication_error",
@@ -58,9 +68,25 @@ def unsupported(param: str, message: str) -> ServiceError:
     return ServiceError("unsupported_parameter", ErrorKind.INVALID, message, extra={"param": param})
 
 
-def stream_error(error: ServiceError) -> ErrorView:
-    """The error as the last item of a stream."""
-    return error_view(500, error.code, error.detail)
+def stream_error(run_id: RunId, error: Exception) -> ErrorView:
+    """The error that ends a stream, as its last item. Without it, libraries take what came for the whole answer. It is
+    logged; the text of an unexpected error stays here."""
+    if isinstance(error, ServiceError):
+        logger.info("stream of a run ended by the server", extra={"run_id": run_id, "code": error.code})
+        return error_view(500, error.code, error.detail)
+    logger.error("stream of a run failed", exc_info=error, extra={"run_id": run_id})
+    return error_view(500, "internal_error", f"Something went wrong on our side; the log has the details at {run_id}.")
+
+
+def handlers_by_path(path: str) -> ExceptionHandlersMap:
+    """Handlers for an app with these routes below `path`: unknown paths and methods have no route, so no router's own
+    handlers."""
+
+    def from_http(request: AnyRequest, exc: HTTPException) -> Response[ErrorView] | Response[dict[str, object]]:
+        is_ours = f"{request.scope['path']}/".startswith(f"{path}/")
+        return _from_http_exception(request, exc) if is_ours else from_http_exception(request, exc)
+
+    return {**exception_handlers(), HTTPException: from_http}
 
 
 def openai_exception_handlers() -> ExceptionHandlersMap:

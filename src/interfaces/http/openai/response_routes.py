@@ -54,7 +54,7 @@ async def cancel_response(
 async def delete_response(
     request: ApiRequest, response_id: ResponsePath, responses: NamedDependency[Responses]
 ) -> ASGIResponse:
-    """With its thread, if that has no other run."""
+    """With its thread, if that has nothing else."""
     return json_response(await responses.delete(request.principal, response_id))
 
 

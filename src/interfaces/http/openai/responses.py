@@ -1,6 +1,5 @@
 """Answers requests for responses, whole, streamed or in the background: all are views of the events of one run."""
 
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
@@ -15,11 +14,13 @@ from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.runs.watch_run import WatchRun
 from application.system.pages import PageRequest
 from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
-from domain.errors import ServiceError, conflict
+from application.threads.queries import ListMessages
+from domain.errors import conflict
 from domain.identity.api_key import Principal
 from domain.json_value import JsonObject
 from domain.runs.run import Run
 from interfaces.http.openai.chat import json_response
+from interfaces.http.openai.errors import stream_error
 from interfaces.http.openai.leaving import unless_left
 from interfaces.http.openai.response_events import ResponseEvents
 from interfaces.http.openai.response_ids import Place, no_response, place_of
@@ -27,10 +28,9 @@ from interfaces.http.openai.response_inputs import input_items
 from interfaces.http.openai.response_runs import ResponseRuns, is_stored
 from interfaces.http.openai.response_schemas import ResponseBody
 from interfaces.http.openai.stored_events import stored_events
+from interfaces.http.openai.stored_messages import stored_messages
 from interfaces.http.sse import EventStream
 from interfaces.http.stream_places import StreamPlaces
-
-logger = logging.getLogger(__name__)
 
 
 class Responses:
@@ -38,7 +38,7 @@ class Responses:
     - A response is read, and its events are sent again from any number, as long as its run is kept.
     - A request with `store: false` has a response that is not read again.
     - A client that leaves harms nothing: the run continues.
-    - A response is deleted with its thread, if that has no other run.
+    - A response is deleted with its thread, if that has nothing else.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Responses:
         get_run: GetRun,
         get_run_events: GetRunEvents,
         list_runs: ListRuns,
+        list_messages: ListMessages,
         cancel_run: CancelRun,
         delete_thread: DeleteThread,
         public_address: PublicAddress,
@@ -60,6 +61,7 @@ class Responses:
         self._get_run = get_run
         self._get_run_events = get_run_events
         self._list_runs = list_runs
+        self._list_messages = list_messages
         self._cancel_run = cancel_run
         self._delete_thread = delete_thread
         self._address = public_address
@@ -97,11 +99,11 @@ class Responses:
 
     async def delete(self, principal: Principal, response_id: str) -> JsonObject:
         """Raises NOT_FOUND, FORBIDDEN, CONFLICT `response_in_use`, `thread_busy`."""
-        run = (await self._existing(principal, response_id)).run
-        of_thread = RunFilter(thread_id=run.thread_id)
-        if len((await self._list_runs.execute(principal, of_thread, PageRequest(limit=2))).items) > 1:
+        found = await self._existing(principal, response_id)
+        run = found.run
+        if await self._is_shared(principal, found):
             detail = (
-                f"The conversation of {response_id} has other responses. Delete the thread {run.thread_id} instead."
+                f"The thread of {response_id} has more than this response. Delete the thread {run.thread_id} instead."
             )
             raise conflict("response_in_use", detail)
         await self._delete_thread.execute(DeleteThreadCommand(principal=principal, thread_id=run.thread_id))
@@ -110,6 +112,20 @@ class Responses:
     async def inputs(self, principal: Principal, response_id: str) -> list[JsonObject]:
         """The input items of a response, oldest first. Raises NOT_FOUND."""
         return input_items(await self._existing(principal, response_id))
+
+    async def _is_shared(self, principal: Principal, response: ResponseEvents) -> bool:
+        """Whether the thread has more than the response: it is a conversation of the client's, or has other responses,
+        or messages that were added. Messages that came with the run, as its history, are of the run's own moment."""
+        run = response.run
+        if response.place.part or (run.client_request or {}).get("conversation"):
+            return True
+        if (await self._read(principal, run, Place(run_id=run.id, part=1))).exists:
+            return True
+        runs = await self._list_runs.execute(principal, RunFilter(thread_id=run.thread_id), PageRequest(limit=2))
+        if len(runs.items) > 1 or runs.next_cursor is not None:
+            return True
+        stored = stored_messages(self._list_messages, principal, run.thread_id)
+        return any([message.run_id is None and message.created_at != run.created_at async for message in stored])
 
     async def _streamed(self, principal: Principal, body: ResponseBody, *, is_repeated: bool) -> EventStream:
         place = self._places.take(principal)
@@ -144,15 +160,18 @@ class Responses:
     async def _frames(
         self, principal: Principal, events: ResponseEvents, *, starting_after: int
     ) -> AsyncGenerator[bytes, None]:
-        """A stream that ends without the response's last event was cut; its client reads on from its last number."""
+        """A stream that was cut ends with an error, which has the number after which its client reads on."""
+        sent = starting_after
         try:
             async for event in self._followed(principal, events):
-                if int(str(event["sequence_number"])) > starting_after:
-                    yield b"event: %s\ndata: %s\n\n" % (str(event["type"]).encode(), msgspec.json.encode(event))
-        except ServiceError as error:
-            logger.info("stream of a run ended by the server", extra={"run_id": events.run.id, "code": error.code})
-        except Exception:
-            logger.exception("stream of a run failed", extra={"run_id": events.run.id})
+                number = int(str(event["sequence_number"]))
+                if number > sent:
+                    yield _frame(event)
+                    sent = number
+        except Exception as error:  # noqa: BLE001 (logged, and told to the client)
+            told = stream_error(events.run.id, error)["error"]
+            about: JsonObject = {"code": told["code"], "message": told["message"], "param": told["param"]}
+            yield _frame({"type": "error", "sequence_number": sent, **about})
 
     async def _followed(self, principal: Principal, events: ResponseEvents) -> AsyncIterator[JsonObject]:
         """The events of the response, until it has ended."""
@@ -166,3 +185,7 @@ class Responses:
 
 def _headers(run: Run) -> dict[str, str]:
     return {"Location": f"/v1/runs/{run.id}"}
+
+
+def _frame(event: JsonObject) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (str(event["type"]).encode(), msgspec.json.encode(event))
