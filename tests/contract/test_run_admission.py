@@ -2,13 +2,16 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from application.runs.ports import NewRun, StartedRun
+from application.runs.ports import IdempotencyKey, NewRun, StartedRun
 from domain.errors import ServiceError
 from domain.ids import AgentId
 from domain.runs.admission import Admission
+from domain.runs.change import RunChange
+from domain.runs.resuming import resumed_step
 from tests.builders import (
     AGENT,
     ORG,
@@ -21,7 +24,7 @@ from tests.builders import (
     a_thread_id,
     numbered,
 )
-from tests.contract.run_steps import claim
+from tests.contract.run_steps import claim, start_and_suspend
 from tests.contract.stores import Stores
 
 OTHER_AGENT = AgentId(numbered("agt", 2))
@@ -47,6 +50,32 @@ async def test_no_more_runs_are_queued_than_the_bound_allows_and_a_claim_makes_r
     assert await run_stores.threads.get(ORG, a_thread_id(103)) is None
     await claim(run_stores, a_run_id(1), at=START)
     assert (await run_stores.runs.start(bounded(3, of_two))).created
+
+
+@pytest.mark.requirement("K2")
+async def test_a_run_that_was_begun_and_waits_again_says_nothing_of_how_fast_the_queue_moves(
+    run_stores: Stores,
+) -> None:
+    begun, _ = await start_and_suspend(run_stores)
+    later = START + timedelta(days=3)
+    await run_stores.runs.change(
+        ORG, begun.id, lambda facts: RunChange(run=facts.run, step=resumed_step(facts.run, at=later))
+    )
+    waiting = bounded(2, Admission())
+    await run_stores.runs.start(replace(waiting, run=replace(waiting.run, created_at=later - timedelta(seconds=4))))
+    for admission in (Admission(organization=2), Admission(agent=2)):
+        refused = bounded(3, admission)
+        with pytest.raises(ServiceError) as full:
+            await run_stores.runs.start(replace(refused, run=replace(refused.run, created_at=later)))
+        assert (full.value.extra["position"], full.value.extra["retry_after_s"]) == ("3", "2")
+
+
+@pytest.mark.requirement("K2", "E3")
+async def test_a_repeated_start_gets_its_run_also_when_the_queue_is_full(run_stores: Stores) -> None:
+    key = IdempotencyKey(key="once", body_digest="same")
+    first = await run_stores.runs.start(replace(bounded(1, Admission(organization=1)), idempotency=key))
+    again = await run_stores.runs.start(replace(bounded(2, Admission(organization=1)), idempotency=key))
+    assert (again.run.id, again.created) == (first.run.id, False)
 
 
 @pytest.mark.requirement("K2")

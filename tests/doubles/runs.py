@@ -84,7 +84,7 @@ class InMemoryRunStore:
             ("agent", new.admission.agent, own),
         ):
             if limit is not None:
-                since = min((run.created_at for run in runs), default=None)
+                since = min((run.created_at for run in runs if run.started_at is None), default=None)
                 require_place(owner, limit, QueuedRuns(count=len(runs), since=since), at=new.run.created_at)
 
     async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:

@@ -31,7 +31,7 @@ def bound_violations(max_queued: int | None) -> tuple[Violation, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedRuns:
-    """How many runs are queued, and since when the first of them."""
+    """How many runs are queued, and since when the first of those that were not begun yet."""
 
     count: int
     since: datetime | None

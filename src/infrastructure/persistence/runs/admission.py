@@ -1,8 +1,6 @@
 """Admission of new runs in SQL, exact over all processes."""
 
-from typing import Any
-
-from sqlalchemy import Connection, Select, bindparam, func, select, text
+from sqlalchemy import Connection, bindparam, func, select, text
 
 from application.runs.ports import NewRun
 from domain.runs.admission import QueuedRuns, require_place
@@ -10,30 +8,33 @@ from domain.runs.run import RunStatus
 from infrastructure.persistence.tables import run
 
 # Literal in the statements, so that the partial index over queued runs is used.
-_queued: Select[Any, Any] = (
-    select(func.count(), func.min(run.c.created_at))
-    .where(run.c.organization_id == bindparam("organization_id"))
-    .where(run.c.status == bindparam("queued", RunStatus.QUEUED.value, literal_execute=True))
+_queued = (run.c.organization_id == bindparam("organization_id")) & (
+    run.c.status == bindparam("queued", RunStatus.QUEUED.value, literal_execute=True)
 )
-_queued_of_agent = _queued.where(run.c.agent_id == bindparam("agent_id"))
+_of_agent = run.c.agent_id == bindparam("agent_id")
+_count = select(func.count()).select_from(run).where(_queued)
+_since = select(func.min(run.c.created_at)).where(_queued, run.c.started_at.is_(None))
 _lock = text("SELECT pg_advisory_xact_lock(hashtext('admission'), hashtext(:organization_id))")
 
 
 def admit(connection: Connection, new: NewRun) -> None:
     """Raise LIMIT `queue_full` if the organization or the agent has no place in the queue. The last lock of a start: starts of
     an organization with a bound wait for each other from here to their commit; SQLite has one writer."""
-    admission, run_ = new.admission, new.run
-    if not admission.is_bounded:
+    if not new.admission.is_bounded:
         return
-    wanted = {"organization_id": run_.organization_id, "agent_id": run_.agent_id}
     if connection.dialect.name != "sqlite":
-        connection.execute(_lock, {"organization_id": run_.organization_id})
-    if admission.organization is not None:
-        require_place("organization", admission.organization, _count(connection, _queued, wanted), at=run_.created_at)
-    if admission.agent is not None:
-        require_place("agent", admission.agent, _count(connection, _queued_of_agent, wanted), at=run_.created_at)
+        connection.execute(_lock, {"organization_id": new.run.organization_id})
+    require_places(connection, new)
 
 
-def _count(connection: Connection, statement: Select[Any, Any], wanted: dict[str, str]) -> QueuedRuns:
-    count, since = connection.execute(statement, wanted).one()
-    return QueuedRuns(count=count, since=since)
+def require_places(connection: Connection, new: NewRun) -> None:
+    """As `admit`, by what is committed, without the lock."""
+    admission, run_ = new.admission, new.run
+    wanted = {"organization_id": run_.organization_id, "agent_id": run_.agent_id}
+    for owner, limit, own in (("organization", admission.organization, ()), ("agent", admission.agent, (_of_agent,))):
+        if limit is None:
+            continue
+        count = connection.execute(_count.where(*own), wanted).scalar_one()
+        if count >= limit:
+            since = connection.execute(_since.where(*own), wanted).scalar_one()
+            require_place(owner, limit, QueuedRuns(count=count, since=since), at=run_.created_at)

@@ -9,10 +9,10 @@ from application.runs.ports import KEY_LIFETIME, IdempotencyKey, NewRun, Started
 from domain.copies import with_changes
 from domain.errors import not_found
 from domain.ids import OrganizationId, RunId
-from domain.runs.run import Run
+from domain.runs.run import MultitaskStrategy, Run
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.prepared import Prepared, pipelined, prepared_insert
-from infrastructure.persistence.runs.admission import admit
+from infrastructure.persistence.runs.admission import admit, require_places
 from infrastructure.persistence.runs.changes import load_run, store_change, thread_facts
 from infrastructure.persistence.runs.event_rows import add_events
 from infrastructure.persistence.runs.rows import NEW_RUN_COLUMNS, new_run_row, run_request_row
@@ -44,6 +44,19 @@ def starts_plainly(new: NewRun) -> bool:
     """Whether the run starts a new thread without an idempotency key and a bound of the queue, so that nothing is read before."""
     free = new.idempotency is None and new.firing is None and not new.admission.is_bounded
     return new.new_thread is not None and free
+
+
+def may_be_refused_unstored(new: NewRun) -> bool:
+    """Whether a queue that is full at present refuses the run, whatever its start changes."""
+    keeps_others = new.new_thread is not None or new.strategy is MultitaskStrategy.ENQUEUE
+    return new.admission.is_bounded and new.firing is None and keeps_others
+
+
+def refuse_unstored(connection: Connection, new: NewRun) -> None:
+    """Refuse a run for which there is no place, by reading alone. Raises LIMIT `queue_full`, and as `run_of_key`."""
+    key, run_ = new.idempotency, new.run
+    if key is None or run_of_key(connection, run_.organization_id, key, at=run_.created_at) is None:
+        require_places(connection, new)
 
 
 def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None) -> tuple[StartedRun, tuple[Run, ...]]:

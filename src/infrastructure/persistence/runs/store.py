@@ -31,7 +31,13 @@ from infrastructure.persistence.runs.changes import change_one, load_run
 from infrastructure.persistence.runs.event_rows import events_after
 from infrastructure.persistence.runs.ledger_rows import calls_of_run
 from infrastructure.persistence.runs.rows import run_of, select_run
-from infrastructure.persistence.runs.start import run_of_key, start_run, starts_plainly
+from infrastructure.persistence.runs.start import (
+    may_be_refused_unstored,
+    refuse_unstored,
+    run_of_key,
+    start_run,
+    starts_plainly,
+)
 from infrastructure.persistence.runs.steps import follow_up
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import message, run, run_request
@@ -59,6 +65,11 @@ class SqlRunStore:
 
     async def start(self, new: NewRun) -> StartedRun:
         """Store a run as QUEUED, settling or stopping the thread's unfinished runs as asked."""
+        if may_be_refused_unstored(new):
+            # Starts beyond the bound leave the writers alone; `admit` counts exactly.
+            await self._database.read(
+                lambda connection: refuse_unstored(connection, new), scope=new.run.organization_id
+            )
         webhook_url = sealed_url(new.webhook_url, self._box)
 
         def unit(connection: Connection) -> tuple[StartedRun, tuple[Run, ...]]:

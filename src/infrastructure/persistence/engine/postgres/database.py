@@ -62,7 +62,8 @@ class _Opening(NamedTuple):
     more: sql.Composable = sql.SQL("")
 
 
-_WRITING = _Opening("BEGIN", "CAST(pg_current_xact_id() AS text)")
+# Each statement sees what was committed before it, also by those whose locks the unit waited for.
+_WRITING = _Opening("BEGIN ISOLATION LEVEL READ COMMITTED", "CAST(pg_current_xact_id() AS text)")
 
 
 def _reading(lock_wait_s: float = _LOCK_WAIT_S) -> _Opening:

@@ -152,7 +152,7 @@ class GroupedWrites:
         """The number of a transaction that waits to be committed, and what its units return."""
         pipeline = await self._connected()
         connection = _GroupConnection(pipeline, self._dialect)
-        pipeline.command(b"BEGIN")
+        pipeline.command(b"BEGIN ISOLATION LEVEL READ COMMITTED")
         # Known before the commit, so that a commit without an answer can be looked up.
         number = pipeline.send(_NUMBER, [])
         results: list[Any] = [None] * len(group)
