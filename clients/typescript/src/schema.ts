@@ -3234,6 +3234,10 @@ export interface components {
             model: string;
             /** @description Input of the run. */
             input: components["schemas"]["InputPartView"][];
+            /** @description Its own output schema; null for that of its agent. */
+            output_schema: {
+                [key: string]: unknown;
+            } | null;
             /** @description Text of the last reply; null if there is none. */
             output: string | null;
             /** @description The object in the output that matches the output schema; null without a schema, or if none matches. */

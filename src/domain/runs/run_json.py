@@ -17,6 +17,7 @@ def run_to_json(run: Run) -> JsonObject:
         "lane": run.lane.value,
         "model": run.model,
         "input": [content_to_json(part) for part in run.input],
+        "output_schema": run.output_schema,
         "output": run.output,
         "output_json": run.output_json,
         "error": None if run.error is None else {"code": run.error.code, "detail": run.error.detail},

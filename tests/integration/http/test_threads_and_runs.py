@@ -65,6 +65,7 @@ async def test_a_run_is_started_in_the_background(service: Service, agent: str) 
         "metadata": {"source": "test"},
         "limits": {"max_turns": 2},
         "tool_allowlist": [],
+        "output_schema": {"type": "object", "properties": {"city": {"type": "string"}}},
     }
     started = await service.call("POST", "/v1/runs", json=body)
     run = started.json()
@@ -78,6 +79,7 @@ async def test_a_run_is_started_in_the_background(service: Service, agent: str) 
         "lane": "interactive",
         "model": MODEL,
         "input": [{"type": "text", "text": "hello"}],
+        "output_schema": body["output_schema"],
         "output": None,
         "output_json": None,
         "error": None,

@@ -3122,6 +3122,8 @@ class RunView(TypedDict):
     """The model, as `PROVIDER:NAME`."""
     input: list[InputPartView]
     """Input of the run."""
+    output_schema: dict[str, Any] | None
+    """Its own output schema; null for that of its agent."""
     output: str | None
     """Text of the last reply; null if there is none."""
     output_json: dict[str, Any] | None

@@ -65,6 +65,7 @@ class RunView(TypedDict):
     lane: Annotated[Lane, "Its lane among waiting runs."]
     model: Annotated[str, "The model, as `PROVIDER:NAME`."]
     input: Annotated[list[InputPartView], "Input of the run."]
+    output_schema: Annotated[Mapping[str, object] | None, "Its own output schema; null for that of its agent."]
     output: Annotated[str | None, "Text of the last reply; null if there is none."]
     output_json: Annotated[
         Mapping[str, object] | None,
