@@ -108,6 +108,23 @@ async def test_another_organization_continues_neither_a_response_nor_a_conversat
         assert missing.status_code == 404
 
 
+async def test_items_come_page_after_page_in_both_orders(service: Service) -> None:
+    said = [{"role": "user", "content": f"{number}"} for number in range(5)]
+    conversation = await created(service, CONVERSATIONS, {"items": said})
+    path = f"{CONVERSATIONS}/{conversation['id']}/items?limit=2"
+    for order, expected in (("asc", "01234"), ("desc", "43210")):
+        texts, more = "", ""
+        while True:
+            page = (await service.call("GET", f"{path}&order={order}{more}")).json()
+            texts += "".join(item["content"][0]["text"] for item in page["data"])
+            more = f"&after={page['last_id']}"
+            if not page["has_more"]:
+                break
+        assert texts == expected
+    missing = await service.call("GET", f"{path}&after=msg_of_nobody")
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "item_not_found")
+
+
 async def test_the_only_response_of_a_conversation_is_not_deleted_with_its_items(service: Service) -> None:
     conversation = await created(service, CONVERSATIONS, ITEMS)
     response = await created(service, RESPONSES, {**BODY, "conversation": conversation["id"]})

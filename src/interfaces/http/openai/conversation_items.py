@@ -1,6 +1,7 @@
 """The messages of a thread as items of a conversation."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject, JsonValue
@@ -15,6 +16,20 @@ def conversation_items(messages: Sequence[Message]) -> list[JsonObject]:
     as items."""
     results = {result.tool_id: result for message in messages for result in message.tool_results}
     return [item for message in messages for item in _items(message, results)]
+
+
+async def items_of(messages: AsyncGenerator[Message, None]) -> AsyncGenerator[JsonObject, None]:
+    """The same for messages that are read one after the other: the results of a message's calls come right after it."""
+    together: list[Message] = []
+    async with aclosing(messages) as each:
+        async for message in each:
+            if message.role is not Role.TOOL:
+                for item in conversation_items(together):
+                    yield item
+                together = []
+            together.append(message)
+    for item in conversation_items(together):
+        yield item
 
 
 def _items(message: Message, results: Mapping[ToolCallId, ToolResultContent]) -> Iterator[JsonObject]:

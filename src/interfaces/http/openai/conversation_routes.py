@@ -52,8 +52,8 @@ async def list_conversation_items(
     after: Annotated[str | None, QueryParameter()] = None,
 ) -> ASGIResponse:
     """Messages and calls."""
-    items = await conversations.items(request.principal, conversation)
-    return json_response(list_view(items, limit=limit, order=order, after=after))
+    page = await conversations.items(request.principal, conversation, limit=limit, order=order, after=after)
+    return json_response(page)
 
 
 @post("/conversations/{conversation:str}/items", status_code=200)

@@ -1,5 +1,7 @@
 """Conversations are threads."""
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Annotated, cast
 
 from pydantic import Field
@@ -17,8 +19,9 @@ from domain.threads.thread import Thread
 from interfaces.http.openai.bodies import Metadata, OpenAiBody
 from interfaces.http.openai.chat_schemas import ChatMessage
 from interfaces.http.openai.content_parts import content_of, text_of
-from interfaces.http.openai.conversation_items import conversation_items
+from interfaces.http.openai.conversation_items import conversation_items, items_of
 from interfaces.http.openai.errors import unsupported
+from interfaces.http.openai.lists import list_page
 from interfaces.http.openai.response_ids import conversation_id, thread_of
 from interfaces.http.openai.response_input import read_input
 from interfaces.http.openai.stored_messages import stored_messages
@@ -77,17 +80,23 @@ class Conversations:
         """The new items. Raises NOT_FOUND, FORBIDDEN, INVALID, CONFLICT `thread_busy`."""
         return conversation_items(await self._append(principal, thread_of(conversation), _said(body.items)))
 
-    async def items(self, principal: Principal, conversation: str) -> list[JsonObject]:
-        """All items, oldest first. Raises NOT_FOUND."""
-        stored = stored_messages(self._list_messages, principal, thread_of(conversation))
-        return conversation_items([message async for message in stored])
+    async def items(
+        self, principal: Principal, conversation: str, *, limit: int, order: str, after: str | None
+    ) -> JsonObject:
+        """A page. Raises NOT_FOUND `conversation_not_found`, `item_not_found`."""
+        return await list_page(self._stored(principal, conversation), limit=limit, order=order, after=after)
 
     async def item(self, principal: Principal, conversation: str, item_id: str) -> JsonObject:
         """Raises NOT_FOUND `item_not_found`."""
-        for item in await self.items(principal, conversation):
-            if item["id"] == item_id:
-                return item
+        async with aclosing(self._stored(principal, conversation)) as items:
+            async for item in items:
+                if item["id"] == item_id:
+                    return item
         raise not_found("item", item_id)
+
+    def _stored(self, principal: Principal, conversation: str) -> AsyncGenerator[JsonObject, None]:
+        """All items, oldest first."""
+        return items_of(stored_messages(self._list_messages, principal, thread_of(conversation)))
 
     async def _append(
         self, principal: Principal, thread_id: ThreadId, said: list[tuple[Role, tuple[UserContent, ...]]]
