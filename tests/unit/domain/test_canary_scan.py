@@ -22,7 +22,7 @@ tokens = st.text(st.one_of(st.sampled_from("abcXYZ019-_/+ %\\"), VISIBLE), min_s
     lambda token: token.isprintable() and len(letters(token)) >= MIN_FORM
 )
 texts = st.text(st.sampled_from('abN iß%41\\u0"/+-=\n3F'), max_size=20)
-_BROKEN_ESCAPE = re.compile(r"(?:%[0-9a-fA-F]?|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
+_BROKEN_ESCAPE = re.compile(r"(?:[%=][0-9a-fA-F]?|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
 cases: st.SearchStrategy[Callable[[str], str]] = st.sampled_from([str, str.lower, str.upper])
 
 
