@@ -7,20 +7,27 @@ from typing import cast
 
 import psycopg
 import pytest
+from sqlalchemy import text
 
 from domain.audit.event import AuditAction
 from domain.identity.organization import Organization
 from domain.ids import AgentId, OrganizationId, RunId
-from domain.runs.lane import Lane
+from domain.runs.lane import RUN_COST, Lane
+from domain.runs.run import RunStatus
+from domain.runs.stopping import Cancellation
+from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.jobs.procrastinate_queue import ProcrastinateRunQueue
 from infrastructure.jobs.run_flows import SqlRunFlows
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
-from infrastructure.persistence.engine.postgres.queue_schema import SCHEMA
+from infrastructure.persistence.engine.postgres.queue_install import install_queue
+from infrastructure.persistence.engine.postgres.queue_schema import LIBRARY_SCHEMA, SCHEMA
 from infrastructure.persistence.engine.postgres.roles import SYSTEM_ROLE
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.identity.store import add_organization
+from infrastructure.persistence.runs.store import SqlRunStore
+from infrastructure.persistence.schema.revision import plain_engine
 from tests.builders import (
     ORG,
     OTHER_ORG,
@@ -29,13 +36,14 @@ from tests.builders import (
     a_run_id,
     a_thread,
     a_thread_id,
+    after,
     an_agent,
     an_audit_event,
     an_organization,
     numbered,
 )
 from tests.contract.queue_consumers import ConsumedQueue, Handler, consume, stop
-from tests.contract.sql_legs import sql_stores
+from tests.contract.sql_legs import MirrorBox, sql_stores
 from tests.contract.stores import Stores
 from tests.databases import PostgresDatabases, SqliteFiles
 
@@ -82,6 +90,16 @@ class FairQueue:
             await self.stores.runs.start(a_new_run(run, new_thread=thread))
         await self.queue.submit(*list(self.owners)[-count:])
 
+    async def cancel(self, organization_id: OrganizationId) -> None:
+        """Cancel all runs of an organization."""
+        for run_id, owner in self.owners.items():
+            if owner == organization_id:
+                changed = await self.stores.runs.change(
+                    organization_id, run_id, Cancellation(actor="somebody", at=after(1)).decide
+                )
+                assert changed is not None
+                assert changed.run.status is RunStatus.CANCELLED
+
     async def order(self, *, of: int) -> list[str]:
         """Who owns the runs, in the order in which one worker with one place is given them."""
         handler = Handler()
@@ -98,13 +116,16 @@ async def fair(request: pytest.FixtureRequest) -> AsyncIterator[FairQueue]:
         stores = sql_stores(database)
         flows = SqlRunFlows(database=database, organizations=stores.organizations)
         async with started(database):
-            yield FairQueue(queue=InProcessRunQueue(flows.of), database=database, stores=stores)
+            queue = InProcessRunQueue(flows.of)
+            runs = SqlRunStore(database=database, wakeups=InProcessWakeups(), box=MirrorBox(), withdraw=queue.discard)
+            yield FairQueue(queue=queue, database=database, stores=replace(stores, runs=runs))
         return
     with cast(PostgresDatabases, request.getfixturevalue("postgres_databases")).fresh() as url:
         database = PostgresDatabase(url, connections=2)
         async with started(database):
-            queue = ProcrastinateRunQueue(url, database=database)
-            yield FairQueue(queue=queue, database=database, stores=sql_stores(database))
+            yield FairQueue(
+                queue=ProcrastinateRunQueue(url, database=database), database=database, stores=sql_stores(database)
+            )
 
 
 @asynccontextmanager
@@ -178,6 +199,120 @@ async def test_taking_a_run_reads_as_many_jobs_as_there_are_lines_however_many_w
         ).fetchall()
     assert len(taken) == 16
     assert (scanned, fetched < 30 * (16 + 3)) == (0, True), fetched
+
+
+@pytest.mark.requirement("K1")
+async def test_cancelled_runs_cost_their_organization_nothing(fair: FairQueue) -> None:
+    await fair.organization(ORG)
+    await fair.organization(OTHER_ORG)
+    await fair.submit(10, ORG)
+    await fair.cancel(ORG)
+    await fair.submit(10, OTHER_ORG)
+    await fair.submit(1, ORG, called="started after all")
+    assert "started after all" in (await fair.order(of=11))[:2]
+
+
+@pytest.mark.requirement("K1")
+async def test_a_run_that_waits_in_a_lane_of_newer_code_waits_in_the_default_lane(
+    sqlite_files: SqliteFiles, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = SqliteDatabase(sqlite_files.fresh())
+    stores = sql_stores(database)
+    async with started(database):
+        flows = SqlRunFlows(database=database, organizations=stores.organizations)
+        fair = FairQueue(queue=InProcessRunQueue(flows.of), database=database, stores=stores)
+        await fair.organization(ORG)
+        await fair.submit(2)
+        await database.write(
+            lambda connection: connection.execute(text("UPDATE run SET lane = 'express'")), scope=SYSTEM
+        )
+        assert await fair.order(of=2) == [ORG, ORG]
+    assert [record.levelname for record in caplog.records if "lane" in record.message] == ["WARNING", "WARNING"]
+
+
+def decide(url: str, statement: str, *, wait: bool = True) -> list[tuple[object, ...]]:
+    """The answer to a statement in the queue's schema, as a consumer."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            f"SET search_path TO {SCHEMA}; SET ROLE {SYSTEM_ROLE}; SET lock_timeout = {0 if wait else 1}"
+        )
+        return connection.execute(statement.encode()).fetchall()
+
+
+@pytest.mark.requirement("K1")
+async def test_shares_without_waiting_runs_are_forgotten(postgres: tuple[str, Database]) -> None:
+    url, _ = postgres
+    decide(
+        url,
+        """
+        WITH shares (name, finish, virtual) AS (VALUES
+            ('*', 0, 10), ('busy', 20, 5), ('busy/normal', 9, 5), ('busy/normal/a', 9, 0), ('busy/normal/b', 4, 0),
+            ('busy/normal/c', 9, 0), ('busy/batch', 3, 0), ('busy/batch/d', 9, 0), ('ahead', 15, 5), ('ahead/normal', 7, 5),
+            ('idle', 10, 5)
+        ), added AS (INSERT INTO dragoman_share SELECT * FROM shares)
+        INSERT INTO procrastinate_jobs (queue_name, task_name, args) VALUES ('runs', 'execute_run',
+            '{"run_id": "run_1", "organization_id": "busy", "lane": "normal", "agent_id": "a"}') RETURNING id""",
+    )
+    decide(url, "SELECT tidy_shares()")
+    kept = {name for (name,) in decide(url, "SELECT name FROM dragoman_share")}
+    assert kept == {"*", "busy", "busy/normal", "busy/normal/a", "busy/normal/c", "ahead"}
+
+
+@pytest.mark.requirement("K1")
+async def test_a_look_at_an_empty_queue_waits_for_no_other_consumer(postgres: tuple[str, Database]) -> None:
+    url, _ = postgres
+    with psycopg.connect(url) as deciding:
+        deciding.execute("SELECT pg_advisory_xact_lock(hashtext('dragoman_share'))")
+        assert decide(url, "SELECT run_id FROM take_runs(NULL, '{}', 4)", wait=False) == []
+
+
+@pytest.mark.requirement("K1")
+async def test_a_job_that_is_being_withdrawn_is_neither_taken_nor_waited_for(postgres: tuple[str, Database]) -> None:
+    url, _ = postgres
+    decide(
+        url,
+        """INSERT INTO procrastinate_jobs (queue_name, task_name, args) SELECT 'runs', 'execute_run',
+            jsonb_build_object('run_id', 'run_' || number) FROM generate_series(1, 2) AS number RETURNING id""",
+    )
+    with psycopg.connect(url) as cancelling:
+        cancelling.execute(f"SET search_path TO {SCHEMA}; SET ROLE {SYSTEM_ROLE}")
+        cancelling.execute("DELETE FROM procrastinate_jobs WHERE args->>'run_id' = 'run_1'")
+        assert decide(url, "SELECT run_id FROM take_runs(NULL, '{}', 4)", wait=False) == [("run_2",)]
+    [(finish,)] = decide(url, "SELECT finish FROM dragoman_share WHERE name = '//'")
+    assert finish == 2 * RUN_COST
+
+
+@pytest.mark.requirement("K1")
+async def test_jobs_of_the_version_before_get_their_flows(
+    postgres: tuple[str, Database], postgres_databases: PostgresDatabases
+) -> None:
+    url, database = postgres
+    fair = FairQueue(
+        queue=ProcrastinateRunQueue(url, database=database), database=database, stores=sql_stores(database)
+    )
+    await fair.organization(ORG)
+    await fair.organization(OTHER_ORG)
+    await fair.submit(10, ORG)
+    await fair.submit(1, OTHER_ORG)
+    decide(url, "UPDATE procrastinate_jobs SET args = jsonb_build_object('run_id', args->'run_id') RETURNING id")
+    engine = plain_engine(postgres_databases.owner_url(url))
+    with engine.begin() as connection:
+        connection.execute(text(f"COMMENT ON SCHEMA {SCHEMA} IS '{LIBRARY_SCHEMA}/3'"))
+        install_queue(connection)
+    engine.dispose()
+    assert OTHER_ORG in (await fair.order(of=11))[:2]
+
+
+@pytest.mark.requirement("K1")
+async def test_a_process_of_the_version_before_submits_runs_with_their_flows(postgres: tuple[str, Database]) -> None:
+    url, database = postgres
+    fair = FairQueue(queue=InProcessRunQueue(), database=database, stores=sql_stores(database))
+    await fair.organization(ORG)
+    await fair.submit(1, ORG)
+    [run_id] = fair.owners
+    submitting = text(f"SELECT {SCHEMA}.submit_runs(CAST(:run_ids AS text[]))")
+    await database.write(lambda connection: connection.execute(submitting, {"run_ids": [run_id]}).all(), scope=ORG)
+    assert decide(url, "SELECT args->>'organization_id' FROM procrastinate_jobs") == [(ORG,)]
 
 
 @pytest.mark.requirement("K1")

@@ -139,9 +139,12 @@ def run_queue(settings: Settings, database: Database, organizations: Organizatio
     return ProcrastinateRunQueue(library_url(settings.postgres_url), database=database)
 
 
-def run_store(settings: Settings, database: Database, wakeups: Wakeups, box: LazySecretBox) -> SqlRunStore:
+def run_store(
+    settings: Settings, queue: ConsumedRunQueue, database: Database, wakeups: Wakeups, box: LazySecretBox
+) -> SqlRunStore:
     if settings.postgres_url is None:
-        return SqlRunStore(database=database, wakeups=wakeups, box=box)
+        withdraw = queue.discard if isinstance(queue, InProcessRunQueue) else None
+        return SqlRunStore(database=database, wakeups=wakeups, box=box, withdraw=withdraw)
     from infrastructure.jobs.procrastinate_queue import submit_runs
 
     return SqlRunStore(database=database, wakeups=wakeups, box=box, submit=submit_runs)

@@ -119,7 +119,7 @@ class Storage(containers.DeclarativeContainer):
     usage_store = singleton(SqlUsageStore, database=database)
     approvals: providers.Provider[ApprovalStore] = singleton(SqlApprovalStore, database=database)
     runs: providers.Provider[SqlRunStore] = singleton(
-        storage_assembly.run_store, Platform.settings, database, Platform.wakeups, Platform.secret_box
+        storage_assembly.run_store, Platform.settings, run_queue, database, Platform.wakeups, Platform.secret_box
     )
     leases: providers.Provider[RunLeases] = singleton(
         MeteredRunLeases, singleton(SqlRunLeases, database=database, box=Platform.secret_box)

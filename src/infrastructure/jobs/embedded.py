@@ -72,6 +72,11 @@ class InProcessRunQueue:
                 self._arrived[run_id] = None
                 self._changed.set()
 
+    def discard(self, run_id: RunId) -> None:
+        """The run has ended while it waited: it has no place any more."""
+        self._arrived.pop(run_id, None)
+        self._order.discard(run_id)
+
     async def consume(self, handler: RunHandler, *, concurrency: int) -> None:
         """Handle runs, at most `concurrency` at a time, until drained. Cancellation cancels the
         handlers too.
@@ -109,8 +114,9 @@ class InProcessRunQueue:
             logger.warning("submitted runs wait for storage: %s", error.detail, extra={"runs": len(self._arrived)})
             return
         for run_id in lot:
-            self._arrived.pop(run_id, None)
-            self._order.add(run_id, flows.get(run_id, _UNKNOWN))
+            if run_id in self._arrived:
+                del self._arrived[run_id]
+                self._order.add(run_id, flows.get(run_id, _UNKNOWN))
         if self._arrived:
             self._changed.set()
 

@@ -1,7 +1,7 @@
 """The order in which the waiting runs of one process start: start-time fair queuing (ADR 0063). On PostgreSQL the function
 `take_runs` decides by the same rules."""
 
-from collections import deque
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -24,7 +24,7 @@ class _Share:
     waiting: int = 0
     since: int = 0
     shares: "dict[str, _Share]" = field(default_factory=dict)
-    runs: deque[RunId] = field(default_factory=deque)
+    runs: OrderedDict[RunId, None] = field(default_factory=OrderedDict)
 
     def below(self, name: str, weight: int) -> "_Share":
         share = self.shares.setdefault(name, _Share())
@@ -66,7 +66,8 @@ class FairOrder:
 
     def __init__(self) -> None:
         self._all = _Share()
-        self._waiting: set[RunId] = set()
+        self._waiting: dict[RunId, tuple[_Share, ...]] = {}
+        """The shares of each waiting run, from that of all runs to that of its agent."""
         self._arrivals = 0
 
     def __len__(self) -> int:
@@ -79,29 +80,35 @@ class FairOrder:
         """A run waits, unless it waits already."""
         if run_id in self._waiting:
             return
-        self._waiting.add(run_id)
         self._arrivals += 1
         organization = self._all.below(flow.organization_id, flow.weight)
         lane = organization.below(flow.lane, flow.lane.weight)
         agent = lane.below(flow.agent_id, 1)
-        for share in (self._all, organization, lane, agent):
+        self._waiting[run_id] = path = (self._all, organization, lane, agent)
+        for share in path:
             if not share.waiting:
                 share.since = self._arrivals
             share.waiting += 1
-        agent.runs.append(run_id)
+        agent.runs[run_id] = None
 
     def take(self) -> RunId | None:
         """The run that starts next; None if none waits."""
         if not self._waiting:
             return None
-        path = [self._all]
-        while path[-1].shares:
-            path.append(path[-1].next_share())
-        run_id = path[-1].runs.popleft()
-        self._waiting.remove(run_id)
+        agent = self._all
+        while agent.shares:
+            agent = agent.next_share()
+        run_id = next(iter(agent.runs))
+        for above, share in pairwise(self._waiting[run_id]):
+            above.charge(share)
+        self.discard(run_id)
+        return run_id
+
+    def discard(self, run_id: RunId) -> None:
+        """The run waits no longer; its organization is not charged for it."""
+        path = self._waiting.pop(run_id, ())
         for share in path:
             share.waiting -= 1
         for above, share in pairwise(path):
-            above.charge(share)
+            share.runs.pop(run_id, None)
             above.forget_idle()
-        return run_id

@@ -46,6 +46,7 @@ _listen = sql.SQL("; ").join(
     sql.SQL("LISTEN {}").format(sql.Identifier(channel)) for channel in get_channel_for_queues([QUEUE])
 )
 _take = sql.SQL("SELECT job_id, run_id FROM take_runs(%s, %s, %s)").as_bytes()
+_tidy_shares = sql.SQL("SELECT tidy_shares()").as_bytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +104,15 @@ class QueueSession:
             await self.tidy()
 
     async def tidy(self) -> None:
-        """Remove the jobs of lost consumers. Run recovery signals their runs when the leases
-        expire."""
+        """Remove the jobs of lost consumers, and shares that have no effect. Run recovery signals the runs
+        when the leases expire."""
         await self._jobs.prune_stalled_workers(STALLED_S)
         for job in await self._jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=STALLED_S):
             if job.id is not None:
                 # Other consumers do the same and may be faster.
                 with suppress(ProcrastinateException):
                     await self._jobs.finish_job_by_id_async(job.id, Status.FAILED, delete_job=True)
+        await self._connection.execute(_tidy_shares)
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from domain.ids import RunId
 
 SWEEP_EVERY_S = 2.0
 _BATCH = 1_000
+_ALL = 10_000_000
 
 
 class Recoverable(Protocol):
@@ -22,7 +23,8 @@ class Recoverable(Protocol):
 class RecoverRuns:
     """Rules:
     - Leases decide, not the queue.
-    - For the only process of a database, every lease has expired when it starts.
+    - For the only process of a database, every lease has expired when it starts. It submits all runs at once, however
+      many: a queue in memory has none of them, and can order only those it has.
     """
 
     def __init__(self, *, leases: Recoverable, queue: RunQueue, clock: Clock) -> None:
@@ -32,6 +34,7 @@ class RecoverRuns:
 
     async def execute(self, *, sole_owner: bool = False) -> int:
         """Submit executable runs and return their number. With `sole_owner`, valid leases are treated as expired."""
-        found = await self._leases.recoverable(at=self._clock.now(), limit=_BATCH, sole_owner=sole_owner)
+        limit = _ALL if sole_owner else _BATCH
+        found = await self._leases.recoverable(at=self._clock.now(), limit=limit, sole_owner=sole_owner)
         await self._queue.submit(*(RunId(run_id) for run_id in found))
         return len(found)

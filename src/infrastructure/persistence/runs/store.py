@@ -51,17 +51,27 @@ _messages = Prepared(
 )
 
 Submit = Callable[[Connection, Sequence[RunId]], None]
+Withdraw = Callable[[RunId], None]
 
 
 class SqlRunStore:
     """The `RunStore` and `RunReader` ports. `submit` submits runs to a queue in the same database,
-    in their transaction."""
+    in their transaction. `withdraw` is told of runs that ended without a worker."""
 
-    def __init__(self, *, database: Database, wakeups: Wakeups, box: SecretBox, submit: Submit | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        database: Database,
+        wakeups: Wakeups,
+        box: SecretBox,
+        submit: Submit | None = None,
+        withdraw: Withdraw | None = None,
+    ) -> None:
         self._database = database
         self._box = box
         self._wakeups = wakeups
         self._submit = submit
+        self._withdraw = withdraw
 
     async def start(self, new: NewRun) -> StartedRun:
         """Store a run as QUEUED, settling or stopping the thread's unfinished runs as asked."""
@@ -165,6 +175,8 @@ class SqlRunStore:
                 self._wakeups.wake(control_topic(changed.id))
             else:
                 follow_up(self._wakeups, changed)
+                if self._withdraw is not None and changed.status.is_terminal:
+                    self._withdraw(changed.id)
 
 
 def _messages_of(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:

@@ -104,6 +104,18 @@ def test_runs_of_one_agent_and_lane_start_in_order_of_arrival() -> None:
     assert len(order) == 0
 
 
+@pytest.mark.requirement("K1")
+def test_runs_that_ended_while_they_waited_cost_their_organization_nothing() -> None:
+    order = FairOrder()
+    ended = add(order, Flow(organization_id="a"), 1_000)
+    add(order, Flow(organization_id="b"), 1_000)
+    for run_id in ended:
+        order.discard(run_id)
+    order.discard(ended[0])
+    [late] = add(order, Flow(organization_id="a"), 1)
+    assert (len(order), late in taken(order, 2)) == (1_001, True)
+
+
 def test_shares_without_waiting_runs_are_forgotten() -> None:
     order = FairOrder()
     for number in range(10_000):

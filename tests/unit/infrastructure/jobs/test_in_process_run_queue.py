@@ -1,10 +1,12 @@
 """What the in-process queue promises beyond the contract: order, no duplicates, nothing accumulates."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from domain.ids import RunId
+from domain.runs.lane import Flow
 from infrastructure.jobs.embedded import InProcessRunQueue
 from tests.builders import a_run_id
 
@@ -48,6 +50,24 @@ async def test_a_drained_queue_holds_nothing_and_a_later_submission_is_kept() ->
     assert (queue.waiting, queue.in_hand) == (0, 0)
     await queue.submit(a_run_id(2))
     assert queue.waiting == 1
+
+
+async def test_a_run_that_ended_while_it_waited_is_not_handled() -> None:
+    flows_read, go_on = asyncio.Event(), asyncio.Event()
+
+    async def flows(run_ids: Sequence[RunId]) -> Mapping[RunId, Flow]:
+        flows_read.set()
+        await go_on.wait()
+        return {}
+
+    queue = InProcessRunQueue(flows)
+    await queue.submit(*(a_run_id(number) for number in (1, 2, 3)))
+    queue.discard(a_run_id(1))
+    consuming = asyncio.create_task(consumed(queue))
+    await flows_read.wait()
+    queue.discard(a_run_id(3))
+    go_on.set()
+    assert await consuming == [a_run_id(2)]
 
 
 async def test_a_second_consumer_is_refused() -> None:

@@ -2,6 +2,7 @@
 they need beside the library's schema. Above: `install_queue`."""
 
 from domain.runs.lane import LANE_WEIGHTS, RUN_COST, Lane
+from domain.runs.run import RunStatus
 from infrastructure.persistence.engine.postgres.queue_schema import QUEUE, SCHEMA, TASK, VERSION
 from infrastructure.persistence.engine.postgres.roles import REQUEST_ROLE, SYSTEM_ROLE
 
@@ -30,7 +31,6 @@ CREATE TABLE IF NOT EXISTS dragoman_share (
 # A run that waits to be fetched is not signalled again, or a sweep over a backlog would make it grow. Two that signal at the
 # same moment may both do so, which is harmless; a unique index would abort one's transaction.
 _SUBMIT = f"""
-DROP FUNCTION IF EXISTS submit_runs(text[]);
 CREATE OR REPLACE FUNCTION submit_runs(run_ids text[], organization_ids text[], lanes text[], agent_ids text[])
 RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
     SELECT procrastinate_defer_jobs_v1(array_agg(
@@ -62,26 +62,7 @@ LEFT JOIN workflow_run ON workflow_run.id = wanted.run_id
 """  # noqa: S608  # names of ours alone
 """Signals runs, with the rights of the caller to read them."""
 
-
-def _take(tables: str) -> str:
-    """All of a consumer's business in one round trip: the jobs that have ended go, and as many others as it has places for
-    are marked as its own, in the fair order.
-
-    The lines with waiting jobs are found by one index probe each, and of each line only the first jobs are read, so that
-    neither grows with the number of jobs. Index scans are forced, because the plan is stored while the table is small.
-    """
-    return f"""
-CREATE OR REPLACE FUNCTION take_runs(worker bigint, ended bigint[], places integer)
-RETURNS TABLE (job_id bigint, run_id text) LANGUAGE plpgsql
-SET search_path = {SCHEMA}, {tables}, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-BEGIN
-    DELETE FROM procrastinate_jobs AS job WHERE job.id = ANY (ended);
-    IF places < 1 THEN
-        RETURN;
-    END IF;
-    -- One consumer decides at a time, for as long as this statement takes.
-    PERFORM pg_advisory_xact_lock(hashtext('dragoman_share'));
-    RETURN QUERY
+_LINES = f"""
     WITH RECURSIVE line AS (
         (SELECT {_ORGANIZATION} AS organization_id, {_LANE} AS lane, {_AGENT} AS agent_id FROM procrastinate_jobs AS job
          WHERE job.status = 'todo' ORDER BY {_LINE} LIMIT 1)
@@ -91,7 +72,95 @@ BEGIN
             WHERE job.status = 'todo' AND ({_LINE}) > (line.organization_id, line.lane, line.agent_id)
             ORDER BY {_LINE} LIMIT 1
         ) AS next (organization_id, lane, agent_id)
-    ),
+    )"""  # noqa: S608  # names of ours alone
+_BY_INDEX = "SET enable_seqscan = off SET enable_bitmapscan = off"
+"""Index scans are forced, because plans are stored while the table is small."""
+_LOCKED = "PERFORM pg_advisory_xact_lock(hashtext('dragoman_share'))"
+"""One transaction changes shares at a time."""
+
+
+def _upgrade(tables: str) -> str:
+    """For jobs of the version before, and for its processes that still run: they submit runs without their flows."""
+    return f"""
+CREATE OR REPLACE FUNCTION submit_runs(run_ids text[]) RETURNS void LANGUAGE sql SET search_path = {SCHEMA}, {tables}, pg_temp AS $$
+{SUBMIT.replace("CAST(:run_ids AS text[])", "run_ids")}
+$$;
+REVOKE ALL ON FUNCTION submit_runs(text[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION submit_runs(text[]) TO {REQUEST_ROLE}, {SYSTEM_ROLE};
+
+-- With the rights to read the runs of all organizations, which the owner of the tables does not have.
+SET LOCAL ROLE {SYSTEM_ROLE};
+UPDATE procrastinate_jobs AS job
+SET args = job.args || jsonb_build_object('organization_id', run.organization_id, 'lane', run.lane, 'agent_id', run.agent_id)
+FROM {tables}.run WHERE job.status = 'todo' AND run.id = job.args->>'run_id' AND job.args->>'organization_id' IS NULL;
+RESET ROLE;
+"""  # noqa: S608  # names of ours alone
+
+
+def _withdraw(tables: str) -> str:
+    """A run that ends while it is queued leaves the queue in the same transaction: its organization is not charged for it.
+    A job that is being taken at this moment is left alone; then the claim decides."""
+    return f"""
+CREATE OR REPLACE FUNCTION withdraw_run() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = {SCHEMA}, pg_temp {_BY_INDEX} AS $$
+BEGIN
+    DELETE FROM procrastinate_jobs WHERE id IN (
+        SELECT job.id FROM procrastinate_jobs AS job WHERE job.status = 'todo' AND job.args->>'run_id' = NEW.id
+        FOR UPDATE SKIP LOCKED
+    );
+    RETURN NULL;
+END
+$$;
+CREATE OR REPLACE TRIGGER withdraw_run AFTER UPDATE OF status ON {tables}.run FOR EACH ROW
+    WHEN (OLD.status = '{RunStatus.QUEUED}' AND NEW.status NOT IN ('{RunStatus.QUEUED}', '{RunStatus.IN_PROGRESS}'))
+    EXECUTE FUNCTION withdraw_run();
+"""  # noqa: S608  # names of ours alone
+
+
+_TIDY = f"""
+CREATE OR REPLACE FUNCTION tidy_shares() RETURNS void LANGUAGE plpgsql SET search_path = {SCHEMA}, pg_temp {_BY_INDEX} AS $$
+BEGIN
+    {_LOCKED};
+    {_LINES},
+    waiting AS (
+        SELECT '*' AS name FROM line
+        UNION SELECT organization_id FROM line
+        UNION SELECT concat_ws('/', organization_id, lane) FROM line
+        UNION SELECT concat_ws('/', organization_id, lane, agent_id) FROM line
+    )
+    DELETE FROM dragoman_share AS share
+    WHERE share.name <> '*' AND share.name NOT IN (SELECT waiting.name FROM waiting) AND NOT EXISTS (
+        SELECT FROM dragoman_share AS above JOIN waiting ON waiting.name = above.name
+        WHERE above.name = CASE WHEN share.name LIKE '%/%' THEN regexp_replace(share.name, '/[^/]*$', '') ELSE '*' END
+            AND above.virtual < share.finish
+    );
+END
+$$;
+REVOKE ALL ON FUNCTION tidy_shares() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION tidy_shares() TO {SYSTEM_ROLE};
+"""  # noqa: S608  # names of ours alone
+"""Forgets shares without waiting runs that could start at the present virtual time, which is how an unknown share begins, and all
+below a share without waiting runs."""
+
+
+def _take(tables: str) -> str:
+    """All of a consumer's business in one round trip: the jobs that have ended go, and as many others as it has places for
+    are marked as its own, in the fair order.
+
+    The lines with waiting jobs are found by one index probe each, and of each line only the first jobs are read, so that
+    neither grows with the number of jobs.
+    """
+    return f"""
+CREATE OR REPLACE FUNCTION take_runs(worker bigint, ended bigint[], places integer)
+RETURNS TABLE (job_id bigint, run_id text) LANGUAGE plpgsql
+SET search_path = {SCHEMA}, {tables}, pg_temp {_BY_INDEX} AS $$
+BEGIN
+    DELETE FROM procrastinate_jobs AS job WHERE job.id = ANY (ended);
+    IF places < 1 OR NOT EXISTS (SELECT FROM procrastinate_jobs AS job WHERE job.status = 'todo') THEN
+        RETURN;
+    END IF;
+    {_LOCKED};
+    RETURN QUERY {_LINES.strip()},
     by_agent AS (
         SELECT line.*, first.id, greatest(agent.finish, lane.virtual, 0) + (first.place - 1) * {RUN_COST} AS agent_tag
         FROM line
@@ -122,7 +191,12 @@ BEGIN
         LEFT JOIN dragoman_share AS organization ON organization.name = organization_id
         LEFT JOIN dragoman_share AS everything ON everything.name = '*'
     ),
-    chosen AS (SELECT * FROM by_organization ORDER BY tag, id LIMIT places),
+    chosen AS (
+        SELECT next.* FROM (SELECT * FROM by_organization ORDER BY tag, id LIMIT places) AS next
+        CROSS JOIN LATERAL (
+            SELECT FROM procrastinate_jobs AS job WHERE job.id = next.id AND job.status = 'todo' FOR UPDATE SKIP LOCKED
+        ) AS not_withdrawn
+    ),
     taken AS (
         UPDATE procrastinate_jobs AS job SET status = 'doing', worker_id = worker FROM chosen WHERE job.id = chosen.id
         RETURNING job.id, job.args->>'run_id' AS run_id
@@ -156,8 +230,11 @@ def functions(tables: str) -> str:
 {_TABLES}
 {_SUBMIT}
 {_take(tables)}
+{_TIDY}
+{_withdraw(tables)}
 GRANT USAGE ON SCHEMA {SCHEMA} TO {REQUEST_ROLE}, {SYSTEM_ROLE};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {SCHEMA} TO {SYSTEM_ROLE};
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA {SCHEMA} TO {SYSTEM_ROLE};
+{_upgrade(tables)}
 COMMENT ON SCHEMA {SCHEMA} IS '{VERSION}';
 """

@@ -7,9 +7,9 @@ from application.runs.execution.recover_runs import RecoverRuns
 from application.runs.ports import RunLeases, RunQueue
 from domain.runs.run import RunStatus
 from infrastructure.events.wakeups import InProcessWakeups
-from tests.builders import RUN, WORKER, a_run, after
+from tests.builders import RUN, WORKER, a_run, a_run_id, a_thread, a_thread_id, after
 from tests.doubles.leases import InMemoryRunLeases
-from tests.doubles.state import InMemoryState
+from tests.doubles.state import InMemoryState, StoredRun, StoredThread
 from tests.doubles.surroundings import FixedClock
 from tests.refusals import refused, storage_away
 from tests.run_builders import a_claimed_run, a_state_with_run, an_ended_run
@@ -71,6 +71,20 @@ async def test_the_sole_owner_of_the_database_treats_every_lease_as_expired(queu
 
     assert state.runs[RUN].run.status is RunStatus.QUEUED
     queue.submit.assert_awaited_once_with(RUN)
+
+
+@pytest.mark.requirement("E4", "K1")
+async def test_the_sole_owner_of_the_database_submits_all_runs_so_that_its_queue_can_order_them(
+    queue: MockType,
+) -> None:
+    state = a_state_with_run(a_run())
+    for number in range(2, 1_502):
+        run = a_run(a_run_id(number), thread_id=a_thread_id(number))
+        state.threads[run.thread_id] = StoredThread(thread=a_thread(run.thread_id))
+        state.runs[run.id] = StoredRun(run=run)
+
+    assert await recovering(state, queue).execute() == 1_000
+    assert await recovering(state, queue).execute(sole_owner=True) == 1_501
 
 
 @pytest.mark.requirement("E4")
