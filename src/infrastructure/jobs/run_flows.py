@@ -55,7 +55,5 @@ def _lane(stored: str) -> Lane:
     try:
         return Lane(stored)
     except ValueError:
-        logger.warning(
-            "a run waits in the lane %s instead of its own, which is unknown", Lane.NORMAL, extra={"lane": stored}
-        )
+        logger.warning("a run waits in the lane %s, because its lane is unknown", Lane.NORMAL, extra={"lane": stored})
         return Lane.NORMAL

@@ -56,7 +56,7 @@ Withdraw = Callable[[RunId], None]
 
 class SqlRunStore:
     """The `RunStore` and `RunReader` ports. `submit` submits runs to a queue in the same database,
-    in their transaction. `withdraw` is told of runs that ended without a worker."""
+    in their transaction. `withdraw` is called with each run that ended without a worker."""
 
     def __init__(
         self,
