@@ -90,6 +90,8 @@ class Act(StrEnum):
     """Call a tool whose server asks for a colour."""
     APPROVE = "approve"
     """Call a tool that needs an approval."""
+    BOTH = "both"
+    """Ask the client to show an email, and call a tool that needs an approval."""
 
 
 class ObedientWorker:
@@ -133,13 +135,14 @@ class ObedientWorker:
             await journal.commit(claimed.lease, reply)
             await journal.commit(claimed.lease, asking_step(reply.run, asking))
             return
-        if self.act is Act.APPROVE:
-            asking = awaiting_approval_call(a_tool_call(run_id=run_id), agent_version=claimed.agent.version)
-            reply = reply_step(claimed.run, asking)
+        if self.act in (Act.APPROVE, Act.BOTH):
+            waiting = [awaiting_approval_call(a_tool_call(run_id=run_id), agent_version=claimed.agent.version)]
+            waiting += [a_displayable_call(1, run_id=run_id)] if self.act is Act.BOTH else []
+            reply = reply_step(claimed.run, *waiting)
             await journal.commit(claimed.lease, reply)
             # One after the other, so that lists of approvals have an order.
             at = START + timedelta(seconds=len(self.submitted))
-            end = turn_end(reply.run, (asking,), list(reply.messages), at=at)
+            end = turn_end(reply.run, tuple(waiting), list(reply.messages), at=at)
             assert end is not None
             await journal.commit(claimed.lease, end)
             return

@@ -74,18 +74,7 @@ class ClientCalls:
         )
         return Begun(run=resumed, after_seq=run.last_seq)
 
-    async def parts_before(self, principal: Principal, begun: Begun) -> int:
-        """How often the run has waited, up to that event."""
-        return len([event for event in await self._waits(principal, begun.run) if event.seq <= begun.after_seq])
-
-    async def _seq_of(self, principal: Principal, run: Run, named: Collection[str]) -> int:
-        """The number of the event by which the run began to wait for these calls."""
-        found = [event for event in await self._waits(principal, run) if _asks_for(run.id, event, named)]
-        if not found:
-            raise _not_pending(f"The run {run.id} does not wait for these calls.")
-        return found[-1].seq
-
-    async def _waits(self, principal: Principal, run: Run) -> list[RunEvent]:
+    async def waits(self, principal: Principal, run: Run) -> list[RunEvent]:
         """The events by which the run began to wait."""
         return [
             event
@@ -93,6 +82,13 @@ class ClientCalls:
             for event in events
             if event.type is RunEventType.RUN_REQUIRES_ACTION
         ]
+
+    async def _seq_of(self, principal: Principal, run: Run, named: Collection[str]) -> int:
+        """The number of the event by which the run began to wait for these calls."""
+        found = [event for event in await self.waits(principal, run) if _asks_for(run.id, event, named)]
+        if not found:
+            raise _not_pending(f"The run {run.id} does not wait for these calls.")
+        return found[-1].seq
 
 
 def _asks_for(run_id: RunId, event: RunEvent, named: Collection[str]) -> bool:

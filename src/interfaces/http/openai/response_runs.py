@@ -9,13 +9,15 @@ from application.system.ports import Clock
 from application.threads.queries import GetThread, ListMessages
 from application.tools.list_tools import ListTools
 from domain.agents.agent import Agent
-from domain.errors import ServiceError, Violation, invalid
+from domain.errors import Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ThreadId
 from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import PriorMessage, UserContent
+from domain.threads.thread import thread_quarantined
+from domain.tools.tool import Tool
 from interfaces.http.openai.chat_messages import conversation_of
 from interfaces.http.openai.client_calls import ClientCalls
 from interfaces.http.openai.content_parts import content_of
@@ -25,16 +27,17 @@ from interfaces.http.openai.repeats import is_recent
 from interfaces.http.openai.response_ids import Place, no_response, place_of, thread_of
 from interfaces.http.openai.response_input import ReadInput, read_input
 from interfaces.http.openai.response_items import approval_request_id
-from interfaces.http.openai.response_schemas import McpTools, ResponseBody
+from interfaces.http.openai.response_schemas import ResponseBody
 
 _TYPED = ("user", "system", "developer")
 
 
 class ResponseRuns:
     """Rules:
-    - Outputs of functions and answers to approvals resume the run that waits for all of them.
+    - Outputs of functions and answers to approvals resume the run that waits for all of them. Until it has all, nothing
+      else is added to its thread.
     - A response after another one continues its thread. If the thread has moved on, a new thread begins with the
-      messages up to that response.
+      messages up to that response, if it is the last one of a run that has ended.
     - A response of a conversation is a run on its thread. Any other one gets a new thread.
     - An `mcp` tool names a registered server of the agent; `allowed_tools` narrow its tools.
     - A repeated request of a client's library is answered by the run that the first one started within minutes.
@@ -112,7 +115,10 @@ class ResponseRuns:
         begun = await self._client_calls.settle(
             principal, results, {key: (answer.approve, answer.reason) for key, answer in decisions.items()}
         )
-        part = await self._client_calls.parts_before(principal, begun)
+        seqs = [event.seq for event in await self._client_calls.waits(principal, begun.run)]
+        if max(seqs, default=0) <= begun.after_seq:
+            _refuse_waiting(begun.run)
+        part = len([seq for seq in seqs if seq <= begun.after_seq])
         return begun.run, Place(run_id=begun.run.id, part=part)
 
     async def _before(
@@ -121,17 +127,36 @@ class ResponseRuns:
         """The thread that the response continues, or the history of a new one."""
         conversation = body.conversation_id()
         if conversation is not None:
-            return (await self._get_thread.execute(principal, thread_of(conversation))).id, None
+            thread = await self._get_thread.execute(principal, thread_of(conversation))
+            newest = await self._newest(principal, thread.id)
+            if newest is not None:
+                _refuse_waiting(newest)
+            return thread.id, None
         if body.previous_response_id is None:
             return None, None
-        run = await self._get_run.execute(principal, place_of(body.previous_response_id).run_id)
+        place = place_of(body.previous_response_id)
+        run = await self._get_run.execute(principal, place.run_id)
         if not is_stored(run):
             raise no_response(body.previous_response_id)
         _refuse_waiting(run)
-        newest = await self._list_runs.execute(principal, RunFilter(thread_id=run.thread_id), PageRequest(limit=1))
-        if newest.items and newest.items[0].id == run.id:
+        newest = await self._newest(principal, run.thread_id)
+        if newest is not None and newest.id == run.id:
             return run.thread_id, None
+        await self._require_branch(principal, run, place)
         return None, await self._messages_until(principal, run)
+
+    async def _newest(self, principal: Principal, thread_id: ThreadId) -> Run | None:
+        page = await self._list_runs.execute(principal, RunFilter(thread_id=thread_id), PageRequest(limit=1))
+        return page.items[0] if page.items else None
+
+    async def _require_branch(self, principal: Principal, run: Run, place: Place) -> None:
+        """Messages of a thread in quarantine, and calls without results, come into no other thread."""
+        thread = await self._get_thread.execute(principal, run.thread_id)
+        if thread.quarantine is not None:
+            raise thread_quarantined(thread.id, thread.quarantine.run_id)
+        if not run.status.is_terminal or len(await self._client_calls.waits(principal, run)) != place.part:
+            detail = f"{place.id} is not the last response of its run, or the run has not ended."
+            raise conflict("response_not_last", detail)
 
     async def _messages_until(self, principal: Principal, run: Run) -> tuple[PriorMessage, ...]:
         """The messages of the thread up to the last one of the run."""
@@ -150,7 +175,8 @@ class ResponseRuns:
     async def _mcp(
         self, principal: Principal, agent: Agent, body: ResponseBody
     ) -> tuple[tuple[str, ...] | None, list[JsonValue]]:
-        """The allowlist of the run, and the items that list the tools of the named servers."""
+        """The allowlist of the run, and the items that list the tools of the named servers. The list has patterns of all
+        tools but those that `allowed_tools` leave out; None if they leave out nothing."""
         named = body.mcp_tools()
         for tool in named:
             if tool.server_label not in agent.config.mcp_servers:
@@ -160,26 +186,19 @@ class ResponseRuns:
                 raise unsupported("tools.server_label", detail)
         if not named:
             return None, []
-        tools = await self._list_tools.execute(principal, agent.id)
-        allowed = {tool.server_label: tool.allowed_tools for tool in named}
-        listed: list[JsonValue] = []
-        for tool in named:
-            wanted = allowed[tool.server_label]
-            shown: list[JsonValue] = [
-                {
-                    "name": one.tool.mcp.tool_name,
-                    "description": one.tool.description,
-                    "input_schema": one.tool.parameters,
-                    "annotations": None,
-                }
-                for one in tools
-                if one.server == tool.server_label
-                and one.tool.mcp is not None
-                and (wanted is None or one.tool.mcp.tool_name in wanted)
-            ]
-            item: JsonObject = {"id": f"mcpl_{tool.server_label}", "type": "mcp_list_tools"}
-            listed.append({**item, "server_label": tool.server_label, "tools": shown, "error": None})
-        return _allowlist(agent, body, named), listed
+        allowed = {tool.server_label: tool.allowed_names() for tool in named}
+        offered: dict[str, list[Tool]] = {slug: [] for slug in allowed}
+        for one in await self._list_tools.execute(principal, agent.id):
+            if one.server is not None and one.server in allowed and _is_allowed(one.tool, allowed[one.server]):
+                offered[one.server].append(one.tool)
+        listed: list[JsonValue] = [_listed(slug, tools) for slug, tools in offered.items()]
+        if all(names is None for names in allowed.values()):
+            return None, listed
+        patterns = [kind.value for kind in agent.config.tools] + [tool.name for tool in body.client_tools()]
+        for slug in agent.config.mcp_servers:
+            whole = allowed.get(slug) is None
+            patterns += [f"mcp__{slug}__*"] if whole else [tool.name for tool in offered[slug]]
+        return tuple(patterns), listed
 
 
 def is_stored(run: Run) -> bool:
@@ -187,32 +206,37 @@ def is_stored(run: Run) -> bool:
     return (run.client_request or {}).get("store") is not False
 
 
-def _allowlist(agent: Agent, body: ResponseBody, named: tuple[McpTools, ...]) -> tuple[str, ...] | None:
-    """Patterns of all tools but those that `allowed_tools` leave out; None if they leave out nothing."""
-    if all(tool.allowed_tools is None for tool in named):
-        return None
-    allowed = {tool.server_label: tool.allowed_tools for tool in named}
-    patterns = [kind.value for kind in agent.config.tools] + [tool.name for tool in body.client_tools()]
-    for slug in agent.config.mcp_servers:
-        names = allowed.get(slug)
-        patterns += [f"mcp__{slug}__*"] if names is None else [f"mcp__{slug}__{name}" for name in names]
-    return tuple(patterns)
+def _is_allowed(tool: Tool, names: frozenset[str] | None) -> bool:
+    return names is None or (tool.mcp is not None and tool.mcp.tool_name in names)
+
+
+def _listed(slug: str, tools: list[Tool]) -> JsonObject:
+    """The item that lists the tools of a server."""
+    shown: list[JsonValue] = [
+        {
+            "name": tool.mcp.tool_name,
+            "description": tool.description,
+            "input_schema": tool.parameters,
+            "annotations": None,
+        }
+        for tool in tools
+        if tool.mcp is not None
+    ]
+    item: JsonObject = {"id": f"mcpl_{slug}", "type": "mcp_list_tools"}
+    return {**item, "server_label": slug, "tools": shown, "error": None}
 
 
 def _refuse_waiting(run: Run) -> None:
     if run.status is not RunStatus.REQUIRES_ACTION:
         return
     use = run.pending[0]
-    missing = (
-        f"There is no output for the function call {call_id(run.id, use.id)}."
-        if is_client_call(use)
-        else f"There is no answer to the approval request {approval_request_id(run.id, use.id)}."
-    )
-    raise _missing(missing)
-
-
-def _missing(detail: str) -> ServiceError:
-    return invalid("tool_call_pending", detail, Violation(path="input", message="must settle what the response asks"))
+    if is_client_call(use):
+        detail = f"There is no output for the function call {call_id(run.id, use.id)}."
+    elif use.elicitation is not None:
+        detail = f"A question of a server waits for its answer: {use.name}."
+    else:
+        detail = f"There is no answer to the approval request {approval_request_id(run.id, use.id)}."
+    raise invalid("tool_call_pending", detail, Violation(path="input", message="must settle what the response asks"))
 
 
 def _request(body: ResponseBody, listed: list[JsonValue]) -> JsonObject:

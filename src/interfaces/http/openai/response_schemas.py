@@ -50,6 +50,10 @@ class McpTools(OpenAiBody):
     server_label: Name
     allowed_tools: list[str] | None = None
 
+    def allowed_names(self) -> frozenset[str] | None:
+        """None for all tools of the server."""
+        return None if self.allowed_tools is None else frozenset(self.allowed_tools)
+
 
 Items = Annotated[list[dict[str, object]], Field(max_length=10_000)]
 

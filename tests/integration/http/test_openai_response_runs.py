@@ -1,0 +1,124 @@
+"""Responses at the edge: what they wait for, which others they may follow, and which tools they are given."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from domain.ids import RunId
+from domain.runs.run import RunStatus
+from domain.threads.thread import Quarantine
+from tests.builders import ORG, START
+from tests.composition import MODEL
+from tests.contract.run_steps import claim, finish_step
+from tests.integration.http.service import Act, Service
+
+RESPONSES, CONVERSATIONS = "/openai/v1/responses", "/openai/v1/conversations"
+FILES: dict[str, object] = {"slug": "files", "kind": "custom", "command": "files-server", "isolation": "shared"}
+
+pytestmark = pytest.mark.requirement("X1")
+
+
+@pytest.fixture(autouse=True)
+async def agent(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    await service.call("POST", "/v1/mcp-servers/files/refresh")
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL, "mcp_servers": ["files"]})
+
+
+async def created(service: Service, **body: object) -> dict[str, Any]:
+    answer = await service.call("POST", RESPONSES, json={"model": "guide", "input": "go", **body})
+    assert answer.status_code == 200, answer.text
+    response: dict[str, Any] = answer.json()
+    return response
+
+
+async def refused(service: Service, **body: object) -> tuple[int, str, str]:
+    """The status, the code and the message."""
+    answer = await service.call("POST", RESPONSES, json={"model": "guide", "input": "go", **body})
+    error = answer.json()["error"]
+    return answer.status_code, error["code"], error["message"]
+
+
+async def run_of(service: Service, response: dict[str, Any]) -> dict[str, Any]:
+    run: dict[str, Any] = (await service.call("GET", f"/v1/runs/run_{response['id'][5:31]}")).json()
+    return run
+
+
+def items_of(response: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    return [item for item in response["output"] if item["type"] == kind]
+
+
+def outputs(response: dict[str, Any]) -> list[dict[str, object]]:
+    calls = items_of(response, "function_call")
+    return [{"type": "function_call_output", "call_id": call["call_id"], "output": "sent"} for call in calls]
+
+
+@pytest.mark.requirement("C3")
+async def test_outputs_beside_an_open_approval_are_kept_and_the_approval_is_named(service: Service) -> None:
+    service.worker.act = Act.BOTH
+    asked = await created(service)
+    [request] = items_of(asked, "mcp_approval_request")
+    for _ in range(2):
+        status, code, message = await refused(service, input=outputs(asked))
+        assert (status, code, request["id"] in message) == (400, "tool_call_pending", True)
+    [pending] = (await run_of(service, asked))["pending"]
+    service.worker.act = Act.FINISH
+    await service.call("POST", f"/v1/approvals/{pending['approval_id']}", json={"decision": "deny"})
+    answered = await created(service, input=outputs(asked))
+    assert (answered["status"], answered["id"]) == ("completed", f"{asked['id']}_1")
+
+
+@pytest.mark.parametrize(("act", "named"), [(Act.ASK, "call_"), (Act.APPROVE, "mcpr_"), (Act.ELICIT, "question")])
+async def test_a_conversation_takes_no_input_while_its_newest_response_waits(
+    service: Service, act: Act, named: str
+) -> None:
+    conversation = (await service.call("POST", CONVERSATIONS, json={})).json()["id"]
+    service.worker.act = act
+    asked = await created(service, conversation=conversation)
+    status, code, message = await refused(service, conversation=conversation, background=True)
+    assert (status, code, named in message) == (400, "tool_call_pending", True)
+    assert (await run_of(service, asked))["status"] == "requires_action"
+
+
+async def test_a_branch_begins_at_the_last_response_of_a_run_that_has_ended(service: Service) -> None:
+    service.worker.act = Act.ASK
+    asked = await created(service)
+    answered = await created(service, input=outputs(asked))
+    service.worker.act = Act.REST
+    later = await created(service, previous_response_id=answered["id"], background=True)
+    newest = await created(service, previous_response_id=later["id"], background=True)
+    for earlier in (asked, later):
+        status, code, _ = await refused(service, previous_response_id=earlier["id"], background=True)
+        assert (status, code) == (409, "response_not_last")
+    branch = await created(service, previous_response_id=answered["id"], background=True)
+    threads = [(await run_of(service, response))["thread_id"] for response in (asked, newest, branch)]
+    assert threads[0] == threads[1] != threads[2]
+    messages = (await service.call("GET", f"/v1/threads/{threads[2]}/messages")).json()["data"]
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.requirement("C4")
+async def test_messages_of_a_thread_in_quarantine_are_copied_to_no_other(service: Service) -> None:
+    first = await created(service)
+    service.worker.act = Act.REST
+    second = await created(service, previous_response_id=first["id"], background=True)
+    claimed = await claim(service.stores, RunId((await run_of(service, second))["id"]))
+    quarantine = Quarantine(run_id=claimed.run.id, canary_id="can_1", at=START)
+    halted = replace(finish_step(claimed.run, RunStatus.HALTED), quarantine=quarantine)
+    await service.stores.journal.commit(claimed.lease, halted)
+    for response in (first, second):
+        assert (await refused(service, previous_response_id=response["id"]))[:2] == (409, "thread_quarantined")
+
+
+@pytest.mark.parametrize(
+    ("names", "allowed"),
+    [(["*"], []), (["echo", "ech?"], ["mcp__files__echo"]), ([], []), (None, None)],
+)
+async def test_allowed_tools_are_names_and_no_patterns(
+    service: Service, names: list[str] | None, allowed: list[str] | None
+) -> None:
+    response = await created(service, tools=[{"type": "mcp", "server_label": "files", "allowed_tools": names}])
+    run = await service.stores.runs.get(ORG, RunId((await run_of(service, response))["id"]))
+    assert run is not None
+    assert (None if run.tool_allowlist is None else list(run.tool_allowlist)) == allowed
