@@ -335,10 +335,11 @@ async def test_closing_twice_and_closing_unused_are_harmless() -> None:
 
 
 @pytest.mark.requirement("S1")
-async def test_the_interpreter_is_confined_where_this_machine_can(tool: CodeExecutionTool) -> None:
+async def test_the_interpreter_is_confined_where_this_machine_can() -> None:
     if not landlock.abi():
         pytest.skip(beyond("this kernel has no Landlock"))
-    running = asyncio.create_task(tool.run({"code": "while True: pass"}, context(timeout_s=30)))
+    tool = code_execution(replace(SMALL, timeout_s=90.0))  # it is looked at while it runs
+    running = asyncio.create_task(tool.run({"code": "while True: pass"}, context(timeout_s=90)))
     try:
         await until(lambda: any("Seccomp:\t2" in state for state in _states_of("monty")))
         states = _states_of("monty")
@@ -346,6 +347,7 @@ async def test_the_interpreter_is_confined_where_this_machine_can(tool: CodeExec
     finally:
         running.cancel()
         await asyncio.wait([running])
+        await tool.close()
 
 
 def _states_of(name: str) -> list[str]:
