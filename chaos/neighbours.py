@@ -4,6 +4,7 @@ in quiet. Quiet and hostile rounds alternate, since the machine has other work, 
 import argparse
 import json
 import math
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,10 @@ MOST = 2.0
 TRIES = 3
 """Comparisons of a hostile server: one that exceeds the bound must do so in each, since the machine has other work."""
 _BEGIN_S = 2.0
+_NOT_SENT = re.compile(
+    r"tried again in|cool-down|[Nn]othing was sent|was not called|was not found|Unknown tool|not installed|MCP (is )?disabled"
+)
+"""How the service says that it asked the server nothing."""
 _CALL_TIMEOUT_S = 1
 
 
@@ -46,7 +51,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """`acts` are what the hostile organization did meanwhile."""
+    """`acts` are what the hostile organization did meanwhile, as far as it reached its server."""
 
     quiet: Times
     hostile: Times
@@ -99,6 +104,8 @@ def run(arguments: argparse.Namespace) -> list[str]:
                     stage.compare(server, rounds=arguments.neighbour_rounds, calls=arguments.neighbour_calls, runs=RUNS)
                 )
                 print(comparisons[-1].row(server.name), flush=True)
+            if not any(each.acts for each in comparisons):
+                complaints.append(f"{server.name}: nothing reached it")
             if least := excess(comparisons):
                 complaints.append(f"{server.name}: the neighbour's p99 is {least:.2f} times that in quiet")
     return complaints
@@ -223,8 +230,20 @@ class Stage:
             until(lambda: not descendants(self._service.process.pid) - before, what="the end of a hostile server")
 
 
+def reached(response: httpx.Response) -> bool:
+    """Whether the hostile server was asked, whatever came of it."""
+    if 400 <= response.status_code < 500:
+        return False
+    answer = response.json()
+    if response.is_success and "jsonrpc" not in answer:
+        return True  # the list of its tools
+    said = answer.get("detail") or json.dumps(answer.get("result", {}).get("content"))
+    return "error" not in answer and _NOT_SENT.search(said) is None
+
+
 class Attack:
-    """An organization that uses a hostile server again and again, until it is over."""
+    """An organization that uses a hostile server again and again, at least once, until it is over. `acts` are the uses that
+    reached it."""
 
     def __init__(self, service: Service, server: HostileServer, slug: str) -> None:
         self._service = service
@@ -237,24 +256,26 @@ class Attack:
         with httpx.Client(
             base_url=self._service.url, headers=self._service.headers, timeout=120, trust_env=False
         ) as client:
-            client.post(f"/v1/mcp-servers/{self._slug}/refresh")
+            refreshed = client.post(f"/v1/mcp-servers/{self._slug}/refresh")
+            self.acts += self._server.act is not Act.CALL and reached(refreshed)
             self.begun.set()
-            while not self.over.is_set():
-                self._act(client)
-                self.acts += 1
+            while True:
+                self.acts += reached(self._act(client))
+                if self.over.is_set():
+                    return
 
-    def _act(self, client: httpx.Client) -> None:
+    def _act(self, client: httpx.Client) -> httpx.Response:
         """Whatever is answered, the service must answer."""
         if self._server.act is Act.CALL:
             name = f"mcp__{self._slug}__{self._server.tool}"
             params = {"name": name, "arguments": dict(self._server.arguments)}
             message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-            client.post(
+            return client.post(
                 f"/mcp?agent={self._slug}",
                 json=message,
                 headers={"Accept": "application/json, text/event-stream"},
             )
-            return
-        client.post(f"/v1/mcp-servers/{self._slug}/refresh")
+        refreshed = client.post(f"/v1/mcp-servers/{self._slug}/refresh")
         if self._server.act is Act.CONNECT:
             client.post(f"/v1/mcp-servers/{self._slug}/disconnect")
+        return refreshed
