@@ -191,7 +191,8 @@ async def test_taking_a_run_reads_as_many_jobs_as_there_are_lines_however_many_w
     with psycopg.connect(postgres_databases.owner_url(url)) as connection:
         connection.execute(f"SET search_path TO {SCHEMA}")
         connection.execute(waiting.encode())
-        connection.commit()
+    # Another connection: what the insertion read may still be counted in its own.
+    with psycopg.connect(postgres_databases.owner_url(url)) as connection:
         connection.execute(f"SET LOCAL ROLE {SYSTEM_ROLE}")
         taken = connection.execute(f"SELECT run_id FROM {SCHEMA}.take_runs(NULL, '{{}}', 16)").fetchall()
         [(scanned, fetched)] = connection.execute(
