@@ -117,6 +117,8 @@ def replicated_postgres() -> Iterator[ReplicatedPostgres]:
     first, second = Node(made, folder / "first"), Node(made, folder / "second")
     if owner is not None:
         shutil.chown(folder, owner)
+    # It is root's, and a copy must be able to read all files.
+    (first.data / ".handle_pids.json").unlink(missing_ok=True)
     try:
         first.start()
         # The machine does not crash, the servers do.

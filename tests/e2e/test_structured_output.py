@@ -24,7 +24,10 @@ LISBON = {"city": "Lisbon"}
 def test_an_answer_of_every_family_is_repaired_after_a_kill_between_answer_and_repair(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with ExitStack() as stack:
-        at = {family.name: stack.enter_context(strict_provider(family.make())) for family in FAMILIES}
+        at = {
+            family.name: stack.enter_context(strict_provider(family.make(), prefix=family.prefix))
+            for family in FAMILIES
+        }
         for there in at.values():
             there.say(Said(text="It is Lisbon."), Said(text="never sent", hangs_after=0), Said(text=json.dumps(LISBON)))
         with serving(home) as service:
@@ -34,7 +37,8 @@ def test_an_answer_of_every_family_is_repaired_after_a_kill_between_answer_and_r
                     "name": family.name,
                     "kind": family.kind.value,
                     "wire": family.wire.value,
-                    "api_key": "sk-test",
+                    "api_key": family.key,
+                    "cloud": {} if family.cloud.region is None else {"region": family.cloud.region},
                 }
                 service.call("POST", "/model-providers", {**provider, "base_url": at[family.name].url})
                 settings = {} if family.settings is None else {"thinking_budget": family.settings.thinking_budget}

@@ -1,5 +1,6 @@
 """A way to a PostgreSQL server on which connections are cut in the middle of a COMMIT."""
 
+import re
 import shutil
 import socket
 import tempfile
@@ -12,6 +13,8 @@ from sqlalchemy import make_url
 
 _SOCKET = ".s.PGSQL.5432"
 _CHUNK = 65536
+_COMMIT = re.compile(rb"COMMIT(?!TED)")
+"""The statement, and not a level of isolation."""
 
 
 class CutCommits:
@@ -38,10 +41,10 @@ class CutCommits:
             server.connect(self._server)
             threading.Thread(target=self._answers, args=(server, client), daemon=True).start()
             while data := _received(client):
-                if b"COMMIT" in data and self.before:
+                if _COMMIT.search(data) and self.before:
                     self.before -= 1
                     break
-                if b"COMMIT" in data and self.after:
+                if _COMMIT.search(data) and self.after:
                     self.after -= 1
                     # Nothing of the answer is passed on, but it is there: the server is done.
                     _ended(client)
