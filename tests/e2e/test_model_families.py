@@ -54,7 +54,7 @@ def test_a_tool_loop_of_every_family_survives_a_kill_between_call_and_result(tmp
                 Said(text="All seen."),
             )
         with serving(home) as service:
-            log = service.watched_server("watched", trusted=True)
+            log = service.watched_server("watched", trusted=True, max_concurrency=2 * len(FAMILIES))
             runs = start_all(service, at)
             until(
                 lambda: log.exists() and log.read_text().count("called held_look") >= len(FAMILIES),
