@@ -41,6 +41,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "mcp_container_cpus": "How many processors a server in a container may use.",
         "workflow_tool_ttl_s": "How long after its registration a [tool of a workflow run](workflow-language.md#credentials) may be called with what the run bound to it.",
         "tool_search_threshold": f"How many MCP tools an agent is shown at most; with more it [searches]({_GUIDES}/many-tools.md).",
+        "gateway_tool_search_threshold": f"How many MCP tools a client of the gateway is listed at most; with more it [searches]({_GUIDES}/gateway.md#let-clients-search-for-tools). Without it all are listed.",
     },
     "Models": {
         "openai_api_key": f"Makes the provider `openai` of the [default organization]({_GUIDES}/organizations.md#add-a-model-provider).",

@@ -1,13 +1,13 @@
 """Checks a tool call before it is recorded: resolves the tool, validates the arguments, applies
 policy."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from application.policy.ports import SchemaValidator
 from application.tools import failure_text
 from application.tools.result_limits import clamped
-from application.tools.tool_search import META_TOOLS, found_tools
+from application.tools.tool_search import META_TOOLS, found_tools, own_name
 from application.tools.toolset import Toolset
 from domain.errors import ServiceError
 from domain.json_value import JsonObject
@@ -56,9 +56,7 @@ class CheckToolCall:
         """Check a call. `calls_so_far` counts this run's calls by tool."""
         if not toolset.is_searched or use.name not in _META:
             return self._checked(use.name, use.params, toolset, use.malformed, calls_so_far)
-        answer = self._refusal(_META[use.name], use.params, use.malformed)
-        if answer is None and use.name == SEARCH_TOOLS:
-            answer = found_tools(toolset.index, use.params)
+        answer = self.meta_answer(use, toolset)
         if answer is not None:
             return CheckedCall(name=use.name, params=use.params, answer=answer)
         name, arguments = str(use.params["name"]), use.params.get("arguments", {})
@@ -67,6 +65,16 @@ class CheckToolCall:
         if named is not None and named.type is not ToolType.MCP_TOOL:
             return CheckedCall(name=name, params=_object(arguments), answer=failure_text.unknown_tool(name))
         return self._checked(name, _object(arguments), toolset, None, calls_so_far)
+
+    def meta_answer(
+        self, use: ToolUse, toolset: Toolset, name_of: Callable[[Tool], str] = own_name
+    ) -> ToolResult | None:
+        """The answer to a call of a meta tool: invalid arguments, or the tools found. None for a
+        valid call of `call_tool`."""
+        refusal = self._refusal(_META[use.name], use.params, use.malformed)
+        if refusal is not None or use.name != SEARCH_TOOLS:
+            return refusal
+        return found_tools(toolset.index, use.params, name_of)
 
     def recheck(self, name: str, params: JsonObject, toolset: Toolset, *, calls_so_far: int = 0) -> CheckedCall:
         """Check a call under the tool's own name; one that was recorded before is counted already."""

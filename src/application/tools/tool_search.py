@@ -2,6 +2,7 @@
 calls one."""
 
 import json
+from collections.abc import Callable
 
 from application.tools.result_text import TEXT_LIMIT_BYTES, cut, value_text
 from domain.json_value import JsonObject, JsonValue
@@ -62,8 +63,13 @@ META_TOOLS = (
 )
 
 
-def found_tools(index: ToolIndex, params: JsonObject) -> ToolResult:
-    """The result of `search_tools` for valid arguments: JSON of the tools, best first."""
+def own_name(tool: Tool) -> str:
+    return tool.name
+
+
+def found_tools(index: ToolIndex, params: JsonObject, name_of: Callable[[Tool], str] = own_name) -> ToolResult:
+    """The result of `search_tools` for valid arguments: JSON of the tools, best first, by the names
+    that their caller uses."""
     query, limit = params["query"], params.get("limit", DEFAULT_LIMIT)
     assert isinstance(query, str)
     assert isinstance(limit, int | float)
@@ -74,12 +80,12 @@ def found_tools(index: ToolIndex, params: JsonObject) -> ToolResult:
     further: list[JsonValue] = []
     left = SHOWN_BYTES
     for tool in found:
-        entry: JsonObject = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        entry: JsonObject = {"name": name_of(tool), "description": tool.description, "parameters": tool.parameters}
         left -= len(json.dumps(entry))
         if left >= 0 or not shown:
             shown.append(entry)
         else:
-            further.append(tool.name)
+            further.append(name_of(tool))
     answer: JsonObject = {"tools": shown}
     if further:
         answer["further_tools"] = further

@@ -7,12 +7,12 @@ from functools import cached_property
 from application.tools.tool_search import META_TOOLS
 from domain.policy.layers import PolicyLayers, ToolPolicy
 from domain.tools.capabilities import ToolType
+from domain.tools.meta_tools import META_NAMES
 from domain.tools.names import is_tool_of
 from domain.tools.tool import Tool
 from domain.tools.tool_index import ToolIndex
 
 MCP_DISABLED = "MCP disabled"
-_META_NAMES = frozenset(tool.name for tool in META_TOOLS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,11 @@ class Toolset:
     @cached_property
     def is_searched(self) -> bool:
         """Whether the model is shown the meta tools instead of the MCP tools."""
-        return self.search_threshold is not None and len(self._mcp_tools) > self.search_threshold
+        return self.search_threshold is not None and self.mcp_tool_count > self.search_threshold
+
+    @property
+    def mcp_tool_count(self) -> int:
+        return len(self._mcp_tools)
 
     @cached_property
     def is_settled(self) -> bool:
@@ -94,7 +98,7 @@ class Toolset:
         """Whether a tool of this name would use MCP, which is switched off."""
         if not self.is_mcp_disabled:
             return False
-        return name in _META_NAMES or any(is_tool_of(server.slug, name) for server in self.servers)
+        return name in META_NAMES or any(is_tool_of(server.slug, name) for server in self.servers)
 
     @cached_property
     def shown(self) -> tuple[Tool, ...]:

@@ -19,6 +19,14 @@ class ToolNames(StrEnum):
     ORIGINAL = "original"
 
 
+class ToolSearch(StrEnum):
+    """Whether a client is listed the meta tools instead of MCP tools: by the threshold, or by its own choice."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySession:
     """A session that gives its bearer an agent's toolset.

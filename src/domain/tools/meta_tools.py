@@ -6,6 +6,7 @@ from domain.threads.message import ToolUse
 
 SEARCH_TOOLS = "search_tools"
 CALL_TOOL = "call_tool"
+META_NAMES = frozenset({SEARCH_TOOLS, CALL_TOOL})
 
 
 def named_tool(params: JsonObject) -> str | None:

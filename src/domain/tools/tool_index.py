@@ -1,4 +1,4 @@
-"""Full-text search over tools: Okapi BM25 over names and descriptions, deterministic. Runs search
+"""Full-text search over tools: Okapi BM25 over names, titles and descriptions, deterministic. Runs search
 rarely, so there is no inverted index: a search scans the prepared texts (10,000 tools: about ten
 milliseconds). Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and
 Beyond (2009), with its usual constants."""
@@ -62,7 +62,7 @@ class ToolIndex:
         self._tools = tuple(tools)
         # Single spaces around each word, so that a word is found with its boundaries.
         self._names = [f" {' '.join(_IN_NAMES.findall(tool.name)).lower()} " for tool in tools]
-        self._descriptions = [f" {tool.description[:_DESCRIBED].lower().translate(_SEPARATORS)} " for tool in tools]
+        self._descriptions = [f" {_described(tool)[:_DESCRIBED].lower().translate(_SEPARATORS)} " for tool in tools]
         lengths = [
             _NAME_WEIGHT * len(name) + len(description)
             for name, description in zip(self._names, self._descriptions, strict=True)
@@ -91,6 +91,12 @@ class ToolIndex:
             if beginning in description:
                 found[number] = found.get(number, 0.0) + min(_count(description, word), _MOST_MENTIONS)
         return found
+
+
+def _described(tool: Tool) -> str:
+    definition = None if tool.mcp is None else tool.mcp.definition
+    title = None if definition is None else definition.display.get("title")
+    return f"{title} {tool.description}" if isinstance(title, str) else tool.description
 
 
 def _count(text: str, word: str) -> float:

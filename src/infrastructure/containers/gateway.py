@@ -61,6 +61,7 @@ class Gateway(containers.DeclarativeContainer):
         catalog=Tools.toolset_builder,
         agents_as_tools=Tools.agents_as_tools,
         rows=singleton(storage_assembly.gateway_toolset_rows, Platform.row_notifications),
+        search_threshold=Platform.settings.provided.gateway_tool_search_threshold,
     )
     gateway_approvals = singleton(SqlGatewayApprovals)
     gateway_notes = singleton(SqlGatewayNotes)

@@ -17,7 +17,7 @@ from application.gateway.sessions.gateway_access import GatewayAccess
 from application.mcp.oauth_client import PublicAddress
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.client import GatewayClient
-from domain.gateway.session import GatewaySession
+from domain.gateway.session import GatewaySession, ToolSearch
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonValue
@@ -139,6 +139,7 @@ class GatewayEndpoint:
                 envelope=envelope,
                 message=message,
                 takes_stream="text/event-stream" in headers.get("accept", ""),
+                tool_search=_tool_search(scope),
                 notes=notes,
             )
             await self._answers.answer(exchange, receive, send, answered_with)
@@ -185,8 +186,7 @@ class GatewayEndpoint:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise ServiceError("token_missing", ErrorKind.UNAUTHENTICATED, "Send a session token as a bearer token.")
-        agent = parse_qs(scope["query_string"].decode("latin-1")).get("agent") if scope["query_string"] else None
-        return await self._access.open(token.strip(), agent=agent[0] if agent else None)
+        return await self._access.open(token.strip(), agent=_parameter(scope, "agent"))
 
     async def _send_refusal(self, scope: HTTPScope, send: Send, error: ServiceError) -> None:
         """Send the reason why no session is opened. Only an unknown token gets an error status:
@@ -218,6 +218,7 @@ class GatewayEndpoint:
         if not 0 < len(values) <= MAX_BATCH:
             raise RpcError(INVALID_REQUEST, f"A batch has 1 to {MAX_BATCH} messages.", status=400)
         envelope = await self._clients.envelope(session, {VERSION_HEADER: LEGACY_VERSIONS[0], **headers})
+        search = _tool_search(asked.scope)
 
         async def answered(place: int, value: JsonValue) -> dict[str, object] | None:
             try:
@@ -226,7 +227,7 @@ class GatewayEndpoint:
             except ServiceError as error:
                 request_id = id_of(value)
                 return None if request_id is None else error_json(request_id, _refusal(error))
-            return await self._answered(session, envelope, value)
+            return await self._answered(session, envelope, value, search)
 
         answers = [
             answer for answer in await asyncio.gather(*starmap(answered, enumerate(values))) if answer is not None
@@ -237,7 +238,7 @@ class GatewayEndpoint:
             await send_whole(send, 202, b"", [])
 
     async def _answered(
-        self, session: GatewaySession, envelope: Envelope, value: JsonValue
+        self, session: GatewaySession, envelope: Envelope, value: JsonValue, search: ToolSearch
     ) -> dict[str, object] | None:
         """The response to one message of a batch; None for a notification or an answer of the
         client."""
@@ -248,7 +249,7 @@ class GatewayEndpoint:
                 return None
             if message.id is None:
                 return None
-            exchange = Exchange(session=session, envelope=envelope, message=message)
+            exchange = Exchange(session=session, envelope=envelope, message=message, tool_search=search)
             return result_json(message.id, await self._answers.result(exchange))
         except RpcError as error:
             return error_json(id_of(value), error)
@@ -290,6 +291,20 @@ def _untaken(error: ServiceError) -> RpcError:
     storage."""
     status = 503 if error.kind is ErrorKind.UNAVAILABLE else 400
     return RpcError(INTERNAL_ERROR, error.detail, data={"code": error.code}, status=status)
+
+
+def _parameter(scope: HTTPScope, name: str) -> str | None:
+    values = parse_qs(scope["query_string"].decode("latin-1")).get(name) if scope["query_string"] else None
+    return values[0] if values else None
+
+
+def _tool_search(scope: HTTPScope) -> ToolSearch:
+    """The choice of the client's URL. Raises RpcError."""
+    chosen = _parameter(scope, "tool_search")
+    try:
+        return ToolSearch.AUTO if chosen is None else ToolSearch(chosen)
+    except ValueError as exc:
+        raise RpcError(INVALID_REQUEST, "tool_search must be auto, always or never.", status=400) from exc
 
 
 def _check_media(headers: dict[str, str]) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from domain.gateway.session import GatewaySession
+from domain.gateway.session import GatewaySession, ToolSearch
 from interfaces.gateway.generations import Envelope
 from interfaces.gateway.messages import RpcMessage
 from interfaces.request_notes import RequestNotes
@@ -18,6 +18,7 @@ class Exchange:
     """One request of a session, in the version of its `envelope`.
 
     - `takes_stream`: the client accepts an event stream as the response.
+    - `tool_search`: whether the client is listed meta tools, as its URL says.
     - `notes`: notes for the log line of the request. A message of a batch has none.
     - `tell`: sends notifications before the response. `left`: set when the client disconnects.
       `GatewayAnswers` sets both.
@@ -27,6 +28,7 @@ class Exchange:
     envelope: Envelope
     message: RpcMessage
     takes_stream: bool = False
+    tool_search: ToolSearch = ToolSearch.AUTO
     notes: RequestNotes | None = None
     tell: Tell | None = None
     left: asyncio.Event | None = None

@@ -119,7 +119,7 @@ class GatewayMethods:
         }
 
     async def _tools(self, exchange: Exchange) -> dict[str, object]:
-        tools = await self._list_tools.execute(exchange.session)
+        tools = await self._list_tools.execute(exchange.session, exchange.tool_search)
         page, following = page_of(tools, exchange.message.params.get("cursor"))
         has_tasks = exchange.envelope.version == TASKS_VERSION
         listed: dict[str, object] = {"tools": [tool_json(name, tool, as_task=has_tasks) for name, tool in page]}
@@ -163,12 +163,13 @@ class GatewayMethods:
                 retry_key=_retry_key(meta),
                 as_task=as_task,
                 param_headers=exchange.envelope.param_headers if exchange.envelope.is_modern else None,
+                tool_search=exchange.tool_search,
                 client=None if as_task else askable_client(exchange),
                 responses=input_responses(exchange),
             )
         )
         if exchange.notes is not None:
-            exchange.notes.tool = name  # a known tool: calls of unknown names were rejected
+            exchange.notes.tool = answer.called or name  # a known tool: calls of unknown names were rejected
         if as_task:
             return self._tasks.begun(exchange, name, answer)
         if answer.asked is not None:

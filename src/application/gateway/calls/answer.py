@@ -34,6 +34,7 @@ class GatewayAnswer:
     - `uris_of`: slug of the server whose own URIs are in `reply`, if the client knows its
       resources by other URIs.
     - `begun`: the call of an agent, and the run that it started.
+    - `called`: the tool that `call_tool` named.
     """
 
     result: ToolResult
@@ -43,6 +44,7 @@ class GatewayAnswer:
     missing: JsonObject = field(default_factory=dict)
     uris_of: str | None = None
     begun: tuple[ToolCallId, RunId] | None = None
+    called: str | None = None
 
     def as_json(self) -> JsonObject:
         """The answer to a finished call, to be encrypted."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from application.gateway.calls.ask_client import AskableClient
 from application.mcp.log_messages import LogTap
 from application.mcp.ports import ProgressCallback
-from domain.gateway.session import GatewaySession
+from domain.gateway.session import GatewaySession, ToolSearch
 from domain.json_value import JsonObject, JsonValue
 
 
@@ -20,6 +20,7 @@ class CallGatewayToolCommand:
     - Requests with the same `retry_key` are one call of an agent. `as_task`: return without
       waiting for the agent.
     - `param_headers` are the arguments repeated as HTTP headers, or None.
+    - `tool_search`: whether the client is listed meta tools.
     """
 
     session: GatewaySession
@@ -35,3 +36,4 @@ class CallGatewayToolCommand:
     client: AskableClient | None = None
     responses: Mapping[str, JsonValue] = field(default_factory=dict)
     param_headers: Mapping[str, str | None] | None = None
+    tool_search: ToolSearch = ToolSearch.AUTO

@@ -35,7 +35,9 @@ from domain.ids import ApprovalId, ToolCallId
 from domain.json_value import JsonObject
 from domain.policy.decision import decide_call
 from domain.policy.rules import Verdict
+from domain.threads.message import ToolUse
 from domain.tools.capabilities import ToolType
+from domain.tools.meta_tools import META_NAMES
 from domain.tools.names import MAX_NAME_LENGTH
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
@@ -49,6 +51,8 @@ class CallGatewayTool:
     - A canary token in the arguments ends the session and its run, and quarantines its thread.
     - A call that requires approval stays open for some time. It is sent after the approval,
       while its client waits or when it repeats the call.
+    - Where tools are searched, `call_tool` is a call of the tool that it names, and `search_tools`
+      is answered from the session's tools. Both are audited.
     """
 
     def __init__(
@@ -81,6 +85,36 @@ class CallGatewayTool:
         CONFLICT `gateway_session_halted`, INVALID `request_state_invalid`, `header_mismatch`,
         UNAVAILABLE `storage_unavailable`.
         """
+        if command.name in META_NAMES:
+            tools = await self._toolsets.of(command.session)
+            if tools.is_searched(command.tool_search):
+                return await self._through_search(command, tools)
+        return await self._called(command)
+
+    async def _through_search(self, command: CallGatewayToolCommand, tools: GatewayToolset) -> GatewayAnswer:
+        """A search, or the call of the tool that `call_tool` names, which is a call like any other."""
+        use = ToolUse(id=ToolCallId(self._ids.new("call")), name=command.name, params=command.arguments)
+        answer = self._check.meta_answer(use, tools.toolset, tools.exposed)
+        if answer is None:
+            name, arguments = str(command.arguments["name"]), command.arguments.get("arguments")
+            given = arguments if isinstance(arguments, dict) else {}
+            # Headers repeat the arguments of tools that the client was listed.
+            named = replace(command, name=name, arguments=given, param_headers=None)
+            return replace(await self._called(named), called=name)
+        call, found = (
+            self._met(command, command.name, tools.guard.without(command.arguments)),
+            tools.guard.arguments(command.arguments),
+        )
+        answer, shown = tools.guard.result(answer)
+        if found is not None or shown is not None:
+            leaked = ToolResult.blocked("run_halted", _HALTED)
+            raise await self._settling.halt(
+                command.session, tools, call, leaked, found or shown or "", decision=None, duration_s=0.0
+            )
+        await self._settling.refuse(command.session, tools, call, answer, decision=None)
+        return GatewayAnswer(result=answer)
+
+    async def _called(self, command: CallGatewayToolCommand) -> GatewayAnswer:
         approval_id = None
         if command.request_state is not None:
             state = self._states.opened(command.session, command.request_state)
@@ -189,19 +223,8 @@ class CallGatewayTool:
     async def _unknown(self, command: CallGatewayToolCommand, tools: GatewayToolset) -> ServiceError:
         """Store the call of an unknown tool with its name only. Returns the refusal, or the end of
         the session if the arguments hold a canary token."""
-        now = self._clock.now()
         name = tools.guard.words(" ".join(cleaned(command.name).split())[:MAX_NAME_LENGTH])
-        call = GatewayCall(
-            id=ToolCallId(self._ids.new("call")),
-            session_id=command.session.id,
-            organization_id=command.session.organization_id,
-            name=name,
-            type=ToolType.MCP_TOOL,
-            server_id=None,
-            params={},
-            recorded_at=now,
-            due_at=now,
-        )
+        call = self._met(command, name, {})
         canary_id = tools.guard.arguments(command.arguments)
         if canary_id is not None:
             halted = ToolResult.blocked("run_halted", _HALTED)
@@ -211,6 +234,21 @@ class CallGatewayTool:
         refusal = failure_text.unknown_tool(name)
         await self._settling.refuse(command.session, tools, call, refusal, decision=None)
         return not_found("tool", command.name)
+
+    def _met(self, command: CallGatewayToolCommand, name: str, params: JsonObject) -> GatewayCall:
+        """A call that is not sent to a tool."""
+        now = self._clock.now()
+        return GatewayCall(
+            id=ToolCallId(self._ids.new("call")),
+            session_id=command.session.id,
+            organization_id=command.session.organization_id,
+            name=name,
+            type=ToolType.MCP_TOOL,
+            server_id=None,
+            params=params,
+            recorded_at=now,
+            due_at=now,
+        )
 
 
 _ANSWERS = "inputResponses"

@@ -14,11 +14,12 @@ from application.policy.canary_guard import CanaryGuard
 from application.runs.ports import RunReader
 from application.system.lru import LruCache
 from application.tools.agents_as_tools import AgentsAsTools
+from application.tools.tool_search import META_TOOLS
 from application.tools.toolset import Toolset
 from application.tools.toolset_builder import ToolsetBuilder
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError
-from domain.gateway.session import GatewaySession, ToolNames
+from domain.gateway.session import GatewaySession, ToolNames, ToolSearch
 from domain.identity.organization import Organization
 from domain.ids import GatewaySessionId, RunId
 from domain.policy.allowlist import Allowlist
@@ -36,13 +37,15 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayToolset:
-    """The tools of a session. Client tools are left out: a gateway client cannot settle them."""
+    """The tools of a session. Client tools are left out: a gateway client cannot settle them.
+    With more than `search_threshold` MCP tools clients are listed the meta tools instead."""
 
     agent: Agent
     organization: Organization | None
     toolset: Toolset
     names: ToolNames
     guard: CanaryGuard
+    search_threshold: int | None = None
 
     @cached_property
     def tool_timeout_s(self) -> float:
@@ -70,7 +73,23 @@ class GatewayToolset:
     @cached_property
     def tools(self) -> tuple[tuple[str, Tool], ...]:
         """The tools with the client's names, in a fixed order."""
-        return tuple((self._exposed(tool), tool) for tool in self.toolset.tools if not tool.is_displayable)
+        return tuple((self.exposed(tool), tool) for tool in self.toolset.tools if not tool.is_displayable)
+
+    def listed(self, search: ToolSearch) -> tuple[tuple[str, Tool], ...]:
+        """The tools that a client is shown."""
+        return self._searched if self.is_searched(search) else self.tools
+
+    def is_searched(self, search: ToolSearch) -> bool:
+        """Whether the client is shown the meta tools instead of the MCP tools."""
+        if search is not ToolSearch.AUTO:
+            return search is ToolSearch.ALWAYS
+        return self.search_threshold is not None and self.toolset.mcp_tool_count > self.search_threshold
+
+    def exposed(self, tool: Tool) -> str:
+        """The client's name of the tool."""
+        if self.names is ToolNames.ORIGINAL and tool.type is ToolType.MCP_TOOL and tool.mcp is not None:
+            return tool.mcp.tool_name
+        return tool.name
 
     def header_params(self, tool: Tool) -> tuple[HeaderParam, ...]:
         """The tool's parameters that are repeated in HTTP headers."""
@@ -90,6 +109,11 @@ class GatewayToolset:
         return self._model_facing.get(name)
 
     @cached_property
+    def _searched(self) -> tuple[tuple[str, Tool], ...]:
+        others = (one for one in self.tools if one[1].type is not ToolType.MCP_TOOL)
+        return (*others, *((tool.name, tool) for tool in META_TOOLS))
+
+    @cached_property
     def _timeouts_s(self) -> dict[str, float]:
         return {}
 
@@ -100,12 +124,7 @@ class GatewayToolset:
     @cached_property
     def _model_facing(self) -> dict[str, str]:
         there = (*self.toolset.tools, *self.toolset.denied)
-        return {self._exposed(tool): tool.name for tool in there if not tool.is_displayable}
-
-    def _exposed(self, tool: Tool) -> str:
-        if self.names is ToolNames.ORIGINAL and tool.type is ToolType.MCP_TOOL and tool.mcp is not None:
-            return tool.mcp.tool_name
-        return tool.name
+        return {self.exposed(tool): tool.name for tool in there if not tool.is_displayable}
 
 
 class GatewayToolsets:
@@ -125,6 +144,7 @@ class GatewayToolsets:
         catalog: ToolsetBuilder,
         agents_as_tools: AgentsAsTools,
         rows: Callable[[], int | None] = lambda: None,
+        search_threshold: int | None = None,
     ) -> None:
         self._agents = agents
         self._runs = runs
@@ -134,6 +154,7 @@ class GatewayToolsets:
         self._narrowings: LruCache[GatewaySessionId, _Narrowing] = LruCache(_CAPACITY)
         self._kept: LruCache[GatewaySessionId, GatewayToolset] = LruCache(_CAPACITY)
         self._rows = rows
+        self._search_threshold = search_threshold
         self._settled: LruCache[GatewaySessionId, tuple[int, GatewayToolset]] = LruCache(_CAPACITY)
 
     async def of(self, session: GatewaySession) -> GatewayToolset:
@@ -180,6 +201,7 @@ class GatewayToolsets:
                 toolset=toolset,
                 names=session.names,
                 guard=_guard(agent, session),
+                search_threshold=self._search_threshold,
             )
             self._kept.put(session.id, kept)
         return kept

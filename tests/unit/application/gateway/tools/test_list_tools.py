@@ -1,12 +1,14 @@
 """ListGatewayTools: what a client is shown."""
 
+from dataclasses import replace
+
 import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.gateway.tools.gateway_toolset import GatewayToolsets
 from application.gateway.tools.list_tools import ListGatewayTools
 from domain.errors import ErrorKind, ServiceError
-from domain.gateway.session import ToolNames
+from domain.gateway.session import ToolNames, ToolSearch
 from domain.tools.capabilities import ToolType
 from tests.builders import a_tool
 from tests.gateway_builders import DENIES, a_gateway_session, a_gateway_toolset
@@ -65,3 +67,26 @@ async def test_a_disabled_agent_has_no_tools(toolsets: MockType) -> None:
 
     with refused("agent_disabled"):
         await ListGatewayTools(toolsets=toolsets).execute(SESSION)
+
+
+@pytest.mark.requirement("X7")
+@pytest.mark.parametrize(
+    ("search", "threshold", "listed"),
+    [
+        (ToolSearch.AUTO, None, ["mcp__files__echo", "mcp__files__read"]),
+        (ToolSearch.AUTO, 2, ["mcp__files__echo", "mcp__files__read"]),
+        (ToolSearch.AUTO, 1, ["search_tools", "call_tool"]),
+        (ToolSearch.ALWAYS, None, ["search_tools", "call_tool"]),
+        (ToolSearch.NEVER, 0, ["mcp__files__echo", "mcp__files__read"]),
+    ],
+)
+async def test_meta_tools_replace_the_tools_of_servers_above_the_threshold_or_by_choice(
+    toolsets: MockType, search: ToolSearch, threshold: int | None, listed: list[str]
+) -> None:
+    toolsets.of.return_value = replace(a_gateway_toolset(NATIVE, ECHO, READ), search_threshold=threshold)
+    listing = ListGatewayTools(toolsets=toolsets)
+
+    shown = await listing.execute(SESSION, search)
+
+    assert [name for name, _ in shown] == ["source_query", *listed]
+    assert await listing.execute(SESSION, search) is shown
