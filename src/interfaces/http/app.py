@@ -7,6 +7,7 @@ from infrastructure.container import Container
 from interfaces.explorer.routes import EXPLORER
 from interfaces.http import health
 from interfaces.http.agents import routes as agents
+from interfaces.http.ai_sdk.router import ai_sdk_router
 from interfaces.http.api_keys import routes as api_keys
 from interfaces.http.approvals import routes as approvals
 from interfaces.http.audit import routes as audit
@@ -67,7 +68,7 @@ _SLICES = (
 
 
 def create_api(container: Container, *, frames: EventFrames, places: StreamPlaces, heartbeat_s: float) -> Litestar:
-    """The API below `/v1`, that of OpenAI's clients, health, metrics and the OpenAPI document. `frames` and `places`
+    """The API below `/v1`, those of other clients, health, metrics and the OpenAPI document. `frames` and `places`
     are shared with other followers of runs. After `heartbeat_s` of silence a stream sends a comment."""
     start_run, watch_run = container.start_run(), container.watch_run()
     own = {
@@ -106,6 +107,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
         route_handlers=[
             v1,
             openai_router(container, places=places, heartbeat_s=heartbeat_s),
+            ai_sdk_router(container, places=places, heartbeat_s=heartbeat_s),
             front_door,
             *EXPLORER,
             health.health_router(),

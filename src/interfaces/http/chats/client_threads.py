@@ -1,0 +1,169 @@
+"""Threads by the ids that front ends give their chats, and the runs that answer there (ADR 0071)."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.ports import RunFilter
+from application.runs.queries import GetRunEvents, ListRuns
+from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
+from application.runs.start_run import StartRun, StartRunCommand
+from application.system.pages import PageRequest
+from application.threads.queries import GetThread
+from domain.approvals.decision import CallDecision
+from domain.errors import Violation, invalid, not_found
+from domain.identity.api_key import Principal
+from domain.ids import ThreadId, ToolCallId
+from domain.json_value import canonical_digest
+from domain.runs.events import RunEvent, RunEventType
+from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.threads.message import PriorMessage, UserContent
+from domain.tools.client_tool import ClientTool
+from interfaces.http.openai.stored_events import stored_events
+
+_OURS = "thr_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A run whose events after `after_seq` answer a request."""
+
+    run: Run
+    after_seq: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessageCommand:
+    """A message of the user.
+
+    - `thread` is the client's id of its chat. `message_id` names the message: the same one again starts nothing.
+    - `history` are the messages before it, for a new thread. `branches` begins one also where the chat has a thread.
+    """
+
+    principal: Principal
+    agent: str
+    thread: str
+    message_id: str
+    input: tuple[UserContent, ...]
+    history: tuple[PriorMessage, ...] = ()
+    branches: bool = False
+    instructions: str | None = None
+    client_tools: tuple[ClientTool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What a client says about calls that its run waits for."""
+
+    results: Mapping[ToolCallId, ClientToolResult]
+    decisions: Mapping[ToolCallId, CallDecision]
+
+
+class ClientThreads:
+    """Rules:
+    - A client's id names the thread of the newest run that the same key started with this id. The id of a thread names
+      that thread, as in `/v1`.
+    - A message continues the thread. It waits for a run that is not finished, and is refused while a person must decide.
+    - An edited or repeated message begins a new thread with the messages before it. The id then names that one.
+    - Results and decisions resume the run that waits for them. Given again, the answer after them is the same again.
+    """
+
+    def __init__(
+        self,
+        *,
+        start_run: StartRun,
+        resume_run: ResumeRun,
+        cancel_run: CancelRun,
+        get_run_events: GetRunEvents,
+        list_runs: ListRuns,
+        get_thread: GetThread,
+    ) -> None:
+        self._start_run = start_run
+        self._resume_run = resume_run
+        self._cancel_run = cancel_run
+        self._get_run_events = get_run_events
+        self._list_runs = list_runs
+        self._get_thread = get_thread
+
+    async def newest(self, principal: Principal, thread: str) -> Run | None:
+        """The newest run of the thread. Raises NOT_FOUND for the id of a thread that there is not."""
+        thread_id = await self._thread_id(principal, thread)
+        return None if thread_id is None else await self._first(principal, RunFilter(thread_id=thread_id))
+
+    async def ask(self, command: ChatMessageCommand) -> Answer:
+        """Raises as StartRun."""
+        principal, thread = command.principal, command.thread
+        thread_id, strategy = None, MultitaskStrategy.ENQUEUE
+        if not command.branches:
+            thread_id = await self._thread_id(principal, thread)
+        if thread_id is not None:
+            newest = await self._first(principal, RunFilter(thread_id=thread_id))
+            if newest is not None and newest.status is RunStatus.REQUIRES_ACTION:
+                strategy = MultitaskStrategy.REJECT
+        key = _key(principal, thread)
+        started = await self._start_run.execute(
+            StartRunCommand(
+                principal=principal,
+                agent=command.agent,
+                input=command.input,
+                thread_id=thread_id,
+                strategy=strategy,
+                instructions=command.instructions,
+                client_tools=command.client_tools,
+                history=() if thread_id is not None else command.history,
+                history_key=key,
+                idempotency_key=None if command.branches else canonical_digest([key, command.message_id]),
+            )
+        )
+        return Answer(run=started.run)
+
+    async def settle(self, principal: Principal, thread: str, given: Settled) -> Answer:
+        """Raises as ResumeRun, and INVALID `tool_call_not_pending`."""
+        run = await self._existing(principal, thread)
+        approvals = [given.decisions[use.id] for use in run.pending if use.approval and use.id in given.decisions]
+        results = [given.results[use.id] for use in run.pending if not use.approval and use.id in given.results]
+        if run.status is RunStatus.REQUIRES_ACTION and (approvals or results):
+            command = ResumeRunCommand(
+                principal=principal, run_id=run.id, tool_results=tuple(results), approvals=tuple(approvals)
+            )
+            return Answer(run=await self._resume_run.execute(command), after_seq=run.last_seq)
+        named = {*given.results, *given.decisions}
+        stored = stored_events(self._get_run_events, principal, run.id)
+        waits = [event.seq async for events in stored for event in events if _asks_for(event, named)]
+        if not waits:
+            wrong = Violation(path="messages", message="must settle calls that the run waits for")
+            raise invalid("tool_call_not_pending", f"The run {run.id} does not wait for these calls.", wrong)
+        return Answer(run=run, after_seq=waits[-1])
+
+    async def stop(self, principal: Principal, thread: str) -> Run:
+        """Cancel the newest run. Raises NOT_FOUND, FORBIDDEN."""
+        run = await self._existing(principal, thread)
+        return await self._cancel_run.execute(CancelRunCommand(principal=principal, run_id=run.id))
+
+    async def _existing(self, principal: Principal, thread: str) -> Run:
+        run = await self.newest(principal, thread)
+        if run is None:
+            raise not_found("thread", thread)
+        return run
+
+    async def _thread_id(self, principal: Principal, thread: str) -> ThreadId | None:
+        if thread.startswith(_OURS):
+            return (await self._get_thread.execute(principal, ThreadId(thread))).id
+        run = await self._first(principal, RunFilter(history_key=_key(principal, thread)))
+        return None if run is None else run.thread_id
+
+    async def _first(self, principal: Principal, wanted: RunFilter) -> Run | None:
+        page = await self._list_runs.execute(principal, wanted, PageRequest(limit=1))
+        return page.items[0] if page.items else None
+
+
+def _key(principal: Principal, thread: str) -> str:
+    return canonical_digest(["chat", principal.key_id, thread])
+
+
+def _asks_for(event: RunEvent, named: Collection[str]) -> bool:
+    if event.type is not RunEventType.RUN_REQUIRES_ACTION:
+        return False
+    pending = event.data["pending"]
+    calls = pending if isinstance(pending, list) else []
+    return any(isinstance(call, dict) and call["id"] in named for call in calls)
