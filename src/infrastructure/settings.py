@@ -83,8 +83,12 @@ class Settings(ProcessSettings):
     worker_concurrency: int = Field(default=64, ge=1, le=1000, description="a number from 1 to 1000", examples=["64"])
     mcp_enabled: bool = Field(default=True, description="true or false", examples=["true"])
     tool_search_threshold: int = Field(default=60, ge=0, le=10_000, description="0 to 10000", examples=["60"])
-    gateway_tool_search_threshold: int | None = Field(None, ge=0, le=10_000, description="0 to 10000", examples=["40"])
-    workflow_tool_ttl_s: int = Field(604_800, ge=60, le=31_536_000, description="60 to 31536000 s", examples=["604800"])
+    gateway_tool_search_threshold: int | None = Field(
+        default=None, ge=0, le=10_000, description="0 to 10000", examples=["40"]
+    )
+    workflow_tool_ttl_s: int = Field(
+        default=604_800, ge=60, le=31_536_000, description="60 to 31536000 seconds", examples=["604800"]
+    )
     egress_allow: Annotated[str, AfterValidator(values.egress_allow)] = Field(
         default="",
         description="networks, addresses and host names separated by commas",
@@ -113,13 +117,7 @@ class Settings(ProcessSettings):
     key_rate_limit: Annotated[str, AfterValidator(values.rate)] | None = Field(
         default=None, description="REQUESTS/SECONDS for each API key: up to 1000000/86400", examples=["600/60"]
     )
-    mcp_max_calls: int = Field(
-        default=256,
-        ge=1,
-        le=100_000,
-        description="a number from 1 to 100000: concurrent MCP calls of one organization",
-        examples=["256"],
-    )
+    mcp_max_calls: int = Field(default=256, ge=1, le=100_000, description="1 to 100000 at a time", examples=["256"])
     mcp_rate_limit: Annotated[str, AfterValidator(values.rate)] | None = Field(
         default=None,
         description="CALLS/SECONDS for all MCP servers of an organization together: up to 1000000/86400",

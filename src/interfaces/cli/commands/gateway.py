@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject
-from interfaces.cli.api import path_to
+from interfaces.cli.answers import read_as
+from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import AGENTS
-from interfaces.cli.failures import BadUsage
+from interfaces.cli.client_configs import CLIENTS
+from interfaces.cli.failures import BadUsage, CommandFailure
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.gateway_sessions.views import GatewaySessionView, OpenedGatewaySessionView
 
@@ -76,6 +78,46 @@ def open_session(
     session.show(
         OpenedGatewaySessionView, lambda api: api.post(path_to("gateway-sessions"), body), display, as_json=as_json
     )
+
+
+@gateway_app.command("config", epilog="Example: dragoman gateway config --client cursor --agent researcher")
+def client_config(
+    *,
+    context: typer.Context,
+    client: Annotated[
+        str,
+        typer.Option(
+            "--client", metavar="NAME", help=f"One of {', '.join(CLIENTS)}.", autocompletion=lambda: [*CLIENTS]
+        ),
+    ],
+    agent: Annotated[
+        str,
+        typer.Option("--agent", metavar="NAME", help="The agent with the tools, by name or id.", autocompletion=AGENTS),
+    ],
+    ttl_s: Annotated[int, typer.Option("--ttl", metavar="SECONDS", help="Validity of the token, up to 30 days.")] = 30
+    * 86_400,
+    tool_search: Annotated[
+        bool, typer.Option("--tool-search", help="Let the client search for tools instead of listing all.")
+    ] = False,
+) -> None:
+    """Open a session and print a client's configuration with its token."""
+    chosen = CLIENTS.get(client)
+    if chosen is None:
+        raise BadUsage(f"--client takes one of {', '.join(CLIENTS)}, not {client[:40]!r}.")
+    session = session_of(context)
+
+    async def configure(api: ServiceApi) -> None:
+        document = await api.post(path_to("gateway-sessions"), {"agent_id": agent, "ttl_s": ttl_s})
+        new = read_as(OpenedGatewaySessionView, document)
+        if new["url"] is None:
+            await api.delete(path_to("gateway-sessions", new["id"]))
+            raise CommandFailure("The gateway has no address while no service runs. Start one with `dragoman serve`.")
+        session.terminal.line(chosen.text(f"{new['url']}{'?tool_search=always' if tool_search else ''}", new["token"]))
+        session.terminal.note(
+            f"Add this to {chosen.file}. It has the token of the session {new['id']}, valid until {new['expires_at']}."
+        )
+
+    session.perform(configure)
 
 
 @gateway_app.command("list", epilog="Example: dragoman gateway list --json")

@@ -1,11 +1,13 @@
 """`dragoman gateway`."""
 
 import json
+import tomllib
 
 import httpx
 import pytest
 
 from domain.json_value import JsonObject
+from interfaces.cli.client_configs import CLIENTS
 from interfaces.http.gateway_sessions.views import GatewaySessionView
 from tests.unit.interfaces.cli.fake_service import FakeService, whole
 
@@ -79,3 +81,70 @@ def test_sessions_are_listed_and_revoked() -> None:
     assert "revoked" in out
     service = FakeService().on("DELETE", "/v1/gateway-sessions/gws_1", httpx.Response(204))
     assert service.run("gateway", "revoke", "gws_1").exit_code == 0
+
+
+URL = "http://127.0.0.1:8321/mcp"
+HEADERS: JsonObject = {"Authorization": "Bearer dgs_secret"}
+STARTED: JsonObject = {
+    "command": "npx",
+    "args": ["-y", "mcp-remote", URL, "--header", "Authorization:${AUTH_HEADER}"],
+    "env": {"AUTH_HEADER": "Bearer dgs_secret"},
+}
+FILES: dict[str, JsonObject] = {
+    "claude-code": {"mcpServers": {"dragoman": {"type": "http", "url": URL, "headers": {**HEADERS}}}},
+    "claude-desktop": {"mcpServers": {"dragoman": {**STARTED}}},
+    "cline": {"mcpServers": {"dragoman": {"type": "streamableHttp", "url": URL, "headers": {**HEADERS}}}},
+    "codex": {"mcp_servers": {"dragoman": {"url": URL, "http_headers": {**HEADERS}}}},
+    "cursor": {"mcpServers": {"dragoman": {"url": URL, "headers": {**HEADERS}}}},
+    "gemini-cli": {"mcpServers": {"dragoman": {"httpUrl": URL, "headers": {**HEADERS}}}},
+    "mcp-remote": {"mcpServers": {"dragoman": {**STARTED}}},
+    "opencode": {"mcp": {"dragoman": {"type": "remote", "enabled": True, "url": URL, "headers": {**HEADERS}}}},
+    "vscode": {"servers": {"dragoman": {"type": "http", "url": URL, "headers": {**HEADERS}}}},
+    "windsurf": {"mcpServers": {"dragoman": {"serverUrl": URL, "headers": {**HEADERS}}}},
+    "zed": {"context_servers": {"dragoman": {"url": URL, "headers": {**HEADERS}}}},
+}
+
+
+@pytest.mark.requirement("X8")
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_configuration_of_a_client_is_printed_alone_on_stdout(client: str) -> None:
+    service = FakeService().on("POST", "/v1/gateway-sessions", dict(OPENED))
+
+    outcome = service.run("gateway", "config", "--client", client, "--agent", "researcher", "--ttl", "60")
+
+    read = tomllib.loads if client == "codex" else json.loads
+    assert read(outcome.out) == FILES[client]
+    assert CLIENTS[client].file in " ".join(outcome.err.split())
+    assert service.sent("POST", "/v1/gateway-sessions") == [{"agent_id": "researcher", "ttl_s": 60}]
+
+
+@pytest.mark.requirement("X7", "X8")
+def test_a_client_may_be_configured_to_search_for_tools() -> None:
+    service = FakeService().on("POST", "/v1/gateway-sessions", dict(OPENED))
+    outcome = service.run("gateway", "config", "--client", "cursor", "--agent", "a", "--tool-search")
+    assert json.loads(outcome.out)["mcpServers"]["dragoman"]["url"] == f"{URL}?tool_search=always"
+
+
+@pytest.mark.requirement("X8")
+def test_a_gateway_elsewhere_without_tls_is_allowed_to_mcp_remote() -> None:
+    away = {**OPENED, "url": "http://agents.internal:8321/mcp"}
+    service = FakeService().on("POST", "/v1/gateway-sessions", away)
+    outcome = service.run("gateway", "config", "--client", "mcp-remote", "--agent", "a")
+    assert json.loads(outcome.out)["mcpServers"]["dragoman"]["args"][-1] == "--allow-http"
+
+
+@pytest.mark.requirement("X8")
+def test_without_a_running_service_no_session_is_left_behind() -> None:
+    service = FakeService().on("POST", "/v1/gateway-sessions", {**OPENED, "url": None})
+    service.on("DELETE", "/v1/gateway-sessions/gws_1", httpx.Response(204))
+    outcome = service.run("gateway", "config", "--client", "cursor", "--agent", "a")
+    assert (outcome.exit_code, outcome.out) == (1, "")
+    assert "dragoman serve" in outcome.err
+    assert [request.method for request in service.requests] == ["POST", "DELETE"]
+
+
+@pytest.mark.requirement("X8")
+def test_an_unknown_client_is_refused_before_a_session_is_opened() -> None:
+    service = FakeService()
+    assert service.run("gateway", "config", "--client", "emacs", "--agent", "a").exit_code == 2
+    assert service.requests == []
