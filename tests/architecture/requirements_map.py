@@ -25,7 +25,7 @@ ROWS_PER_CHAPTER = {
     "K": 8,
     "P": 7,
     "S": 6,
-    "U": 5,
+    "U": 6,
     "X": 8,
 }
 ROW_IDS = tuple(f"{letter}{n}" for letter, last in ROWS_PER_CHAPTER.items() for n in range(1, last + 1))

@@ -93,7 +93,7 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
     workflow, run = f"/console/workflows/{company.workflow}", f"/console/workflows/runs/{company.workflow_run}"
     return {
         "overview": Picture(path="/console", text="Latest runs", height=580),
-        "runs": Picture(path="/console/runs", text=company.asking, height=520),
+        "runs": Picture(path="/console/runs", text="waiting for a person", height=520),
         "run": Picture(
             path=f"/console/runs/{company.finished}",
             text="It has been getting better since.",

@@ -15,6 +15,7 @@ from interfaces.console.routes import (
     approvals,
     audit,
     first_agent,
+    frame,
     keys,
     overview,
     pending,
@@ -33,6 +34,8 @@ from interfaces.console.routes import (
     workflow_runs,
     workflows,
 )
+from interfaces.console.routes.approvals import WaitingApprovals
+from interfaces.console.routes.frame import Frame
 from interfaces.console.routes.keys import KeyPages
 from interfaces.console.routes.overview import Overview
 from interfaces.console.routes.runs import RunPages
@@ -66,6 +69,8 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "sessions": sessions,
         "sign_in_attempts": SignInAttempts(clock=container.clock()),
         "run_costs": run_costs,
+        "frame": built_by(container, Frame),
+        "waiting_approvals": built_by(container, WaitingApprovals),
         "overview": built_by(container, Overview, run_costs=run_costs),
         "run_pages": built_by(container, RunPages, run_costs=run_costs),
         "server_pages": built_by(container, ServerPages),
@@ -106,6 +111,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         approvals,
         audit,
         first_agent,
+        frame,
         keys,
         overview,
         pending,

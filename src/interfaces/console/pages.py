@@ -11,6 +11,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from litestar import Response
 
 from domain.hidden_text import revealed, revealed_json
+from domain.runs.run import Run
+from domain.threads.message import TextContent
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console_paths import PATH
 
@@ -22,20 +24,53 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-STATIC = ("console.css", "live.js", "run.js", "forms.js", "rows.js", "workflow.js", "htmx-4.0.1.min.js", "icon.svg")
-NAVIGATION = (
-    ("Overview", PATH),
-    ("Runs", f"{PATH}/runs"),
-    ("Approvals", f"{PATH}/approvals"),
-    ("Playground", f"{PATH}/playground"),
-    ("Agents", f"{PATH}/agents"),
-    ("MCP servers", f"{PATH}/servers"),
-    ("Workflows", f"{PATH}/workflows"),
-    ("Usage", f"{PATH}/usage"),
-    ("Audit", f"{PATH}/audit"),
+STATIC = (
+    "console.css",
+    "frame.js",
+    "live.js",
+    "run.js",
+    "forms.js",
+    "rows.js",
+    "workflow.js",
+    "htmx-4.0.1.min.js",
+    "icon.svg",
 )
-FOR_ADMINS = (("API keys", f"{PATH}/keys"), ("Settings", f"{PATH}/settings"))
+NAVIGATION = (
+    ("", (("Overview", PATH),)),
+    (
+        "Build",
+        (
+            ("Playground", f"{PATH}/playground"),
+            ("Agents", f"{PATH}/agents"),
+            ("MCP servers", f"{PATH}/servers"),
+            ("Workflows", f"{PATH}/workflows"),
+        ),
+    ),
+    ("Operate", (("Runs", f"{PATH}/runs"), ("Approvals", f"{PATH}/approvals"))),
+    (
+        "Govern",
+        (
+            ("Usage", f"{PATH}/usage"),
+            ("Audit", f"{PATH}/audit"),
+            ("API keys", f"{PATH}/keys"),
+            ("Settings", f"{PATH}/settings"),
+        ),
+    ),
+)
+"""Groups of the sidebar, with their pages."""
+FOR_ADMINS = frozenset({"API keys", "Settings"})
 """Pages for admins only."""
+
+
+TITLE_LENGTH = 90
+_WORDS = {
+    "in_progress": "running",
+    "requires_action": "waiting for a person",
+    "incomplete": "ended early",
+    "disconnected": "idle",
+    "needs_auth": "needs authorization",
+    "unhealthy": "failing",
+}
 
 
 class Pages:
@@ -53,7 +88,7 @@ class Pages:
         self._environment.globals |= {
             "version": version,
             "navigation": NAVIGATION,
-            "navigation_of_admins": FOR_ADMINS,
+            "pages_of_admins": FOR_ADMINS,
             "static": {name: f"{PATH}/static/{name}?v={digest}" for name, (_, digest) in self.assets.items()},
         }
         self._environment.filters |= {
@@ -63,6 +98,8 @@ class Pages:
             "pretty": pretty,
             "revealed": shown_text,
             "twice": twice,
+            "asked": asked,
+            "word": word,
         }
 
     def show(
@@ -76,9 +113,15 @@ class Pages:
     ) -> Response[str]:
         """A page or a fragment."""
         text = self._environment.get_template(template).render(
-            person=request.person, path=request.url.path, **(context or {})
+            person=request.person, path=request.url.path, here=_address(request), **(context or {})
         )
         return Response(text, status_code=status, media_type="text/html", headers={**HEADERS, **(headers or {})})
+
+
+def _address(request: ConsoleRequest) -> str:
+    """The page's address below the host."""
+    query = request.url.query
+    return f"{request.url.path}?{query}" if query else request.url.path
 
 
 def moment(value: datetime | None) -> str:
@@ -110,6 +153,19 @@ def shown_text(value: object) -> str:
 def twice(value: str) -> tuple[str, str]:
     """A choice whose label is its value."""
     return value, value
+
+
+def asked(run: Run) -> str:
+    """What a run was asked, in a line: its title."""
+    for part in run.input:
+        if isinstance(part, TextContent) and (text := " ".join(part.text[: 4 * TITLE_LENGTH].split())):
+            return revealed(text if len(text) <= TITLE_LENGTH else f"{text[:TITLE_LENGTH]}…")
+    return "An image or a file" if run.input else "No text"
+
+
+def word(value: str) -> str:
+    """A state in words."""
+    return _WORDS.get(value) or value.replace("_", " ")
 
 
 def _asset(name: str) -> tuple[bytes, str]:

@@ -1,5 +1,7 @@
 """Approvals: pending ones, and decisions."""
 
+import asyncio
+
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath
@@ -9,6 +11,7 @@ from application.agents.name_agents import NameAgents
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
 from application.approvals.ports import ApprovalFilter
 from application.approvals.queries import ListApprovals
+from application.runs.queries import GetRun
 from application.system.pages import PageRequest
 from domain.approvals.approval import ApprovalState
 from domain.errors import Violation, invalid
@@ -26,38 +29,47 @@ DECIDED = "approval-decided"
 """Event of the browser after a decision."""
 
 
-async def waiting(principal: Principal, list_approvals: ListApprovals, name_agents: NameAgents) -> dict[str, object]:
-    """Pending approvals, oldest first: those that expire first."""
-    page = await list_approvals.execute(
-        principal=principal,
-        wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
-        page=PageRequest(limit=PAGE),
-    )
-    return {
-        "approvals": page.items[::-1],
-        "agent_names": await name_agents.execute(principal, (each.agent_id for each in page.items)),
-        "may_decide": principal.role.includes(Role.OPERATOR),
-    }
+class WaitingApprovals:
+    """Pending approvals, each with what its run was asked."""
+
+    def __init__(self, *, list_approvals: ListApprovals, name_agents: NameAgents, get_run: GetRun) -> None:
+        self._list_approvals = list_approvals
+        self._name_agents = name_agents
+        self._get_run = get_run
+
+    async def of(self, principal: Principal) -> dict[str, object]:
+        """Oldest first: those that expire first."""
+        page = await self._list_approvals.execute(
+            principal=principal,
+            wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
+            page=PageRequest(limit=PAGE),
+        )
+        run_ids = dict.fromkeys(each.run_id for each in page.items if each.run_id is not None)
+        runs = await asyncio.gather(*(self._get_run.execute(principal, run_id) for run_id in run_ids))
+        return {
+            "approvals": page.items[::-1],
+            "runs_by_id": {run.id: run for run in runs},
+            "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in page.items)),
+            "may_decide": principal.role.includes(Role.OPERATOR),
+        }
 
 
 @get("/approvals")
 async def show_approvals(
     request: ConsoleRequest,
     pages: NamedDependency[Pages],
-    list_approvals: NamedDependency[ListApprovals],
-    name_agents: NamedDependency[NameAgents],
+    waiting_approvals: NamedDependency[WaitingApprovals],
 ) -> Response[str]:
-    return pages.show(request, "approvals.html", await waiting(request.principal, list_approvals, name_agents))
+    return pages.show(request, "approvals.html", await waiting_approvals.of(request.principal))
 
 
 @get("/parts/approvals")
 async def show_approvals_part(
     request: ConsoleRequest,
     pages: NamedDependency[Pages],
-    list_approvals: NamedDependency[ListApprovals],
-    name_agents: NamedDependency[NameAgents],
+    waiting_approvals: NamedDependency[WaitingApprovals],
 ) -> Response[str]:
-    return pages.show(request, "parts/approvals.html", await waiting(request.principal, list_approvals, name_agents))
+    return pages.show(request, "parts/approvals.html", await waiting_approvals.of(request.principal))
 
 
 @post("/approvals/{approval_id:str}", status_code=200)

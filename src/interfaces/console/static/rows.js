@@ -1,4 +1,4 @@
-// Lists of rows in forms: adding one and taking one away. What is shown live beside them. And copying what is shown once.
+// Lists of rows in forms: adding one and taking one away. What is shown live beside them.
 "use strict";
 (() => {
   let made = 0;
@@ -31,18 +31,6 @@
     changed(list);
   }
 
-  async function copy(button) {
-    const source = document.getElementById(button.dataset.copy);
-    try {
-      await navigator.clipboard.writeText(source.value);
-      button.textContent = "Copied";
-    } catch {
-      // Without the right to write there (a page over plain http elsewhere): it is marked, to be copied by keyboard.
-      source.focus();
-      source.select();
-    }
-  }
-
   // What is shown while one writes is not asked for any more once the form is sent: the page may be on its way to another.
   document.addEventListener("submit", (event) => {
     const live = event.target.querySelector("[data-live]");
@@ -64,6 +52,5 @@
     if (!button) return;
     if (button.dataset.add) add(button);
     else if (button.hasAttribute("data-remove")) remove(button);
-    else if (button.dataset.copy) copy(button);
   });
 })();

@@ -288,7 +288,7 @@
 
   function ended(status) {
     connection.textContent = `Ended: ${status}`;
-    if (document.getElementById("status")?.textContent !== status) changed();
+    if (document.getElementById("status")?.dataset.state !== status) changed();
   }
 
   async function begin() {
@@ -299,7 +299,7 @@
       ended(page.status);
       return null;
     }
-    if (document.getElementById("status")?.textContent !== page.status) changed();
+    if (document.getElementById("status")?.dataset.state !== page.status) changed();
     return seq;
   }
 

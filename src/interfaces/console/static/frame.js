@@ -1,0 +1,101 @@
+// The frame of every page: relative times, copying, the menu of small screens, messages, and a lost connection.
+"use strict";
+(() => {
+  const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+  const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
+  const OLDEST_S = 45 * 86400;
+
+  function relative(moment) {
+    const seconds = (moment - Date.now()) / 1000;
+    if (Math.abs(seconds) < 50) return seconds > 0 ? "in a moment" : "just now";
+    for (const [unit, length] of UNITS) {
+      if (Math.abs(seconds) >= 0.9 * length) return RELATIVE.format(Math.round(seconds / length), unit);
+    }
+    return RELATIVE.format(Math.round(seconds / 60), "minute");
+  }
+
+  // The server writes absolute times; they stay as the title.
+  function tellTimes() {
+    for (const time of document.querySelectorAll("time[datetime]:not([data-absolute])")) {
+      const moment = Date.parse(time.dateTime);
+      if (!moment || Math.abs(moment - Date.now()) > OLDEST_S * 1000) continue;
+      if (!time.title) time.title = `${time.textContent} UTC`;
+      const text = relative(moment);
+      if (time.textContent !== text) time.textContent = text;
+    }
+  }
+
+  function countWaiting() {
+    const waiting = document.getElementById("badge-approvals")?.firstChild?.textContent.trim();
+    const title = document.title.replace(/^\(\S+\) /, "");
+    document.title = waiting ? `(${waiting}) ${title}` : title;
+  }
+
+  async function copy(button) {
+    const source = document.getElementById(button.dataset.copy);
+    const text = button.dataset.text ?? source.value;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      // Without the right to write there (a page over plain http elsewhere): it is marked, to be copied by keyboard.
+      source?.focus();
+      source?.select?.();
+      if (!source) window.prompt("Copy:", text);
+    }
+  }
+
+  function tell(title, detail) {
+    const message = document.createElement("div");
+    message.className = "flash";
+    const close = document.createElement("button");
+    close.type = "button";
+    close.className = "plain";
+    close.dataset.dismiss = "";
+    close.setAttribute("aria-label", "Dismiss");
+    close.textContent = "×";
+    const strong = document.createElement("strong");
+    strong.textContent = `${title}.`;
+    message.append(close, strong, ` ${detail}`);
+    document.getElementById("flash").replaceChildren(message);
+  }
+
+  function connected(isConnected) {
+    document.getElementById("offline").hidden = isConnected;
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.dataset.copy !== undefined) copy(button);
+    else if (button.dataset.dismiss !== undefined) button.closest(".flash").remove();
+    else if (button.classList.contains("menu")) {
+      const open = document.body.classList.toggle("open");
+      button.setAttribute("aria-expanded", String(open));
+    }
+  });
+
+  const changes = (event) => (event.detail?.ctx?.request?.method ?? "GET") !== "GET";
+
+  // A message stays until it is dismissed, or until something else is tried.
+  document.addEventListener("htmx:before:request", (event) => {
+    if (changes(event)) document.getElementById("flash").replaceChildren();
+  });
+  document.addEventListener("htmx:error", (event) => {
+    if (!event.detail?.ctx || event.detail.ctx.response) return; // no request, or the service answered
+    connected(false);
+    if (changes(event)) tell("Not sent", "The service cannot be reached. Try again once the connection is back.");
+  });
+  document.addEventListener("htmx:after:request", () => connected(true));
+  window.addEventListener("offline", () => connected(false));
+  window.addEventListener("online", () => connected(true));
+
+  function refreshed() {
+    tellTimes();
+    countWaiting();
+  }
+  document.addEventListener("htmx:after:swap", refreshed);
+  setInterval(tellTimes, 20000);
+  refreshed();
+  window.frame = { tell, tellTimes };
+})();

@@ -1,0 +1,101 @@
+"""What surrounds every page of the console: the sidebar, who is signed in, times, messages, a lost connection."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.browser import AXE, Person, browsing, needs_browser
+from tests.e2e.service import Service, a_turn, serving
+
+pytestmark = [pytest.mark.timeout(240), needs_browser(), pytest.mark.requirement("U6")]
+
+CALL = ("code_execution", {"code": "print(6 * 7)"})
+ASKS = {"code_execution": {"decision": "require_approval", "allow_self_approval": True}}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(tmp_path_factory.mktemp("frame") / "home") as running:
+        running.agent("asker", running.script("asker", a_turn("", CALL)), tools=["code_execution"], tool_policies=ASKS)
+        yield running
+
+
+@pytest.fixture
+def person(browser: Browser, service: Service) -> Iterator[Person]:
+    somebody = Person(browser, service.url)
+    somebody.sign_in(service.key)
+    yield somebody
+    somebody.page.context.close()
+
+
+def test_the_sidebar_has_three_groups_who_is_signed_in_and_a_badge_of_what_waits(
+    person: Person, service: Service
+) -> None:
+    run = service.start_run("asker", "Work out the answer.")
+    person.go(f"/console/runs/{run}")
+    expect(person.page.locator("#timeline")).to_contain_text("Waiting for a person")
+    person.go("/console/approvals")
+    side = person.page.get_by_role("navigation", name="Main")
+    for group, entry in (("Build", "Agents"), ("Operate", "Runs"), ("Govern", "Audit")):
+        expect(side.get_by_role("list", name=group).get_by_role("link", name=entry, exact=True)).to_be_visible()
+    expect(person.page.locator("#badge-approvals")).to_have_text("1 waiting")
+    expect(person.page).to_have_title("(1) Approvals · Dragoman")
+    expect(person.page.locator("#who")).to_contain_text(service.call("GET", "/organization")["name"])
+    expect(person.page.get_by_role("main").get_by_role("link", name="Work out the answer.")).to_be_visible()
+    person.page.get_by_role("button", name="Deny").click()
+    expect(person.page.locator("#badge-approvals")).to_be_empty()
+    expect(person.page).to_have_title("Approvals · Dragoman")
+
+
+def test_times_are_relative_with_the_moment_as_their_title_and_lists_refresh_themselves(
+    person: Person, service: Service
+) -> None:
+    person.go("/console/runs")
+    service.call("POST", f"/runs/{service.start_run('asker', 'Appear by yourself.')}/cancel")
+    row = person.page.get_by_role("row").filter(has_text="Appear by yourself.")
+    expect(row).to_contain_text("cancelled")
+    expect(row.locator("time")).to_have_text("just now")
+    assert (row.locator("time").get_attribute("title") or "").endswith(" UTC")
+
+
+def test_a_message_stays_until_it_is_dismissed_and_a_lost_connection_is_said(person: Person, service: Service) -> None:
+    run = service.start_run("asker")
+    page = person.page
+    person.go("/console/approvals")
+    form = page.locator("form.approval", has=page.locator(f'a[href="/console/runs/{run}"]'))
+    form.get_by_label("Arguments (JSON").fill("{")
+    form.get_by_role("button", name="Approve").click()
+    message = page.locator("#flash")
+    expect(message).to_contain_text("The arguments are not JSON.")
+    expect(message).to_be_in_viewport()
+    assert not AXE.exists() or person.violations() == []
+    page.get_by_role("button", name="Dismiss").click()
+    expect(message).to_be_empty()
+    page.context.set_offline(True)
+    expect(page.locator("#offline")).to_be_visible()
+    form.get_by_role("button", name="Deny").click()
+    expect(message).to_contain_text("The service cannot be reached.")
+    page.context.set_offline(False)
+    expect(page.locator("#offline")).to_be_hidden()
+    form.get_by_role("button", name="Deny").click()
+    expect(page.locator("#decided")).to_contain_text("denied")
+    expect(message).to_be_empty()
+
+
+def test_on_a_phone_the_sidebar_is_behind_a_button(browser: Browser, service: Service) -> None:
+    somebody = Person(browser, service.url, width=390)
+    somebody.sign_in(service.key)
+    agents = somebody.page.get_by_role("link", name="Agents", exact=True)
+    expect(agents).to_be_hidden()
+    somebody.page.get_by_role("button", name="Menu").click()
+    agents.click()
+    expect(somebody.page.get_by_role("heading", name="Agents")).to_be_visible()
+    assert somebody.complaints == []
+    somebody.page.context.close()
