@@ -1,5 +1,6 @@
 """The contract of the reading half of `RunStore`."""
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -89,6 +90,10 @@ async def several(run_stores: Stores) -> Stores:
         (RunFilter(status=RunStatus.FAILED), []),
         (RunFilter(thread_id=THREAD, status=RunStatus.QUEUED), [2]),
         (RunFilter(thread_id=a_thread_id(2), agent_id=AGENT), []),
+        (RunFilter(since=after(2), until=after(3)), [2]),
+        (RunFilter(model="nobody:none"), []),
+        (RunFilter(error="timeout"), []),
+        (RunFilter(started_by="key_none"), []),
     ],
     ids=repr,
 )
@@ -97,6 +102,40 @@ async def test_a_filter_keeps_what_meets_all_its_conditions_newest_first(
 ) -> None:
     runs = await all_of(partial(several.runs.page, ORG, wanted))
     assert [run.id for run in runs] == [a_run_id(number) for number in numbers]
+
+
+@pytest.mark.requirement("U6")
+@pytest.mark.parametrize(
+    ("wanted", "is_found"),
+    [
+        (RunFilter(text="HOW MANY"), True),
+        (RunFilter(text='"quoted" 100%_'), True),
+        (RunFilter(text="type"), False),
+        (RunFilter(text="fall%"), False),
+        (RunFilter(tool="website_content"), True),
+        (RunFilter(tool="website"), False),
+        (RunFilter(metadata=("ticket", "7")), True),
+        (RunFilter(metadata=("ticket", "77")), False),
+        (RunFilter(metadata=("team", "north & south")), True),
+        (RunFilter(metadata=("north & south", "team")), False),
+        (RunFilter(model="scripted:a.yaml", started_by=KEY), True),
+    ],
+    ids=repr,
+)
+async def test_runs_are_found_by_what_they_were_asked_called_and_carry(
+    run_stores: Stores, wanted: RunFilter, *, is_found: bool
+) -> None:
+    run = a_run(
+        input=(TextContent(text='How many fallen "quoted" 100%_ apples?'),),
+        metadata={"ticket": 7, "team": "north & south"},
+        model="scripted:a.yaml",
+        requested_by=KEY,
+    )
+    claimed = await start_and_claim(run_stores, run)
+    call = replace(a_tool_call(run_id=run.id), name="website_content")
+    await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
+    found = await all_of(partial(run_stores.runs.page, ORG, wanted))
+    assert [each.id for each in found] == ([run.id] if is_found else [])
 
 
 async def test_runs_are_listed_as_they_stand_over_several_pages_that_do_not_shift(several: Stores) -> None:

@@ -1,5 +1,6 @@
 """Stored runs in memory, as the API sees them."""
 
+import json
 from datetime import datetime
 
 from application.runs.idempotency import UsedKey, named_run
@@ -23,6 +24,7 @@ from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.runs.starting import ThreadFacts
 from domain.schedules.firing import schedule_moved
+from domain.threads.message import TextContent
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.schedules import begin_run, where_seen
 from tests.doubles.state import (
@@ -34,6 +36,16 @@ from tests.doubles.state import (
     wake_followers,
     without_items,
 )
+
+
+def _words_of(run: Run) -> str:
+    texts = [part.text for part in run.input if isinstance(part, TextContent)]
+    return "\n".join((*texts, run.output or "")).casefold()
+
+
+def _has_metadata(run: Run, name: str, value: str) -> bool:
+    found = run.metadata.get(name)
+    return name in run.metadata and value == (found if isinstance(found, str) else json.dumps(found))
 
 
 class InMemoryRunStore:
@@ -106,6 +118,14 @@ class InMemoryRunStore:
             and wanted.agent_id in (None, stored.run.agent_id)
             and wanted.status in (None, stored.run.status)
             and wanted.history_key in (None, stored.run.history_key)
+            and wanted.model in (None, stored.run.model)
+            and wanted.error in (None, None if stored.run.error is None else stored.run.error.code)
+            and wanted.started_by in (None, stored.run.requested_by)
+            and (wanted.since is None or stored.run.created_at >= wanted.since)
+            and (wanted.until is None or stored.run.created_at < wanted.until)
+            and (wanted.tool is None or any(call.name == wanted.tool for call in stored.calls.values()))
+            and (wanted.text is None or wanted.text.casefold() in _words_of(stored.run))
+            and (wanted.metadata is None or _has_metadata(stored.run, *wanted.metadata))
         )
         return newest_first(runs, lambda run: by_time(run.created_at, run.id), request)
 

@@ -103,12 +103,26 @@ class StartedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Conditions that must all hold; None does not restrict."""
+    """Conditions that must all hold; None does not restrict.
+
+    - `text` is in the run's input or output; upper and lower case are the same.
+    - `tool` is the name of a tool that it called. `error` is the code of its error.
+    - `metadata` is a name and its value as text.
+    - Created from `since` on and before `until`.
+    """
 
     thread_id: ThreadId | None = None
     agent_id: AgentId | None = None
     status: RunStatus | None = None
     history_key: str | None = None
+    text: str | None = None
+    model: str | None = None
+    tool: str | None = None
+    error: str | None = None
+    started_by: str | None = None
+    metadata: tuple[str, str] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from interfaces.console.routes import (
     pending,
     playground,
     run_events,
+    run_list,
     runs,
     secrets,
     server_actions,
@@ -44,6 +45,7 @@ from interfaces.console.routes.servers import ServerPages
 from interfaces.console.routes.workflow_runs import WorkflowRunPages
 from interfaces.console.routes.workflows import WorkflowPages
 from interfaces.console.run_costs import RunCosts
+from interfaces.console.run_starters import RunStarters
 from interfaces.console.sessions import ConsoleSessions, signed_in
 from interfaces.console.sign_in_attempts import SignInAttempts
 from interfaces.console.usage_pages import UsagePages
@@ -64,15 +66,17 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
     pages = Pages(version=container.app_version())
     handlers = failure_handlers(pages)
     run_costs = RunCosts(prices=container.prices())
+    run_starters = built_by(container, RunStarters)
     own = {
         "pages": pages,
         "sessions": sessions,
         "sign_in_attempts": SignInAttempts(clock=container.clock()),
         "run_costs": run_costs,
+        "run_starters": run_starters,
         "frame": built_by(container, Frame),
         "waiting_approvals": built_by(container, WaitingApprovals),
         "overview": built_by(container, Overview, run_costs=run_costs),
-        "run_pages": built_by(container, RunPages, run_costs=run_costs),
+        "run_pages": built_by(container, RunPages, run_costs=run_costs, run_starters=run_starters),
         "server_pages": built_by(container, ServerPages),
         "agent_pages": built_by(container, AgentPages),
         "first_agent": built_by(container, FirstAgent),
@@ -117,6 +121,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         pending,
         playground,
         run_events,
+        run_list,
         runs,
         secrets,
         server_actions,

@@ -99,6 +99,7 @@ class Pages:
             "revealed": shown_text,
             "twice": twice,
             "asked": asked,
+            "took": took,
             "word": word,
         }
 
@@ -161,6 +162,13 @@ def asked(run: Run) -> str:
         if isinstance(part, TextContent) and (text := " ".join(part.text[: 4 * TITLE_LENGTH].split())):
             return revealed(text if len(text) <= TITLE_LENGTH else f"{text[:TITLE_LENGTH]}…")
     return "An image or a file" if run.input else "No text"
+
+
+def took(run: Run) -> float | None:
+    """How long a run took, waits for people included, in seconds; of one that has not ended, its active time."""
+    if run.started_at is not None and run.finished_at is not None:
+        return (run.finished_at - run.started_at).total_seconds()
+    return run.active_s or None
 
 
 def word(value: str) -> str:

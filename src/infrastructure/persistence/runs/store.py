@@ -29,6 +29,7 @@ from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.engine.staged import Staged, Stages
 from infrastructure.persistence.runs.changes import change_one, load_run
 from infrastructure.persistence.runs.event_rows import events_after
+from infrastructure.persistence.runs.filters import conditions
 from infrastructure.persistence.runs.ledger_rows import calls_of_run
 from infrastructure.persistence.runs.rows import run_of, select_run
 from infrastructure.persistence.runs.start import (
@@ -111,17 +112,7 @@ class SqlRunStore:
         )
 
     async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
-        statement = select_run.where(run.c.organization_id == organization_id)
-        if wanted.thread_id is not None:
-            statement = statement.where(run.c.thread_id == wanted.thread_id)
-        if wanted.agent_id is not None:
-            statement = statement.where(run.c.agent_id == wanted.agent_id)
-        if wanted.status is not None:
-            statement = statement.where(run.c.status == wanted.status.value)
-        if wanted.history_key is not None:
-            statement = statement.where(
-                run_request.c.organization_id == organization_id, run_request.c.history_key == wanted.history_key
-            )
+        statement = select_run.where(*conditions(organization_id, wanted))
         return await self._database.read(
             lambda connection: newest_first(
                 connection,

@@ -1,72 +1,34 @@
-"""Runs: the list, and the page of one run; its events are in run_events.py."""
-
-from typing import Annotated
+"""The page of a run; its events are in run_events.py, the list is in run_list.py."""
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery, QueryParameter
+from litestar.params import FromPath
+from litestar.plugins.htmx import HTMXHeaders
 
 from application.agents.name_agents import NameAgents
-from application.agents.queries import ListAgents
 from application.approvals.ports import ApprovalFilter
 from application.approvals.queries import ListApprovals
 from application.audit.ports import AuditFilter
 from application.audit.queries import ListAuditEvents
 from application.runs.cancel_run import CancelRun, CancelRunCommand
-from application.runs.ports import RunFilter
-from application.runs.queries import GetRun, ListRuns
+from application.runs.queries import GetRun
+from application.runs.retry_run import RetryRun, RetryRunCommand
 from application.system.pages import PageRequest
 from application.tracing.ports import TraceAddresses
 from domain.approvals.approval import ApprovalState
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import AgentId, RunId
-from domain.runs.run import RunStatus
+from domain.ids import RunId
 from interfaces.console.pages import Pages
 from interfaces.console.questions import fields_of
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.run_costs import RunCosts
-from interfaces.console.whole_lists import all_of
+from interfaces.console.run_starters import RunStarters
+from interfaces.console_paths import PATH
 
-PAGE = 50
 MAX_CALLS = 200
 MAX_APPROVALS = 100
 _TOOL_ACTIONS = "tool.*"
-
-
-@get("/runs")
-async def show_runs(
-    *,
-    request: ConsoleRequest,
-    pages: NamedDependency[Pages],
-    list_runs: NamedDependency[ListRuns],
-    list_agents: NamedDependency[ListAgents],
-    name_agents: NamedDependency[NameAgents],
-    run_costs: NamedDependency[RunCosts],
-    status: FromQuery[str] = "",
-    agent: FromQuery[str] = "",
-    cursor: Annotated[str | None, QueryParameter()] = None,
-) -> Response[str]:
-    """Runs, newest first, optionally of one status or agent."""
-    principal = request.principal
-    wanted = RunFilter(
-        status=RunStatus(status) if status in set(RunStatus) else None, agent_id=AgentId(agent) if agent else None
-    )
-    runs = await list_runs.execute(principal, wanted, PageRequest(limit=PAGE, cursor=cursor))
-    agents = await all_of(lambda page: list_agents.execute(principal=principal, page=page))
-    return pages.show(
-        request,
-        "runs.html",
-        {
-            "runs": runs.items,
-            "agent_names": await name_agents.execute(principal, (run.agent_id for run in runs.items)),
-            "unpriced": run_costs.unknown(runs.items),
-            "next_cursor": runs.next_cursor,
-            "agents": agents,
-            "statuses": list(RunStatus),
-            "chosen": {"status": status, "agent": agent},
-        },
-    )
 
 
 class RunPages:
@@ -78,6 +40,7 @@ class RunPages:
         get_run: GetRun,
         name_agents: NameAgents,
         run_costs: RunCosts,
+        run_starters: RunStarters,
         list_approvals: ListApprovals,
         list_audit_events: ListAuditEvents,
         trace_addresses: TraceAddresses,
@@ -85,6 +48,7 @@ class RunPages:
         self._get_run = get_run
         self._name_agents = name_agents
         self._run_costs = run_costs
+        self._run_starters = run_starters
         self._list_approvals = list_approvals
         self._list_audit = list_audit_events
         self._trace_addresses = trace_addresses
@@ -105,6 +69,7 @@ class RunPages:
             "run": run,
             "agent_names": await self._name_agents.execute(principal, (run.agent_id,)),
             "unpriced": self._run_costs.unknown((run,)),
+            "starter": (await self._run_starters.of(principal, (run,)))[run.id],
             "trace": self._trace_addresses.of(run),
             "approvals": [each for each in approvals.items if each.state is ApprovalState.PENDING],
             "decided": [each for each in approvals.items if each.state is not ApprovalState.PENDING],
@@ -151,3 +116,12 @@ async def cancel_run(
 ) -> Response[str]:
     await cancel_run.execute(CancelRunCommand(principal=request.principal, run_id=RunId(run_id)))
     return pages.show(request, "parts/run_changes.html", await run_pages.of(request.principal, RunId(run_id)))
+
+
+@post("/runs/{run_id:str}/retry", status_code=200)
+async def retry_run(
+    request: ConsoleRequest, run_id: FromPath[str], retry_run: NamedDependency[RetryRun]
+) -> Response[str]:
+    """Start a run that continues the failed one, and show it."""
+    started = await retry_run.execute(RetryRunCommand(principal=request.principal, run_id=RunId(run_id)))
+    return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/runs/{started.run.id}"})

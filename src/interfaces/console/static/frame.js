@@ -75,6 +75,11 @@
     }
   });
 
+  document.addEventListener("change", (event) => {
+    if (event.target.dataset?.all === undefined) return;
+    for (const box of event.target.form.querySelectorAll("input[type=checkbox]")) box.checked = event.target.checked;
+  });
+
   const changes = (event) => (event.detail?.ctx?.request?.method ?? "GET") !== "GET";
 
   // A message stays until it is dismissed, or until something else is tried.

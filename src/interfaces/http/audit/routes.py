@@ -1,7 +1,7 @@
 """Routes of the audit trail."""
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from litestar import get
@@ -23,6 +23,7 @@ from interfaces.http.audit.views import (
     chain_report_view,
     exported_lines,
 )
+from interfaces.http.moments import in_utc
 from interfaces.http.page_views import page_view
 from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.problems import documented
@@ -53,8 +54,8 @@ def audit_filter(
         run_id=run_id,
         tool=tool,
         server_id=server_id,
-        since=_in_utc(since),
-        until=_in_utc(until),
+        since=in_utc(since),
+        until=in_utc(until),
     )
 
 
@@ -120,10 +121,3 @@ async def verify_audit_chain(
     """Whether every event is unchanged, in its place, and none is missing; otherwise the first
     broken place."""
     return chain_report_view(await verify_audit_chain.execute(VerifyAuditChainCommand(principal=request.principal)))
-
-
-def _in_utc(moment: datetime | None) -> datetime | None:
-    """A time without a zone is read as UTC."""
-    if moment is None or moment.tzinfo is not None:
-        return moment
-    return moment.replace(tzinfo=UTC)

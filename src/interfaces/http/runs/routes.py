@@ -1,5 +1,6 @@
 """Routes of existing runs: reading, waiting, streaming, cancelling, resuming."""
 
+from datetime import datetime
 from typing import Annotated
 
 from litestar import get, post
@@ -16,6 +17,7 @@ from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.errors import Violation, invalid
 from domain.ids import AgentId, RunId, ThreadId
 from domain.runs.run import RunStatus
+from interfaces.http.moments import in_utc
 from interfaces.http.page_views import page_view
 from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import RunPath
@@ -56,14 +58,35 @@ async def list_runs(
     thread_id: Annotated[str | None, QueryParameter(description="Only runs of this thread.")] = None,
     agent_id: Annotated[str | None, QueryParameter(description="Only runs of this agent, by id.")] = None,
     status: Annotated[RunStatus | None, QueryParameter(description="Only runs with this status.")] = None,
+    search: Annotated[
+        str | None, QueryParameter(description="Only runs with this text in their input or output, in any case.")
+    ] = None,
+    model: Annotated[str | None, QueryParameter(description="Only runs of this model, as `PROVIDER:NAME`.")] = None,
+    tool: Annotated[str | None, QueryParameter(description="Only runs that called this tool, by its name.")] = None,
+    error: Annotated[str | None, QueryParameter(description="Only runs with this error code.")] = None,
+    started_by: Annotated[str | None, QueryParameter(description="Only runs with this `started_by`.")] = None,
+    metadata: Annotated[
+        str | None, QueryParameter(description="Only runs with this entry in their metadata, as `NAME=VALUE`.")
+    ] = None,
+    since: Annotated[datetime | None, QueryParameter(description="Created then or later; RFC 3339.")] = None,
+    until: Annotated[datetime | None, QueryParameter(description="Created before; RFC 3339.")] = None,
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> RunPage:
-    """Newest first."""
+    """Newest first. All conditions must hold."""
+    name, _, value = (metadata or "").partition("=")
     wanted = RunFilter(
         thread_id=None if thread_id is None else ThreadId(thread_id),
         agent_id=None if agent_id is None else AgentId(agent_id),
         status=status,
+        text=search or None,
+        model=model,
+        tool=tool,
+        error=error,
+        started_by=started_by,
+        metadata=(name, value) if name else None,
+        since=in_utc(since),
+        until=in_utc(until),
     )
     found = await list_runs.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor))
     return page_view(found, lambda run: listed_run_view(run, request.principal.role))

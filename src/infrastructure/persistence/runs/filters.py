@@ -1,0 +1,63 @@
+"""Conditions of a `RunFilter` in SQL. What it searches in JSON columns, it compares with their stored text."""
+
+from collections.abc import Iterator
+
+from sqlalchemy import ColumnElement, Text, and_, exists, func, or_, type_coerce
+
+from application.runs.ports import RunFilter
+from domain.ids import OrganizationId
+from domain.json_value import JsonValue
+from infrastructure.persistence.tables import run, run_request, tool_call
+from infrastructure.runtime.json_text import encode
+
+_input = func.replace(type_coerce(run_request.c.input, Text), '{"type":"text","text":"', "")
+_metadata = type_coerce(run_request.c.metadata, Text)
+_call = type_coerce(tool_call.c.call, Text)
+
+
+def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[ColumnElement[bool]]:
+    """All of them must hold."""
+    yield run.c.organization_id == organization_id
+    for column, value in (
+        (run.c.thread_id, wanted.thread_id),
+        (run.c.agent_id, wanted.agent_id),
+        (run.c.status, None if wanted.status is None else wanted.status.value),
+        (run.c.error_code, wanted.error),
+        (run.c.requested_by, wanted.started_by),
+        (run_request.c.model, wanted.model),
+    ):
+        if value is not None:
+            yield column == value
+    if wanted.history_key is not None:
+        yield run_request.c.organization_id == organization_id
+        yield run_request.c.history_key == wanted.history_key
+    if wanted.since is not None:
+        yield run.c.created_at >= wanted.since
+    if wanted.until is not None:
+        yield run.c.created_at < wanted.until
+    if wanted.text is not None:
+        yield or_(_has(_input, encode(wanted.text)[1:-1]), _has(run.c.output, wanted.text))
+    if wanted.metadata is not None:
+        name, value = wanted.metadata
+        yield or_(
+            *(
+                _metadata.contains(f"{encode(name)}:{each}{end}", autoescape=True)
+                for each in _spellings(value)
+                for end in ",}"
+            )
+        )
+    if wanted.tool is not None:
+        called = _call.startswith(f'{{"name":{encode(wanted.tool)},"params":', autoescape=True)
+        yield exists().where(and_(tool_call.c.run_id == run.c.id, called))
+
+
+def _has(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
+    """Whether the column contains the text; upper and lower case are the same."""
+    return type_coerce(column, Text).icontains(text, autoescape=True)
+
+
+def _spellings(value: str) -> Iterator[JsonValue]:
+    """The value as the text that it is, and as the number or truth value that it may be."""
+    yield encode(value)
+    if value in ("true", "false", "null") or value.lstrip("-").replace(".", "", 1).isdigit():
+        yield value

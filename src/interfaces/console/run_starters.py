@@ -1,0 +1,64 @@
+"""Names who or what started runs: a schedule, a workflow, a gateway session, a run before it, or a key."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from application.identity.ports import IdentityStore
+from application.schedules.queries import GetSchedule
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.ids import ApiKeyId, RunId
+from domain.runs.called_by import CalledBy
+from domain.runs.run import Run
+from interfaces.console_paths import PATH
+
+_SCHEDULE = "schedule:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starter:
+    """In words, and the page about it, if there is one."""
+
+    name: str
+    link: str | None = None
+
+
+class RunStarters:
+    """Reads each name once per list."""
+
+    def __init__(self, *, identities: IdentityStore, get_schedule: GetSchedule) -> None:
+        self._identities = identities
+        self._get_schedule = get_schedule
+
+    async def of(self, principal: Principal, runs: Iterable[Run]) -> dict[RunId, Starter]:
+        """By run."""
+        runs = tuple(runs)
+        names: dict[str, Starter] = {
+            starter: await self._name(principal, starter)
+            for starter in dict.fromkeys(run.requested_by for run in runs)
+            if starter is not None
+        }
+        return {run.id: _by_cause(run) or names.get(run.requested_by or "", Starter(name="–")) for run in runs}
+
+    async def _name(self, principal: Principal, starter: str) -> Starter:
+        if not starter.startswith(_SCHEDULE):
+            key = await self._identities.key(principal.organization_id, ApiKeyId(starter))
+            return Starter(name=starter if key is None else key.name)
+        schedule_id = starter.removeprefix(_SCHEDULE)
+        try:
+            schedule = await self._get_schedule.execute(principal, schedule_id)
+        except ServiceError as error:
+            if error.kind is not ErrorKind.NOT_FOUND:
+                raise
+            return Starter(name="a deleted schedule")
+        return Starter(name=f"schedule {schedule.name}")
+
+
+def _by_cause(run: Run) -> Starter | None:
+    """What started it, if it was no key itself."""
+    if run.retry_of is not None:
+        return Starter(name="retry", link=f"{PATH}/runs/{run.retry_of}")
+    workflow_run = run.metadata.get("workflow_run_id")
+    if isinstance(workflow_run, str):
+        return Starter(name="a workflow", link=f"{PATH}/workflows/runs/{workflow_run}")
+    return None if CalledBy.of(run.metadata) is None else Starter(name="an agent")

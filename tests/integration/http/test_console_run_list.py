@@ -1,0 +1,102 @@
+"""The list of runs: who started them, filters in the address, actions on many."""
+
+import httpx
+import pytest
+
+from domain.identity.role import Role
+from domain.runs.run import RunError, RunStatus
+from tests.composition import MODEL
+from tests.integration.http.service import Act, Service, token_of
+from tests.integration.http.test_console import browse, signed_in
+from tests.integration.http.test_console_runs import ended_run
+
+pytestmark = pytest.mark.requirement("U6")
+
+FAILED = RunError(code="tool_limit", detail="It called too many tools.")
+
+
+async def started(service: Service, text: str, **settings: object) -> str:
+    """A run that waits for its worker: its id."""
+    service.worker.act = Act.REST
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    return str(
+        (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": text, **settings})).json()["id"]
+    )
+
+
+async def listed(service: Service, query: str = "") -> str:
+    return (await browse(service, "GET", f"/console/runs{query}", headers=await signed_in(service))).text
+
+
+async def test_runs_are_listed_by_what_they_were_asked_with_who_started_them_and_their_error(service: Service) -> None:
+    await started(service, "Count the\n  apples & pears")
+    run_id = await ended_run(service, RunStatus.FAILED, error=FAILED)
+    page = await listed(service)
+    assert ">Count the apples &amp; pears</a>" in page
+    assert f'href="/console/runs/{run_id}"' in page
+    assert "tool_limit" in page
+    assert "It called too many tools." in page
+
+
+@pytest.mark.parametrize(
+    ("query", "is_found"),
+    [
+        ("text=APPLES", True),
+        ("text=plums", False),
+        ("metadata=ticket%3D7", True),
+        ("metadata=ticket%3D8", False),
+        ("status=queued&agent=&text=apples&since=2000-01-01&until=2999-01-01", True),
+        ("until=2000-01-01", False),
+        ("since=never", True),
+        ("status=nothing", True),
+        ("tool=website_content", False),
+        ("error=tool_limit", False),
+        ("model=none", False),
+    ],
+)
+async def test_the_address_has_the_filters(service: Service, query: str, *, is_found: bool) -> None:
+    await started(service, "Count the apples", metadata={"ticket": 7})
+    assert ("Count the apples" in await listed(service, f"?{query}")) is is_found
+
+
+async def test_the_api_has_the_same_filters(service: Service) -> None:
+    run_id = await started(service, "Count the apples", metadata={"ticket": 7})
+    for query, found in (
+        ("search=APPLES&metadata=ticket=7&since=2000-01-01T00:00:00Z", [run_id]),
+        ("search=pears", []),
+        ("tool=website_content", []),
+        ("error=timeout", []),
+        ("until=2000-01-01T00:00:00", []),
+        ("started_by=key_0", []),
+    ):
+        answer = (await service.call("GET", f"/v1/runs?{query}")).json()
+        assert [run["id"] for run in answer["data"]] == found, query
+
+
+async def test_many_runs_are_cancelled_or_retried_at_once_and_what_is_not_possible_is_said(service: Service) -> None:
+    waiting, failed = await started(service, "Wait"), await ended_run(service, RunStatus.FAILED, error=FAILED)
+    browser = await signed_in(service)
+
+    async def act(action: str, *runs: str) -> httpx.Response:
+        form = {"action": action, "run": list(runs)}
+        return await service.client.post("/console/runs/bulk", headers=browser, data=form)
+
+    cancelled = await act("cancel", waiting)
+    assert "1 cancelled" in cancelled.text
+    assert (await service.call("GET", f"/v1/runs/{waiting}")).json()["status"] == "cancelled"
+    retried = await act("retry", failed, waiting)
+    assert "1 retried" in retried.text
+    assert "only a failed run can be retried" in retried.text
+    [retry] = [run for run in (await service.call("GET", "/v1/runs")).json()["data"] if run["retry_of"] == failed]
+    assert f'<a href="/console/runs/{failed}">retry</a>' in await listed(service)
+    assert retry["status"] == "queued"
+    assert (await act("delete", failed)).status_code == 422
+
+
+async def test_a_viewer_chooses_nothing_and_a_failed_run_is_retried_on_its_page(service: Service) -> None:
+    failed = await ended_run(service, RunStatus.FAILED, error=FAILED)
+    viewer = await signed_in(service, token_of(Role.VIEWER))
+    assert 'name="run"' not in (await browse(service, "GET", "/console/runs", headers=viewer)).text
+    assert (await browse(service, "POST", f"/console/runs/{failed}/retry", headers=viewer)).status_code == 403
+    answer = await browse(service, "POST", f"/console/runs/{failed}/retry", headers=await signed_in(service))
+    assert answer.headers["hx-redirect"].startswith("/console/runs/run_")
