@@ -57,6 +57,7 @@ FULL = replace(
         next_fire_at=after(3_600.123456),
     ),
     model_settings=ModelSettings(effort=Effort.LOW, stop=("END",)),
+    output_schema={"type": "object", "properties": {"due": {"type": ["string", "null"]}}},
     webhook=Webhook(
         url="https://example.com/hooks/T0K3N", secret=SecretRef("SIGNING"), events=(RunEventType.RUN_FAILED,)
     ),

@@ -3463,6 +3463,10 @@ export interface components {
             limits?: components["schemas"]["LimitsBody"];
             /** @description Replace the agent's one by one. */
             model_settings?: components["schemas"]["ModelSettingsBody"];
+            /** @description JSON Schema of the answers of its runs, of type object; null: the agent's. */
+            output_schema?: {
+                [key: string]: unknown;
+            } | null;
             /** @description The agent's, one of its fallbacks, or one of the organization's; null: the agent's. */
             model?: string | null;
             /** @description As for a run: it can only narrow the agent's. */
@@ -3534,6 +3538,10 @@ export interface components {
             limits: components["schemas"]["LimitsView"];
             /** @description Replace the agent's one by one. */
             model_settings: components["schemas"]["ModelSettingsView"];
+            /** @description JSON Schema of the answers of its runs, of type object; null: the agent's. */
+            output_schema: {
+                [key: string]: unknown;
+            } | null;
             /** @description The agent's, one of its fallbacks, or one of the organization's; null: the agent's. */
             model: string | null;
             /** @description As for a run: it can only narrow the agent's. */
@@ -4632,6 +4640,10 @@ export interface components {
             limits?: components["schemas"]["LimitsBody"] | null;
             /** @description Replaces all of them. */
             model_settings?: components["schemas"]["ModelSettingsBody"] | null;
+            /** @description null: the agent's. */
+            output_schema?: {
+                [key: string]: unknown;
+            } | null;
             /** @description The agent's, one of its fallbacks, or one of the organization's; null: the agent's. */
             model?: string | null;
             /** @description As for a run: it can only narrow the agent's. */

@@ -1,7 +1,7 @@
 """Violations of an output schema that no answer could be checked by."""
 
 from application.policy.ports import SchemaValidator
-from domain.errors import Violation
+from domain.errors import Violation, invalid
 from domain.json_value import JsonObject
 from domain.runs.output import size_violations
 
@@ -15,3 +15,10 @@ def output_schema_violations(schemas: SchemaValidator, schema: JsonObject | None
         return too_large
     problem = schemas.problem_with(schema)
     return [] if problem is None else [Violation(path=PATH, message=problem)]
+
+
+def require_usable(schemas: SchemaValidator, schema: JsonObject | None) -> None:
+    """Raise INVALID `output_schema_invalid`."""
+    unusable = output_schema_violations(schemas, schema)
+    if unusable:
+        raise invalid("output_schema_invalid", "The output schema is not valid.", *unusable)

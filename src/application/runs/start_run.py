@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from application.agents.agent_lookup import existing_agent
-from application.agents.output_schema_check import output_schema_violations
+from application.agents.output_schema_check import require_usable
 from application.agents.ports import AgentStore, ModelDirectory
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope, McpConnections
@@ -147,9 +147,7 @@ class StartRun:
         _require_role_for(command.model_settings, command.principal)
         if is_blank(command.input):
             raise invalid("input_empty", "A run needs an input.", Violation(path="input", message="must not be empty"))
-        unusable = output_schema_violations(self._schemas, command.output_schema)
-        if unusable:
-            raise invalid("output_schema_invalid", "The output schema is not valid.", *unusable)
+        require_usable(self._schemas, command.output_schema)
         now = self._clock.now()
         organization_id = command.principal.organization_id
         key = None

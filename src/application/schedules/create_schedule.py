@@ -36,6 +36,7 @@ class CreateScheduleCommand:
     lane: Lane | None = None
     limits: LimitSettings = LimitSettings()
     model_settings: ModelSettings = NO_SETTINGS
+    output_schema: JsonObject | None = None
     model: str | None = None
     tool_allowlist: tuple[str, ...] | None = None
     metadata: JsonObject = field(default_factory=dict)
@@ -83,6 +84,7 @@ class CreateSchedule:
             lane=command.lane,
             limits=command.limits,
             model_settings=command.model_settings,
+            output_schema=command.output_schema,
             model=command.model,
             tool_allowlist=command.tool_allowlist,
             metadata=command.metadata,

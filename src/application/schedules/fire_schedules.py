@@ -150,6 +150,7 @@ def _command(schedule: Schedule, firing: Firing) -> StartRunCommand:
         lane=schedule.lane,
         limits=schedule.limits,
         model_settings=schedule.model_settings,
+        output_schema=schedule.output_schema,
         model=schedule.model,
         tool_allowlist=schedule.tool_allowlist,
         metadata={

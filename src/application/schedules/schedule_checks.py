@@ -1,9 +1,11 @@
 """Checks whether a schedule could start a run now."""
 
 from application.agents.agent_lookup import existing_agent
+from application.agents.output_schema_check import require_usable
 from application.agents.ports import AgentStore, ModelDirectory
 from application.identity.ports import OrganizationStore
 from application.models.ports import PriceTable
+from application.policy.ports import SchemaValidator
 from application.runs.run_model import model_of_run
 from application.schedules.ports import CronTimes
 from application.threads.ports import ThreadStore
@@ -19,6 +21,7 @@ class ScheduleChecks:
     - Expression and time zone are valid, and there is a next run time.
     - The thread exists.
     - The model is allowed and available, takes the settings, and the limits can be enforced with it.
+    - Answers can be checked by the output schema.
     - The webhook is usable.
     - A disabled agent is accepted.
     - Every trigger checks everything again.
@@ -32,6 +35,7 @@ class ScheduleChecks:
         organizations: OrganizationStore,
         models: ModelDirectory,
         prices: PriceTable,
+        schemas: SchemaValidator,
         webhooks: WebhookCheck,
         times: CronTimes,
     ) -> None:
@@ -40,6 +44,7 @@ class ScheduleChecks:
         self._organizations = organizations
         self._models = models
         self._prices = prices
+        self._schemas = schemas
         self._webhooks = webhooks
         self._times = times
 
@@ -55,8 +60,9 @@ class ScheduleChecks:
 
     async def require_runnable(self, schedule: Schedule, agent: Agent) -> None:
         """Raise NOT_FOUND `thread_not_found`, FORBIDDEN `model_not_allowed`, INVALID
-        `model_unavailable`, `model_settings_invalid`, `limits_invalid`, `webhook_invalid`."""
+        `model_unavailable`, `model_settings_invalid`, `output_schema_invalid`, `limits_invalid`, `webhook_invalid`."""
         organization_id = schedule.organization_id
+        require_usable(self._schemas, schedule.output_schema)
         if schedule.thread_id is not None and await self._threads.get(organization_id, schedule.thread_id) is None:
             raise not_found("thread", schedule.thread_id)
         if schedule.webhook is not None:

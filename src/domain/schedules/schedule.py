@@ -47,8 +47,8 @@ class Schedule:
 
     - `cron` has five fields and is evaluated in the IANA zone `timezone`.
     - The run is requested as a client would: `limits`, `model` and `tool_allowlist` narrow the
-      agent's, `model_settings` replace the agent's one by one. Without `thread_id` every run gets a new
-      thread. `lane` None is the agent's.
+      agent's, `model_settings` replace the agent's one by one, `output_schema` the agent's. Without
+      `thread_id` every run gets a new thread. `lane` None is the agent's.
     - `version` counts changes by people; triggers do not change it.
     - `next_fire_at` is None while the schedule is paused, and if there is no next run time.
     - `last_error` describes the last trigger and is cleared by the next one that starts a run. A
@@ -67,6 +67,7 @@ class Schedule:
     lane: Lane | None = None
     limits: LimitSettings = LimitSettings()
     model_settings: ModelSettings = NO_SETTINGS
+    output_schema: JsonObject | None = None
     model: str | None = None
     tool_allowlist: tuple[str, ...] | None = None
     metadata: JsonObject = field(default_factory=dict)

@@ -1,5 +1,6 @@
 """Arguments that several commands share, with what the shell completes for them."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +23,10 @@ WorkflowArgument = Annotated[str, typer.Argument(metavar="WORKFLOW", help="Name 
 SettingsOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A model setting, such as effort=high. Repeatable."),
+]
+OutputSchemaOption = Annotated[
+    Path | None,
+    typer.Option("--output-schema", metavar="FILE", help="A .json or .yaml file with the JSON Schema of the answer."),
 ]
 MetadataOption = Annotated[
     list[str] | None, typer.Option("--metadata", metavar="NAME=VALUE", help="Metadata. Repeatable.")

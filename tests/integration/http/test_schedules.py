@@ -24,6 +24,7 @@ FULL = {
     "limits": {"max_turns": 3, "timeout_s": 60.0},
     "lane": "batch",
     "model_settings": {"effort": "low"},
+    "output_schema": {"type": "object", "properties": {"news": {"type": "string"}}},
     "model": MODEL,
     "tool_allowlist": ["send_email"],
     "metadata": {"team": "ops"},
@@ -91,7 +92,7 @@ async def test_a_schedule_is_made_read_changed_paused_and_deleted(service: Servi
     assert audit.json()["data"][3]["details"]["changed"] == ["cron", "timezone"]
 
 
-@pytest.mark.requirement("E7")
+@pytest.mark.requirement("E7", "H3")
 async def test_everything_a_run_may_be_asked_for_a_schedule_keeps(service: Service, agent: str) -> None:
     thread = (await service.call("POST", "/v1/threads")).json()["id"]
     created = await service.call("POST", "/v1/schedules", json={**FULL, "thread_id": thread})
@@ -116,6 +117,7 @@ async def test_everything_a_run_may_be_asked_for_a_schedule_keeps(service: Servi
             "multitask_strategy": "enqueue",
             "missed": "run_once",
             "model_settings": {},
+            "output_schema": None,
             "metadata": {},
             "webhook": None,
             "input": "Look again.",
@@ -123,7 +125,8 @@ async def test_everything_a_run_may_be_asked_for_a_schedule_keeps(service: Servi
         },
     )
     after = emptied.json()
-    assert [after[name] for name in ("thread_id", "model", "tool_allowlist", "webhook")] == [None] * 4
+    taken_away = ("thread_id", "output_schema", "model", "tool_allowlist", "webhook")
+    assert [after[name] for name in taken_away] == [None] * 5
     assert after["metadata"] == {}
     assert set(after["model_settings"].values()) == {None}
     assert (after["limits"]["max_turns"], after["limits"]["timeout_s"], after["limits"]["max_tokens"]) == (
@@ -216,6 +219,8 @@ async def test_what_a_schedule_cannot_do_without_is_not_taken_away(service: Serv
         ({"agent": "nobody"}, 404, "agent_not_found"),
         ({"thread_id": "thr_gone"}, 404, "thread_not_found"),
         ({"model": "openai:dear"}, 403, "model_not_allowed"),
+        ({"output_schema": {"type": "array"}}, 422, "output_schema_invalid"),
+        ({"output_schema": {"type": "object", "required": 1}}, 422, "output_schema_invalid"),
         ({"webhook": "http://127.0.0.1/hook"}, 422, "webhook_invalid"),
         ({"webhook": {"url": "https://example.com/", "secret": {"secret": "NONE"}}}, 422, "webhook_invalid"),
     ],

@@ -3189,6 +3189,8 @@ class ScheduleBody(TypedDict):
     """Limits of the runs; they can only narrow the agent's."""
     model_settings: NotRequired[ModelSettingsBody]
     """Replace the agent's one by one."""
+    output_schema: NotRequired[dict[str, Any] | None]
+    """JSON Schema of the answers of its runs, of type object; null: the agent's."""
     model: NotRequired[str | None]
     """The agent's, one of its fallbacks, or one of the organization's; null: the agent's."""
     tool_allowlist: NotRequired[list[str] | None]
@@ -3231,6 +3233,8 @@ class ScheduleView(TypedDict):
     """Limits of the runs; they can only narrow the agent's."""
     model_settings: ModelSettingsView
     """Replace the agent's one by one."""
+    output_schema: dict[str, Any] | None
+    """JSON Schema of the answers of its runs, of type object; null: the agent's."""
     model: str | None
     """The agent's, one of its fallbacks, or one of the organization's; null: the agent's."""
     tool_allowlist: list[str] | None
@@ -3703,6 +3707,8 @@ class UpdateScheduleBody(TypedDict):
     """Limits of the runs; they can only narrow the agent's."""
     model_settings: NotRequired[ModelSettingsBody | None]
     """Replaces all of them."""
+    output_schema: NotRequired[dict[str, Any] | None]
+    """null: the agent's."""
     model: NotRequired[str | None]
     """The agent's, one of its fallbacks, or one of the organization's; null: the agent's."""
     tool_allowlist: NotRequired[list[str] | None]

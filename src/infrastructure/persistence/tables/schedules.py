@@ -34,6 +34,7 @@ schedule = Table(
     Column("lane", PlainText),
     Column("model", PlainText),
     Column("model_settings", JsonText, nullable=False, server_default="{}"),
+    Column("output_schema", JsonText),
     Column("tool_allowlist", JsonText),
     Column("metadata", JsonText, nullable=False),
     Column("webhook", JsonText),

@@ -8,8 +8,9 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.arguments import LaneOption, SettingsOption
+from interfaces.cli.arguments import LaneOption, OutputSchemaOption, SettingsOption
 from interfaces.cli.completion import completed
+from interfaces.cli.definition_file import load_object
 from interfaces.cli.field_values import field_values, model_settings
 from interfaces.cli.session import JsonFlag, Session, session_of
 from interfaces.http.schedules.views import ScheduleView
@@ -69,6 +70,7 @@ def add_schedule(
     ] = None,
     lane: LaneOption = None,
     settings: SettingsOption = None,
+    output_schema: OutputSchemaOption = None,
     webhook: Annotated[str | None, typer.Option("--webhook", metavar="URL", help="Webhook URL for its runs.")] = None,
     paused: Annotated[bool, typer.Option("--paused", help="Add it paused.")] = False,
     as_json: JsonFlag = False,
@@ -83,6 +85,7 @@ def add_schedule(
         "lane": lane,
         "webhook": webhook,
         "model_settings": model_settings(settings) if settings else None,
+        "output_schema": None if output_schema is None else load_object(output_schema),
     }
     body: JsonObject = {
         "name": name,
@@ -138,6 +141,7 @@ def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = F
                 "agent": names.get(found["agent_id"], found["agent_id"]),
                 "thread": found["thread_id"] or "a new one each time",
                 "model": found["model"] or "",
+                "output schema": "the agent's" if found["output_schema"] is None else "its own",
                 "busy thread": found["multitask_strategy"],
                 "missed triggers": found["missed"],
                 "next": _next(found),

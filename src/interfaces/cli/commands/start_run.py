@@ -11,7 +11,15 @@ from domain.runs.limits import LimitSettings
 from interfaces.cli.agent_file import AppliedAgent, apply_agent, change_agent, is_agent_file, load_agent_file
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.arguments import AGENTS, SERVERS, THREADS, LaneOption, MetadataOption, SettingsOption
+from interfaces.cli.arguments import (
+    AGENTS,
+    SERVERS,
+    THREADS,
+    LaneOption,
+    MetadataOption,
+    OutputSchemaOption,
+    SettingsOption,
+)
 from interfaces.cli.attaching import input_with
 from interfaces.cli.definition_file import load_object
 from interfaces.cli.failures import ApiProblem, BadUsage
@@ -67,12 +75,7 @@ def start_run(
             help="An image, PDF, audio or text file for the model. Repeatable; 7 MiB in sum.",
         ),
     ] = None,
-    output_schema: Annotated[
-        Path | None,
-        typer.Option(
-            "--output-schema", metavar="FILE", help="A .json or .yaml file with the JSON Schema of the answer."
-        ),
-    ] = None,
+    output_schema: OutputSchemaOption = None,
     lane: LaneOption = None,
     settings: SettingsOption = None,
     limit: Annotated[

@@ -52,6 +52,7 @@ class ScheduleBody(Body):
     lane: Annotated[Lane, Field(strict=False)] | None = None
     limits: LimitsBody = Field(default_factory=LimitsBody)
     model_settings: ModelSettingsBody = Field(default_factory=ModelSettingsBody)
+    output_schema: dict[str, object] | None = None
     model: Name | None = None
     tool_allowlist: Strings | None = None
     metadata: dict[str, object] = Field(default_factory=dict)
@@ -76,6 +77,7 @@ class ScheduleBody(Body):
             lane=self.lane,
             limits=self.limits.to_domain(),
             model_settings=self.model_settings.to_domain(),
+            output_schema=cast("JsonObject | None", self.output_schema),
             model=self.model,
             tool_allowlist=self.tool_allowlist,
             metadata=cast(JsonObject, self.metadata),
@@ -90,7 +92,9 @@ class UpdateScheduleBody(Patch, of=ScheduleBody):
     and resumes it."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"cron": "0 8 * * MON-FRI"}, {"enabled": False})
-    nullable: ClassVar[frozenset[str]] = frozenset({"thread_id", "lane", "model", "tool_allowlist", "webhook"})
+    nullable: ClassVar[frozenset[str]] = frozenset(
+        {"thread_id", "lane", "output_schema", "model", "tool_allowlist", "webhook"}
+    )
 
     agent_id: Name | None = None
     agent: Name | None = Field(default=None, description="The agent's name.")
@@ -98,6 +102,7 @@ class UpdateScheduleBody(Patch, of=ScheduleBody):
     multitask_strategy: Strategy | None = None
     limits: LimitsBody | None = None
     model_settings: ModelSettingsBody | None = Field(default=None, description="Replaces all of them.")
+    output_schema: dict[str, object] | None = Field(default=None, description="null: the agent's.")
     metadata: dict[str, object] | None = Field(default=None, description="Replaces it entirely.")
     webhook: WebhookField | None = None
 

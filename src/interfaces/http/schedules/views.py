@@ -47,6 +47,9 @@ class ScheduleView(TypedDict):
     lane: Annotated[Lane | None, "The lane of its runs; null: the agent's."]
     limits: Annotated[LimitsView, "Limits of the runs; they can only narrow the agent's."]
     model_settings: Annotated[ModelSettingsView, "Replace the agent's one by one."]
+    output_schema: Annotated[
+        Mapping[str, object] | None, "JSON Schema of the answers of its runs, of type object; null: the agent's."
+    ]
     model: Annotated[str | None, "The agent's, one of its fallbacks, or one of the organization's; null: the agent's."]
     tool_allowlist: Annotated[list[str] | None, "As for a run: it can only narrow the agent's."]
     metadata: Annotated[Mapping[str, object], "Metadata of every run; `schedule` is added."]
@@ -83,6 +86,7 @@ def schedule_view(schedule: Schedule) -> ScheduleView:
         "lane": schedule.lane,
         "limits": limits_view(schedule.limits),
         "model_settings": model_settings_view(schedule.model_settings),
+        "output_schema": schedule.output_schema,
         "model": schedule.model,
         "tool_allowlist": None if schedule.tool_allowlist is None else list(schedule.tool_allowlist),
         "metadata": schedule.metadata,

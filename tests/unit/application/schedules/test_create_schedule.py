@@ -14,6 +14,7 @@ from domain.audit.event import AuditAction
 from domain.errors import ServiceError, Violation, not_found
 from domain.identity.role import Role
 from domain.runs.limits import LimitSettings
+from domain.runs.model_settings import Effort, ModelSettings
 from domain.schedules.schedule import MAX_SCHEDULES, MissedFires, Schedule, schedule_invalid
 from domain.threads.message import TextContent
 from tests.builders import AGENT, ORG, OTHER_ORG, START, THREAD, an_agent
@@ -82,6 +83,8 @@ async def test_a_schedule_keeps_all_that_its_runs_are_to_have(ports: Ports) -> N
     said: dict[str, Any] = {
         "thread_id": THREAD,
         "limits": LimitSettings(max_turns=2),
+        "model_settings": ModelSettings(effort=Effort.LOW),
+        "output_schema": {"type": "object"},
         "model": "scripted:other",
         "tool_allowlist": (),
         "metadata": {"team": "ops"},

@@ -3,6 +3,7 @@
 With the real `StartRun`: test_firing_schedules.py.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -16,6 +17,7 @@ from application.system.wakeups import Wakeups
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.role import Role
 from domain.runs.limits import LimitSettings
+from domain.runs.model_settings import Effort, ModelSettings
 from domain.schedules.firing import Firing, schedule_moved
 from domain.schedules.schedule import MissedFires, Schedule
 from tests.builders import ORG, START, THREAD, a_run, after
@@ -24,12 +26,28 @@ from tests.refusals import refused, storage_away
 from tests.schedule_builders import SCHEDULE, a_firing, a_schedule
 
 NEXT = START + timedelta(hours=1)
-STORED = a_schedule(
-    thread_id=THREAD,
-    limits=LimitSettings(max_turns=2),
-    model="scripted:other",
-    tool_allowlist=(),
-    metadata={"team": "ops"},
+STORED = replace(
+    a_schedule(
+        thread_id=THREAD,
+        limits=LimitSettings(max_turns=2),
+        model="scripted:other",
+        tool_allowlist=(),
+        metadata={"team": "ops"},
+    ),
+    model_settings=ModelSettings(effort=Effort.LOW),
+    output_schema={"type": "object"},
+)
+_OF_RUNS = (
+    "input",
+    "thread_id",
+    "strategy",
+    "lane",
+    "limits",
+    "model_settings",
+    "output_schema",
+    "model",
+    "tool_allowlist",
+    "webhook",
 )
 FIRING = a_firing(STORED, NEXT)
 RETRY_S = 5.0
@@ -92,12 +110,12 @@ async def test_the_run_acts_as_its_schedule_with_the_role_runner_and_names_it_in
     }
 
 
-@pytest.mark.requirement("E7")
+@pytest.mark.requirement("E7", "H3")
 async def test_the_run_has_what_the_schedule_says(ports: Ports) -> None:
     await ports.firing.execute()
 
     [command] = ports.start_run.execute.await_args.args
-    for name in ("input", "thread_id", "strategy", "lane", "limits", "model", "tool_allowlist", "webhook"):
+    for name in _OF_RUNS:
         assert getattr(command, name) == getattr(STORED, name), name
     assert command.agent == STORED.agent_id
 

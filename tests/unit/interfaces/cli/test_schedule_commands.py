@@ -1,5 +1,7 @@
 """`dragoman schedule`: add, list, show, update, pause, resume, delete."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
@@ -49,12 +51,13 @@ def test_a_schedule_is_added_and_its_first_time_told() -> None:
     ]
 
 
-def test_all_there_is_to_say_about_a_schedule_is_sent() -> None:
+def test_all_there_is_to_say_about_a_schedule_is_sent(tmp_path: Path) -> None:
+    schema = tmp_path / "answer.yaml"
+    schema.write_text("type: object", encoding="utf-8")
     service = FakeService().on("POST", "/v1/schedules", {**SCHEDULE, "enabled": False, "next_fire_at": None})
     given = ("--thread", "thr_1", "--model", "openai:a", "--missed", "skip", "--strategy", "reject", "--paused")
-    outcome = service.run(
-        *ADD, "--agent", "agt_1", *given, "--webhook", "https://example.com/hook", "--set", "effort=low", "--json"
-    )
+    given += ("--webhook", "https://example.com/hook", "--set", "effort=low", "--output-schema", str(schema))
+    outcome = service.run(*ADD, "--agent", "agt_1", *given, "--json")
     assert outcome.json["next_fire_at"] is None
     [body] = service.sent("POST", "/v1/schedules")
     assert isinstance(body, dict)
@@ -66,6 +69,7 @@ def test_all_there_is_to_say_about_a_schedule_is_sent() -> None:
         "multitask_strategy": "reject",
         "webhook": "https://example.com/hook",
         "model_settings": {"effort": "low"},
+        "output_schema": {"type": "object"},
         "enabled": False,
     }
 
