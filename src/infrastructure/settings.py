@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from domain.rate_limit import RateLimit
 from infrastructure.process_settings import ProcessSettings
+from infrastructure.provider_settings import ProviderSettings
 from infrastructure.runtime import process_environment
 from infrastructure.runtime import setting_values as values
 
@@ -29,7 +30,7 @@ class SettingsError(Exception):
     secret."""
 
 
-class Settings(ProcessSettings):
+class Settings(ProcessSettings, ProviderSettings):
     """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
 
     home: Annotated[Path, AfterValidator(values.absolute)] = Field(
@@ -208,27 +209,6 @@ class Settings(ProcessSettings):
         validation_alias="OTEL_EXPORTER_OTLP_HEADERS",
         description="NAME=VALUE separated by commas",
         examples=["authorization=Bearer%20…"],
-    )
-    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
-    openai_base_url: values.HttpUrl | None = Field(
-        default=None,
-        validation_alias="OPENAI_BASE_URL",
-        description="an http or https URL",
-        examples=["http://127.0.0.1:8000/v1"],
-    )
-    openai_wire: Annotated[Literal["auto", "responses", "chat"], BeforeValidator(values.lower)] = Field(
-        default="auto", description="auto, responses or chat", examples=["responses"]
-    )
-    openai_echo_reasoning: Annotated[Literal["tool_loop", "always", "never"], BeforeValidator(values.lower)] = Field(
-        default="tool_loop", description="tool_loop, always or never", examples=["always"]
-    )
-    cloud_identity: bool = Field(default=False, description="true or false", examples=["true"])
-    anthropic_api_key: SecretStr | None = Field(default=None, validation_alias="ANTHROPIC_API_KEY")
-    anthropic_base_url: values.HttpUrl | None = Field(
-        default=None,
-        validation_alias="ANTHROPIC_BASE_URL",
-        description="an http or https URL",
-        examples=["https://api.anthropic.com"],
     )
 
     @property

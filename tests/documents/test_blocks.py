@@ -20,7 +20,7 @@ NOT_RUN = {
     "docs/guides/backup.md": 2,
     "docs/guides/deploy.md": 6,
     "docs/guides/gateway.md": 3,
-    "docs/guides/kubernetes.md": 3,
+    "docs/guides/kubernetes.md": 4,
     "docs/guides/mcp-servers.md": 1,
     "docs/guides/native-tools.md": 1,
     "docs/guides/openai.md": 3,

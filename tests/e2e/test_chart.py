@@ -47,6 +47,7 @@ EVERYTHING = (
     "migrations.existingSecret=owner",
     "imagePullSecrets[0].name=registry",
     "env.DRAGOMAN_LOG_SLOW_MS=500",
+    r"serviceAccount.annotations.azure\.workload\.identity/client-id=app-1",
 )
 
 
@@ -138,6 +139,24 @@ def test_no_pod_has_root_privileges_a_writable_image_or_a_token_of_the_cluster(e
         assert container["resources"]["limits"]["memory"]
         mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
         assert mounted == {"/data", "/tmp"}
+
+
+def test_pods_of_services_and_workers_have_the_labels_of_an_identity_of_a_cloud(tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text('podLabels: {azure.workload.identity/use: "true"}', encoding="utf-8")
+    command = [str(part) for part in (TOOLS / "helm", "template", "agents", CHART, "--values", values)]
+    command += [part for value in LEAST for part in ("--set", value)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    manifests = [manifest for manifest in yaml.safe_load_all(done.stdout) if manifest]
+    workloads = {
+        manifest["kind"]: manifest for manifest in manifests if manifest["kind"] in {"StatefulSet", "Deployment"}
+    }
+    assert set(workloads) == {"StatefulSet", "Deployment"}
+    for workload in workloads.values():
+        labels = workload["spec"]["template"]["metadata"]["labels"]
+        assert labels["azure.workload.identity/use"] == "true"
+        assert "azure.workload.identity/use" not in workload["spec"]["selector"]["matchLabels"]
 
 
 def test_the_image_runs_as_the_user_of_the_pods() -> None:

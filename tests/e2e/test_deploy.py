@@ -139,7 +139,7 @@ def clean(**more: str) -> dict[str, str]:
     return {**kept, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **more}
 
 
-@pytest.mark.requirement("G2")
+@pytest.mark.requirement("G2", "H4")
 @pytest.mark.timeout(1200)
 def test_what_the_containerfile_builds_serves_and_its_health_check_sees_it(context: Path, tmp_path: Path) -> None:
     environment = built(context, tmp_path / "image")
@@ -175,12 +175,24 @@ def test_what_the_containerfile_builds_serves_and_its_health_check_sees_it(conte
             until(lambda: process.poll() is not None or healthy(), what="the service in the image")
             key = (tmp_path / "data" / "admin.key").read_text(encoding="utf-8").strip()
             url = f"http://127.0.0.1:{port}"
-            assert httpx.get(f"{url}/v1/agents", headers={"Authorization": f"Bearer {key}"}).is_success
+            headers = {"Authorization": f"Bearer {key}"}
+            assert httpx.get(f"{url}/v1/agents", headers=headers).is_success
+            assert_models_of_clouds_are_usable(url, headers)
             assert "<html" in httpx.get(f"{url}/console", follow_redirects=True).text
             process.terminate()
             assert process.wait(timeout=STOP_S) == 0
         finally:
             process.kill()
+
+
+def assert_models_of_clouds_are_usable(url: str, headers: dict[str, str]) -> None:
+    """Saving an agent is refused if its model needs the extra `providers`, and it is missing."""
+    key = "OTHERKEYOTHERKEY0001:otherSecretOfTheTests"
+    provider = {"name": "aws", "kind": "bedrock", "api_key": key, "cloud": {"region": "eu-central-1"}}
+    agent = {"name": "cloudy", "model": "aws:amazon.nova-pro-v1:0"}
+    for path, body in (("model-providers", provider), ("agents", agent)):
+        answer = httpx.post(f"{url}/v1/{path}", headers=headers, json=body)
+        assert answer.status_code == 201, answer.text
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason=beyond("there is no systemd"))

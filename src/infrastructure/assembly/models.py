@@ -5,6 +5,7 @@ from application.system.lazy import LazyClosable
 from domain.model_providers.provider import OFFICIAL_BASE_URLS, EchoReasoning, ProviderKind, ProviderWire
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.proxies import Proxies
+from infrastructure.llm.identities.cloud_addresses import CloudAddresses, EntraWorkload
 from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.organization_providers import OrganizationProviders
 from infrastructure.llm.provider_places import OpenProviderPlaces
@@ -35,6 +36,15 @@ def model_providers(settings: Settings) -> tuple[ProviderConfig, ...]:
     )
 
 
+def entra_workload(settings: Settings) -> EntraWorkload | None:
+    """The workload that a cluster on Azure says this machine is; None if it does not say all of it."""
+    file, tenant_id, client_id = settings.azure_federated_token_file, settings.azure_tenant_id, settings.azure_client_id
+    if file is None or tenant_id is None or client_id is None:
+        return None
+    authority = settings.azure_authority_host
+    return EntraWorkload(token_file=file, tenant_id=tenant_id, client_id=client_id, authority=authority)
+
+
 def prices(model_providers: tuple[ProviderConfig, ...]) -> LazyPriceTable:
     def load() -> PriceTable:
         from infrastructure.llm.pricing import GenaiPriceTable
@@ -44,7 +54,9 @@ def prices(model_providers: tuple[ProviderConfig, ...]) -> LazyPriceTable:
     return LazyPriceTable(load)
 
 
-def lazy_providers(egress: EgressPolicy, proxies: Proxies) -> LazyClosable[OpenProviders]:
+def lazy_providers(
+    egress: EgressPolicy, proxies: Proxies, entra_workload: EntraWorkload | None
+) -> LazyClosable[OpenProviders]:
     def load() -> OpenProviders:
         from infrastructure.http.client import HttpClients
         from infrastructure.llm.native_models import OpenNative
@@ -62,6 +74,7 @@ def lazy_providers(egress: EgressPolicy, proxies: Proxies) -> LazyClosable[OpenP
             guarded_http=provider_http(clients, egress=egress),
             outbound=egress,
             native=native if is_extra_installed() else None,
+            addresses=CloudAddresses(entra_workload=entra_workload),
         )
 
     return LazyClosable(load)

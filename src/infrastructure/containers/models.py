@@ -14,6 +14,7 @@ from infrastructure.assembly import models as models_assembly
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.wiring import Singletons
+from infrastructure.llm.identities.cloud_addresses import EntraWorkload
 from infrastructure.llm.lazy_prices import LazyPriceTable
 from infrastructure.llm.organization_providers import OrganizationProviders
 from infrastructure.llm.provider_places import OpenProviderPlaces
@@ -25,8 +26,11 @@ singleton = Singletons(Platform, Storage)
 
 
 class Models(containers.DeclarativeContainer):
+    entra_workload: providers.Provider[EntraWorkload | None] = singleton(
+        models_assembly.entra_workload, Platform.settings
+    )
     lazy_providers: providers.Provider[LazyClosable[OpenProviders]] = singleton(
-        models_assembly.lazy_providers, Platform.egress_policy, Platform.proxies
+        models_assembly.lazy_providers, Platform.egress_policy, Platform.proxies, entra_workload
     )
     model_providers: providers.Provider[tuple[ProviderConfig, ...]] = singleton(
         models_assembly.model_providers, Platform.settings

@@ -63,9 +63,11 @@ class ErrorObject(msgspec.Struct, frozen=True):
 
 
 class _ErrorBody(msgspec.Struct):
-    """Some servers put the message beside `error`, or name it `detail`. Gemini sends a list of one."""
+    """Some servers put the message beside `error`, or name it `detail`. Gemini sends a list of one. Clouds describe the code
+    `error` of a refused identity (RFC 6749, section 5.2)."""
 
     error: ErrorObject | str | None = None
+    error_description: str | None = None
     message: str | None = None
     detail: object = None
     type: str | None = None
@@ -100,6 +102,8 @@ def _error_object(body: bytes) -> ErrorObject:
         return ErrorObject(message=body.decode("utf-8", "replace"))
     if isinstance(told.error, ErrorObject):
         return told.error
+    if told.error is not None and told.error_description is not None:
+        return ErrorObject(code=told.error, message=told.error_description)
     detail = told.detail if isinstance(told.detail, str | None) else msgspec.json.encode(told.detail).decode()
     return ErrorObject(type=told.type, code=told.code, message=told.error or told.message or detail)
 

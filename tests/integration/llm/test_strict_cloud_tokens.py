@@ -13,6 +13,7 @@ from application.models.ports import ModelError
 from domain.model_providers.cloud import CloudIdentity, CloudSettings
 from domain.model_providers.provider import ProviderKind
 from tests.integration.llm.strict import clouds, converse
+from tests.integration.llm.strict.chat import StrictChat
 from tests.integration.llm.strict.cloud import CASES, ON_VERTEX, Cloud, family_of, loop, native
 from tests.integration.llm.strict.clouds import CloudTokens
 from tests.integration.llm.strict.converse import StrictConverse
@@ -106,6 +107,19 @@ async def test_tokens_given_out_for_a_provider_are_in_no_line_of_the_most_verbos
     assert token in there.keys[0]
     assert "the log is written" in debug_log.getvalue()
     assert token not in debug_log.getvalue()
+
+
+async def test_tokens_of_a_cluster_on_azure_are_in_no_line_of_the_most_verbose_log(
+    cloud: Cloud, tokens: CloudTokens, debug_log: StringIO, tmp_path: Path
+) -> None:
+    tokens.know_workload(tmp_path / "token")
+    there = await cloud.serve(StrictChat(), prefix="/openai/v1")
+    model = cloud.models(there, ProviderKind.AZURE, key=None, cloud=CloudSettings(identity=CloudIdentity.SERVICE))
+    await loop(model, there, "our-deployment")
+    logging.getLogger("infrastructure").debug("the log is written")
+    assert "the log is written" in debug_log.getvalue()
+    for token in (clouds.FEDERATED_TOKEN, clouds.ENTRA_TOKEN):
+        assert token not in debug_log.getvalue()
 
 
 async def test_a_machine_without_an_identity_of_aws_sends_nothing_and_is_asked_again(

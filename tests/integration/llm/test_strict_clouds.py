@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 from anyio.to_thread import current_default_thread_limiter
@@ -111,6 +112,58 @@ async def test_a_machine_of_azure_has_its_managed_identity(cloud: Cloud, tokens:
     settings = CloudSettings(identity=CloudIdentity.SERVICE, client_id="managed-1")
     await loop(cloud.models(there, ProviderKind.AZURE, key=None, cloud=settings), there, "our-deployment")
     assert tokens.asked == ["azure-metadata managed-1"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "client_id"), [(None, "workload-1"), ("app-2", "app-2")], ids=["its own", "another"]
+)
+async def test_a_workload_of_a_cluster_on_azure_gets_tokens_for_the_newest_token_of_its_cluster(
+    cloud: Cloud, tokens: CloudTokens, tmp_path: Path, wanted: str | None, client_id: str
+) -> None:
+    tokens.know_workload(tmp_path / "token")
+    tokens.valid_s = 0
+    there = await cloud.serve(StrictChat(), prefix="/openai/v1", key_header="authorization")
+    settings = CloudSettings(identity=CloudIdentity.SERVICE, client_id=wanted)
+    model = cloud.models(there, ProviderKind.AZURE, key=None, cloud=settings)
+    await loop(model, there, "our-deployment")
+    tokens.federated_token = "eyJ.of-the-next-hour.signed"
+    tokens.know_workload(tmp_path / "token")
+    await loop(model, there, "our-deployment")
+    assert set(there.keys) == {f"Bearer {clouds.ENTRA_TOKEN}"}
+    assert tokens.asked == [f"entra tenant-1 for {client_id}"] * 4
+
+
+async def test_a_refused_workload_is_told_without_the_token_of_its_cluster(
+    cloud: Cloud, tokens: CloudTokens, tmp_path: Path
+) -> None:
+    tokens.know_workload(tmp_path / "token")
+    tokens.federated_token = "eyJ.of-the-next-hour.signed"
+    there = await cloud.serve(StrictChat(), prefix="/openai/v1")
+    settings = CloudSettings(identity=CloudIdentity.SERVICE)
+    with pytest.raises(ModelError) as raised:
+        await Conversation().ask(
+            cloud.models(there, ProviderKind.AZURE, key=None, cloud=settings), "acme:our-deployment"
+        )
+    assert raised.value.code == "model_auth"
+    assert "AADSTS700024" in f"{raised.value.provider_error}"
+    assert clouds.FEDERATED_TOKEN not in f"{raised.value} {raised.value.provider_error}"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe", b"e" * 20_000], ids=["gone", "empty", "binary", "long"])
+async def test_a_workload_without_a_readable_token_sends_nothing(
+    cloud: Cloud, tokens: CloudTokens, tmp_path: Path, content: bytes | None
+) -> None:
+    file = tmp_path / "token"
+    tokens.know_workload(file)
+    file.unlink()
+    if content is not None:
+        file.write_bytes(content)
+    there = await cloud.serve(StrictChat(), prefix="/openai/v1")
+    model = cloud.models(there, ProviderKind.AZURE, key=None, cloud=CloudSettings(identity=CloudIdentity.SERVICE))
+    with pytest.raises(ModelError) as raised:
+        await Conversation().ask(model, "acme:our-deployment")
+    assert (raised.value.code, tokens.asked, there.bodies) == ("model_auth", [], [])
+    assert "AZURE_FEDERATED_TOKEN_FILE" in raised.value.detail
 
 
 async def test_a_role_of_aws_is_assumed_once(cloud: Cloud, tokens: CloudTokens) -> None:

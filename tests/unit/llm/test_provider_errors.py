@@ -103,6 +103,11 @@ def test_the_providers_own_code_is_named() -> None:
         (b'{"object": "error", "message": "m", "type": "t", "code": null}', "t", "m"),
         (b'{"detail": "Not Found"}', None, "Not Found"),
         (
+            b'{"error": "invalid_client", "error_description": "AADSTS700024: Too late."}',
+            "invalid_client",
+            "AADSTS700024: Too late.",
+        ),
+        (
             b'{"detail": [{"loc": ["body"], "msg": "field required"}]}',
             None,
             '[{"loc":["body"],"msg":"field required"}]',

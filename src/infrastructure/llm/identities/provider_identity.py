@@ -5,7 +5,13 @@ from domain.model_providers.provider import ProviderKind
 from infrastructure.llm.exchange import ProviderHttp
 from infrastructure.llm.identities.access_tokens import AccessTokens, IdentityHeaders, TokenEndpoint
 from infrastructure.llm.identities.cloud_addresses import CloudAddresses
-from infrastructure.llm.identities.entra_tokens import ApplicationTokens, ManagedIdentityTokens, managed_identity_url
+from infrastructure.llm.identities.entra_tokens import (
+    ApplicationTokens,
+    ManagedIdentityTokens,
+    WorkloadTokens,
+    managed_identity_url,
+    token_url,
+)
 from infrastructure.llm.identities.google_tokens import MachineTokens, ServiceAccountTokens
 from infrastructure.llm.identities.identified_http import IdentifiedHttp
 from infrastructure.llm.providers import ProviderConfig
@@ -42,12 +48,25 @@ def _tokens(
     if provider.kind is not ProviderKind.AZURE:
         return None
     if provider.uses_service_identity:
-        url = managed_identity_url(addresses.azure_metadata, cloud.client_id)
-        return ManagedIdentityTokens(TokenEndpoint(machine, url, redactor))
+        return _of_azure(provider, machine, addresses)
     if cloud.tenant_id is None or cloud.client_id is None or provider.api_key is None:
         return None
-    endpoint = TokenEndpoint(http, f"{addresses.entra}/{cloud.tenant_id}/oauth2/v2.0/token", redactor)
+    endpoint = TokenEndpoint(http, token_url(addresses.entra, cloud.tenant_id), redactor)
     return ApplicationTokens(client_id=cloud.client_id, secret=provider.api_key, endpoint=endpoint)
+
+
+def _of_azure(provider: ProviderConfig, machine: ProviderHttp, addresses: CloudAddresses) -> AccessTokens:
+    """The machine's identity on Azure: of a workload with a federated token, else that of its metadata server."""
+    workload, wanted = addresses.entra_workload, provider.cloud.client_id
+    if workload is None:
+        url = managed_identity_url(addresses.azure_metadata, wanted)
+        return ManagedIdentityTokens(TokenEndpoint(machine, url, provider.redactor()))
+    return WorkloadTokens(
+        client_id=wanted or workload.client_id,
+        token_file=workload.token_file,
+        endpoint=TokenEndpoint(machine, token_url(workload.authority, workload.tenant_id), provider.redactor()),
+        hide=provider.redactor,
+    )
 
 
 def _native_key(provider: ProviderConfig) -> dict[str, str] | None:

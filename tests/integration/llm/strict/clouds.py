@@ -2,19 +2,22 @@
 
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 
 from aiohttp import web
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from infrastructure.llm.identities.cloud_addresses import CloudAddresses
+from infrastructure.llm.identities.cloud_addresses import CloudAddresses, EntraWorkload
 from tests.integration.llm.strict import converse
 
 GOOGLE_TOKEN, MACHINE_TOKEN, ENTRA_TOKEN = "ya29.of-the-tests", "ya29.of-the-machine", "eyJ.of-entra"
 CLIENT_SECRET = "a~secret~of~an~application"
+FEDERATED_TOKEN = "eyJ.of-the-cluster.signed"
 EMAIL = "models@project-of-tests.iam.gserviceaccount.com"
 ROLE_TOKEN = "tokenOfTheRoleOfTheTests=="
 
@@ -27,6 +30,7 @@ class CloudTokens:
         self.asked: list[str] = []
         self.addresses = CloudAddresses()
         self.valid_s = 3600
+        self.federated_token = FEDERATED_TOKEN
 
     @property
     def service_account(self) -> str:
@@ -60,6 +64,14 @@ class CloudTokens:
         finally:
             await runner.cleanup()
 
+    def know_workload(self, token_file: Path) -> None:
+        """The machine is the workload `workload-1`; its cluster has written the token into the file."""
+        token_file.write_text(f"{self.federated_token}\n", encoding="utf-8")
+        workload = EntraWorkload(
+            token_file=token_file, tenant_id="tenant-1", client_id="workload-1", authority=f"{self.addresses.entra}/"
+        )
+        self.addresses = replace(self.addresses, entra_workload=workload)
+
     async def _google(self, request: web.Request) -> web.Response:
         self.asked.append("google")
         form = await request.post()
@@ -80,11 +92,23 @@ class CloudTokens:
     async def _entra(self, request: web.Request) -> web.Response:
         self.asked.append(f"entra {request.match_info['tenant']}")
         form = await request.post()
+        assert form["grant_type"] == "client_credentials"
+        if "client_assertion" in form:
+            return self._entra_workload(form)
         secret = str(form["client_secret"])
         if secret != CLIENT_SECRET:
             said = f"AADSTS7000215: Invalid client secret provided: {secret}."
             return web.json_response({"error": "invalid_client", "error_description": said}, status=401)
         assert form["scope"] == "https://cognitiveservices.azure.com/.default"
+        return self._token(ENTRA_TOKEN)
+
+    def _entra_workload(self, form: Mapping[str, object]) -> web.Response:
+        self.asked[-1] += f" for {form['client_id']}"
+        assert form["client_assertion_type"] == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+        assert form["scope"] == "https://cognitiveservices.azure.com/.default"
+        if form["client_assertion"] != self.federated_token:
+            said = f"AADSTS700024: Client assertion is not within its valid time range: {form['client_assertion']}."
+            return web.json_response({"error": "invalid_client", "error_description": said}, status=401)
         return self._token(ENTRA_TOKEN)
 
     async def _azure_machine(self, request: web.Request) -> web.Response:

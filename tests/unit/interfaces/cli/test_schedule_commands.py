@@ -55,7 +55,17 @@ def test_all_there_is_to_say_about_a_schedule_is_sent(tmp_path: Path) -> None:
     schema = tmp_path / "answer.yaml"
     schema.write_text("type: object", encoding="utf-8")
     service = FakeService().on("POST", "/v1/schedules", {**SCHEDULE, "enabled": False, "next_fire_at": None})
-    given = ("--thread", "thr_1", "--model", "openai:a", "--missed", "skip", "--strategy", "reject", "--paused")
+    given: tuple[str, ...] = (
+        "--thread",
+        "thr_1",
+        "--model",
+        "openai:a",
+        "--missed",
+        "skip",
+        "--strategy",
+        "reject",
+        "--paused",
+    )
     given += ("--webhook", "https://example.com/hook", "--set", "effort=low", "--output-schema", str(schema))
     outcome = service.run(*ADD, "--agent", "agt_1", *given, "--json")
     assert outcome.json["next_fire_at"] is None
