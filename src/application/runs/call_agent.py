@@ -7,6 +7,7 @@ import logging
 
 from application.mcp.ports import McpProgress, ProgressCallback
 from application.runs.agent_reply import progress_of, reply_of
+from application.runs.called_runs import CalledRuns
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.idempotency import idempotency_key_reused
 from application.runs.ports import KEY_LIFETIME, RunReader, events_topic, status_topic
@@ -15,7 +16,7 @@ from application.system.ports import Clock
 from application.system.wakeups import Wakeups
 from application.tools.agent_calls import AgentCall, AgentReply
 from domain.errors import ServiceError, Violation, conflict, existing, invalid, is_storage_away, not_found
-from domain.ids import GatewaySessionId, RunId, derived_id
+from domain.ids import RunId, derived_id
 from domain.runs.called_by import MAX_DEPTH, CalledBy
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import TextContent
@@ -36,7 +37,10 @@ class CallAgent:
       The calling agent's allowlist and policies apply to it, too (`caller_rules`).
     - A call repeated with its key gets the same run.
     - An abandoned or timed-out call cancels the run that it started, unless the run is suspended.
-    - A call of a suspended run returns after a while; another call of the session fetches the answer.
+      The run of a caller that moves to another worker continues.
+    - A call of a suspended run returns after a while; another call of the same caller fetches the answer.
+    - The run of a caller that is a run is not bounded by `max_queued`, and is executed beside its caller while no
+      worker has it.
     - Agents call each other at most `MAX_DEPTH` deep.
     """
 
@@ -48,8 +52,10 @@ class CallAgent:
         runs: RunReader,
         wakeups: Wakeups,
         clock: Clock,
+        called_runs: CalledRuns | None = None,
         suspended_wait_s: float = SUSPENDED_WAIT_S,
     ) -> None:
+        self._called_runs = called_runs
         self._start_run = start_run
         self._cancel_run = cancel_run
         self._runs = runs
@@ -70,7 +76,8 @@ class CallAgent:
                 raise
             return AgentReply(result=ToolResult.failed(error.code, f"The agent gave no answer. {error.detail}"))
         except asyncio.CancelledError:
-            await self._undo(call, beginning)
+            if not call.caller.moves():
+                await self._undo(call, beginning)
             raise
 
     async def begun(self, call: AgentCall) -> Run:
@@ -81,11 +88,11 @@ class CallAgent:
             exactly_one = Violation(path="input", message="exactly one of `input` and `run_id` must be given")
             raise invalid("tool_arguments_invalid", "Give either `input` or `run_id`.", exactly_one)
         if named is not None:
-            return await self._of_session(call, RunId(str(named)))
+            return await self._of_caller(call, RunId(str(named)))
         caller = call.caller
         if caller.depth >= MAX_DEPTH:
             raise conflict("agent_depth_exceeded", f"Agents call each other at most {MAX_DEPTH} deep.")
-        run_id = agent_run_id(caller.gateway_session_id, caller.retry_key or call.tool_call_id)
+        run_id = agent_run_id(caller.id, caller.retry_key or call.tool_call_id)
         earlier = await self._runs.get(caller.principal.organization_id, run_id)
         if earlier is not None and self._clock.now() - earlier.created_at >= KEY_LIFETIME:
             if earlier.agent_id != call.agent.agent_id:
@@ -93,6 +100,7 @@ class CallAgent:
             return earlier  # its key has expired
         called_by = CalledBy(
             gateway_session_id=caller.gateway_session_id,
+            run_id=caller.run_id,
             tool_call_id=call.tool_call_id,
             depth=caller.depth + 1,
             agent_id=caller.agent_id,
@@ -102,7 +110,8 @@ class CallAgent:
                 principal=caller.principal,
                 agent=call.agent.agent_id,
                 input=(TextContent(text=str(asked)),),
-                metadata=called_by.metadata(),
+                called_by=called_by,
+                wired=call.agent.wired,
                 run_id=run_id,
                 idempotency_key=derived_id("agc", run_id),
                 body_digest=hashlib.sha256(json.dumps([call.agent.agent_id, asked]).encode()).hexdigest(),
@@ -110,10 +119,10 @@ class CallAgent:
         )
         return started.run
 
-    async def _of_session(self, call: AgentCall, run_id: RunId) -> Run:
+    async def _of_caller(self, call: AgentCall, run_id: RunId) -> Run:
         run = await self._runs.get(call.caller.principal.organization_id, run_id)
         called_by = None if run is None else CalledBy.of(run.metadata)
-        if run is None or called_by is None or called_by.gateway_session_id != call.caller.gateway_session_id:
+        if run is None or called_by is None or called_by.caller_id != call.caller.id:
             raise not_found("run", run_id)
         if run.agent_id != call.agent.agent_id:
             raise not_found("run", run_id)
@@ -146,6 +155,8 @@ class CallAgent:
                     seq = await self._tell(run, tell, told, after_seq=seq)
                 if run.status.is_terminal:
                     return run
+                if run.status is RunStatus.QUEUED and call.caller.run_id is not None and self._called_runs is not None:
+                    self._called_runs.begin(run.id)
                 wait_s = REREAD_S
                 if run.status is RunStatus.REQUIRES_ACTION:
                     waits_since = self._clock.monotonic() if waits_since is None else waits_since
@@ -198,9 +209,9 @@ class CallAgent:
         await asyncio.shield(undoing)
 
 
-def agent_run_id(session_id: GatewaySessionId, key: str) -> RunId:
-    """The run's id: the same for every repetition of a session's call."""
-    return RunId(derived_id("run", "agent", session_id, key))
+def agent_run_id(caller_id: str, key: str) -> RunId:
+    """The run's id: the same for every repetition of a session's or a run's call."""
+    return RunId(derived_id("run", "agent", caller_id, key))
 
 
 class _Told:

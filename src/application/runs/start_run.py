@@ -31,6 +31,7 @@ from domain.identity.role import Role
 from domain.ids import MessageId, RunId, ThreadId, derived_id
 from domain.json_value import JsonObject
 from domain.runs.admission import Admission
+from domain.runs.called_by import CALLED_BY, CalledBy
 from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, OPERATORS_ONLY, ModelSettings
@@ -52,6 +53,7 @@ class StartRunCommand:
     - `limits` and `tool_allowlist` narrow the agent's, `model_settings` replace the agent's one by one, `output_schema` the agent's.
     - `lane` is the agent's by default.
     - `wired` nodes replace the agent's tools (for workflows).
+    - `called_by` is the caller of the agent as a tool.
     - `body_digest` distinguishes bodies with the same idempotency key.
     - `firing` starts the run only if its schedule has not advanced.
     - `client_tools`, `instructions`, `history_key` and `client_request` are as in `Run`; `history` are the messages of a new thread
@@ -77,6 +79,7 @@ class StartRunCommand:
     body_digest: str = ""
     firing: Firing | None = None
     wired: WiredNodes | None = None
+    called_by: CalledBy | None = None
     run_id: RunId | None = None
     retried: Run | None = None
     client_tools: tuple[ClientTool, ...] = ()
@@ -99,7 +102,9 @@ class StartRun:
       agent's; a retry keeps the lane that the failed run had.
     - Sources of the thread in the input are read now; deleting one later does not change the message.
     - An output schema must be one that answers can be checked by.
-    - An organization and an agent have at most `max_queued` queued runs. Steps of admitted workflow runs are not bounded.
+    - An organization and an agent have at most `max_queued` queued runs. Steps of admitted workflow runs, and runs that
+      a run under way called, are not bounded.
+    - The caller in the metadata is written by the service only.
     - A canary token of the agent in the input, the history or the instructions is replaced by its mark.
     - Tools of the client have names that models take, each once.
     """
@@ -194,7 +199,7 @@ class StartRun:
             model_settings=command.model_settings,
             output_schema=command.output_schema,
             tool_allowlist=command.tool_allowlist,
-            metadata=command.metadata or {},
+            metadata=_metadata(command),
             requested_by=command.principal.key_id,
             created_at=now,
             webhook=_webhook_note(command),
@@ -253,10 +258,19 @@ def _on_thread(history: tuple[PriorMessage, ...], run: Run, guard: CanaryGuard) 
 
 
 def _admission(command: StartRunCommand, organization: Organization | None, agent: Agent) -> Admission:
-    if command.wired is not None:
+    called_by = command.called_by
+    if command.wired is not None if called_by is None else called_by.run_id is not None:
         return Admission()
     bound = None if organization is None else organization.max_queued
     return Admission(organization=bound, agent=agent.config.max_queued)
+
+
+def _metadata(command: StartRunCommand) -> JsonObject:
+    given = command.metadata or {}
+    if CALLED_BY in given and command.retried is None:
+        wrong = Violation(path=f"metadata.{CALLED_BY}", message="is set by the service only")
+        raise invalid("metadata_reserved", f"The metadata cannot have the field {CALLED_BY!r}.", wrong)
+    return given if command.called_by is None else given | command.called_by.metadata()
 
 
 def _lane(command: StartRunCommand, agent: Agent) -> Lane:

@@ -1,11 +1,12 @@
 """Port for calling agents as tools: a call starts a run of the agent and returns its answer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from application.mcp.ports import ContentBlock, ContentKind, McpReply, ProgressCallback
 from domain.identity.api_key import Principal
-from domain.ids import AgentId, GatewaySessionId, ToolCallId
+from domain.ids import AgentId, GatewaySessionId, RunId, ToolCallId
 from domain.json_value import JsonObject
 from domain.tools.result import ToolResult
 from domain.tools.tool import AgentBinding
@@ -17,21 +18,29 @@ back to Dragoman."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCaller:
-    """The caller of an agent.
+    """The caller of an agent: a gateway session, or a run that this process executes (`run_id`).
 
-    - `principal` starts the run, which belongs to the session.
-    - `agent_id` is the session's agent. Its allowlist and policies apply to the run, too.
-    - `depth` is the number of nested agent calls; 0 for the session's own client.
+    - `principal` starts the called run, which belongs to the caller.
+    - `agent_id` is the agent of the session or run. Its allowlist and policies apply to the called run, too.
+    - `depth` is the number of nested agent calls; 0 for a session's own client, and for a run that nothing called.
     - `retry_key` identifies repeated requests of one call within a session.
     - Without `waits`, the call returns the state of the run once it is stored.
+    - `moves` says whether an interrupted call is made again by another worker, which then finds its run.
     """
 
     principal: Principal
-    gateway_session_id: GatewaySessionId
     agent_id: AgentId
+    gateway_session_id: GatewaySessionId | None = None
+    run_id: RunId | None = None
     depth: int = 0
     retry_key: str | None = None
     waits: bool = True
+    moves: Callable[[], bool] = lambda: False
+
+    @property
+    def id(self) -> str:
+        """The run or the session."""
+        return self.run_id or self.gateway_session_id or ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +72,6 @@ def as_mcp_reply(reply: AgentReply) -> McpReply:
 
 class AgentCalls(Protocol):
     async def call(self, call: AgentCall) -> AgentReply:
-        """Start a run of the agent and wait for its answer. Cancelling the wait cancels the run.
+        """Start a run of the agent and wait for its answer. Cancelling the wait cancels the run, unless the caller moves.
         Raises: UNAVAILABLE `storage_unavailable`."""
         ...

@@ -1,4 +1,4 @@
-"""Agents as tools (`agent__NAME`) for clients of the gateway."""
+"""Agents as tools (`agent__NAME`) for clients of the gateway, and for agents of workflows that they are wired to."""
 
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
@@ -53,7 +53,7 @@ class AgentsAsTools:
             return ()
         organization = await self._organizations.get(organization_id)
         found = [await self._agents.find(organization_id, name) for name in sorted(config.agents)]
-        return tuple(_tool(agent, organization) for agent in found if agent is not None and agent.config.enabled)
+        return tuple(agent_tool(agent, organization) for agent in found if agent is not None and agent.config.enabled)
 
     async def of_organization(self, organization_id: OrganizationId) -> tuple[Tool, ...]:
         """All enabled agents of the organization, ordered by name."""
@@ -67,10 +67,11 @@ class AgentsAsTools:
                 break
             request = PageRequest(limit=MAX_PAGE_SIZE, cursor=page.next_cursor)
         enabled = sorted((agent for agent in found if agent.config.enabled), key=lambda agent: agent.config.name)
-        return tuple(_tool(agent, organization) for agent in enabled)
+        return tuple(agent_tool(agent, organization) for agent in enabled)
 
 
-def _tool(agent: Agent, organization: Organization | None) -> Tool:
+def agent_tool(agent: Agent, organization: Organization | None) -> Tool:
+    """The agent as a tool under the present limits of both."""
     config = agent.config
     limits = config.limits if organization is None else config.limits.narrowed_by(organization.limits)
     said = f"Starts the agent {config.name!r} and gives its answer."

@@ -138,7 +138,7 @@ class ToolsetBuilder:
         only = replace(config, tools=brought.native, mcp_servers=servers)
         given = _Given(nodes=wired, brought=brought)
         return await self._toolset(
-            only, organization_id, run_allowlist, catalog_of, agents=(), given=given, caller=caller
+            only, organization_id, run_allowlist, catalog_of, agents=brought.agents, given=given, caller=caller
         )
 
     async def is_outdated(self, toolset: Toolset, organization_id: OrganizationId) -> bool:

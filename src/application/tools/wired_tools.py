@@ -23,11 +23,12 @@ class WiredServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wired:
-    """Tools of the wired nodes: native tools, components, registered servers, and servers of the
-    workflow run. `missing` are nodes that are not registered."""
+    """Tools of the wired nodes: native tools, components, agents, registered servers, and servers of
+    the workflow run. `missing` are nodes that are not registered."""
 
     native: tuple[ToolType, ...] = ()
     components: tuple[Tool, ...] = ()
+    agents: tuple[Tool, ...] = ()
     servers: tuple[WiredServer, ...] = ()
     inline: tuple[ServerOverview, ...] = ()
     missing: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from application.tools.ports import Box
+from domain.ids import AgentId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.server import McpServerConfig
@@ -136,6 +137,45 @@ class SealedNativeTool:
     def opened(cls, sealed: bytes, box: Box) -> "SealedNativeTool":
         """The inverse of `sealed`. Raises ServiceError `secret_undecryptable`."""
         return cls(tool=ToolType(str(_opened(sealed, box)["tool"])))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedAgent:
+    """An agent as a tool. `nodes` are the tool nodes that are wired to it."""
+
+    agent_id: AgentId
+    name: str
+    tool_name: str
+    description: str
+    timeout_s: float
+    nodes: tuple[str, ...]
+
+    def sealed(self, box: Box) -> bytes:
+        nodes: list[JsonValue] = [*self.nodes]
+        return _sealed(
+            box,
+            {
+                "agent_id": self.agent_id,
+                "name": self.name,
+                "tool_name": self.tool_name,
+                "description": self.description,
+                "timeout_s": self.timeout_s,
+                "nodes": nodes,
+            },
+        )
+
+    @classmethod
+    def opened(cls, sealed: bytes, box: Box) -> "SealedAgent":
+        """The inverse of `sealed`. Raises ServiceError `secret_undecryptable`."""
+        kept = _opened(sealed, box)
+        return cls(
+            agent_id=AgentId(str(kept["agent_id"])),
+            name=str(kept["name"]),
+            tool_name=str(kept["tool_name"]),
+            description=str(kept["description"]),
+            timeout_s=cast(float, kept["timeout_s"]),
+            nodes=tuple(cast("list[str]", kept["nodes"])),
+        )
 
 
 def _definition_of(stored: JsonObject | list[JsonObject]) -> McpToolDefinition:

@@ -3,19 +3,20 @@
 from application.secrets.ports import SecretStore
 from application.system.lru import LruCache
 from application.system.ports import Clock
+from application.tools.agents_as_tools import PARAMETERS
 from application.tools.ports import Box, NativeToolContext, NativeToolError, NativeToolOutput
 from application.tools.server_tools import inline_overview
 from application.tools.toolset import ServerOverview
 from application.tools.wired_tools import Wired, WiredServer
 from application.workflows.http_request import HttpRequestFailed, HttpRequests, credential_names
 from application.workflows.ports import WorkflowToolStore
-from application.workflows.sealed_tools import SealedComponent, SealedNativeTool, SealedServer
+from application.workflows.sealed_tools import SealedAgent, SealedComponent, SealedNativeTool, SealedServer
 from application.workflows.tool_step import inline_server
 from domain.ids import OrganizationId
 from domain.json_value import JsonObject
 from domain.mcp.server import McpServerConfig
 from domain.tools.capabilities import ToolType
-from domain.tools.tool import ComponentBinding, Tool
+from domain.tools.tool import AgentBinding, ComponentBinding, Tool
 from domain.tools.wired import RegisteredTool, WiredNodes
 from domain.workflows.graph import NodeKind
 from domain.workflows.templates import INPUTS
@@ -51,6 +52,7 @@ class StoredWiredTools:
     def _made(self, nodes: WiredNodes, found: tuple[RegisteredTool, ...]) -> Wired:
         native: list[ToolType] = []
         components: list[Tool] = []
+        agents: list[Tool] = []
         servers: list[WiredServer] = []
         inline: list[ServerOverview] = []
         for tool in found:
@@ -59,6 +61,9 @@ class StoredWiredTools:
                 continue
             if tool.kind == NodeKind.NATIVE_TOOL.value:
                 native.append(SealedNativeTool.opened(tool.sealed, self._box).tool)
+                continue
+            if tool.kind == NodeKind.AGENT.value:
+                agents.append(_agent(tool, SealedAgent.opened(tool.sealed, self._box)))
                 continue
             server = SealedServer.opened(tool.sealed, self._box)
             if server.inline is None:
@@ -70,6 +75,7 @@ class StoredWiredTools:
         return Wired(
             native=tuple(native),
             components=tuple(components),
+            agents=tuple(agents),
             servers=tuple(servers),
             inline=tuple(inline),
             missing=tuple(node_id for node_id in nodes.node_ids if node_id not in there),
@@ -139,6 +145,22 @@ class CallComponent:
         if value is None:
             raise NativeToolError("secret_missing", f"There is no secret {name!r}.")
         return value
+
+
+def _agent(tool: RegisteredTool, kept: SealedAgent) -> Tool:
+    return Tool(
+        name=kept.tool_name,
+        type=ToolType.AGENT,
+        description=kept.description,
+        parameters=PARAMETERS,
+        agent=AgentBinding(
+            agent_id=kept.agent_id,
+            name=kept.name,
+            timeout_s=kept.timeout_s,
+            wired=WiredNodes(workflow_run_id=tool.workflow_run_id, node_ids=kept.nodes),
+        ),
+        repeatable=True,  # a call that is made again finds its run
+    )
 
 
 def _inline(tool: RegisteredTool, settings: McpServerConfig, kept: SealedServer) -> ServerOverview:

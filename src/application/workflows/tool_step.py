@@ -3,15 +3,20 @@
 import logging
 from datetime import datetime, timedelta
 
+from application.agents.agent_lookup import existing_agent
+from application.agents.ports import AgentStore
+from application.identity.ports import OrganizationStore
 from application.mcp.catalog_reader import DEFAULT_DEADLINE_S, CatalogReader
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpServerStore
 from application.system.ports import Clock
+from application.tools.agents_as_tools import agent_tool
 from application.tools.ports import Box
 from application.workflows.http_request import credential_names, default_values
 from application.workflows.http_step import BoundInputs
 from application.workflows.node_execution import NodeContext, NodeFailed, Registered
-from application.workflows.sealed_tools import SealedComponent, SealedNativeTool, SealedServer
+from application.workflows.sealed_tools import SealedAgent, SealedComponent, SealedNativeTool, SealedServer
+from domain.errors import ErrorKind, ServiceError
 from domain.ids import McpServerId, OrganizationId, WorkflowRunId, derived_id
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog
@@ -19,7 +24,13 @@ from domain.mcp.server import McpServer, McpServerConfig
 from domain.secrets.secret import SecretRef
 from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun
-from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig, NativeToolConfig, ToolSettings
+from domain.workflows.graph import (
+    AgentNodeConfig,
+    HttpRequestConfig,
+    McpServerNodeConfig,
+    NativeToolConfig,
+    ToolSettings,
+)
 from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.run import WorkflowRun
 from domain.workflows.templates import Reference, placeholders
@@ -33,6 +44,7 @@ class ToolStep:
       shown to a model.
     - Secrets must exist. They are stored by name, and read by each call.
     - A server must exist and list the wired tools.
+    - An agent must exist and be enabled. As a tool it has the tools that are wired to its node.
     - An inline server's tools are stored with it; its connections close when the run ends.
     """
 
@@ -40,6 +52,8 @@ class ToolStep:
         self,
         *,
         inputs: BoundInputs,
+        agents: AgentStore,
+        organizations: OrganizationStore,
         servers: McpServerStore,
         catalogs: CatalogReader,
         connections: McpConnections,
@@ -50,6 +64,8 @@ class ToolStep:
     ) -> None:
         self._tool_ttl = timedelta(seconds=tool_ttl_s)
         self._inputs = inputs
+        self._agents = agents
+        self._organizations = organizations
         self._servers = servers
         self._catalogs = catalogs
         self._connections = connections
@@ -67,6 +83,8 @@ class ToolStep:
                 expires_at = now + self._tool_ttl
             case McpServerNodeConfig() as config:
                 sealed = (await self._server(node, config, context, now)).sealed(self._box)
+            case AgentNodeConfig() as config:
+                sealed = (await self._agent(node, config, context)).sealed(self._box)
             case NativeToolConfig(tool=native):
                 sealed = SealedNativeTool(tool=native).sealed(self._box)
             case _:
@@ -89,6 +107,27 @@ class ToolStep:
         for node in plan.nodes:
             if isinstance(node.config, McpServerNodeConfig) and node.config.inline is not None:
                 await self._connections.forget(run.organization_id, inline_server_id(run.id, node.id))
+
+    async def _agent(self, node: PlannedNode, config: AgentNodeConfig, context: NodeContext) -> SealedAgent:
+        organization_id = context.organization_id
+        try:
+            agent = await existing_agent(self._agents, organization_id, config.agent)
+        except ServiceError as error:
+            if error.kind is not ErrorKind.NOT_FOUND:
+                raise
+            raise NodeFailed(error.code, error.detail) from None
+        if not agent.config.enabled:
+            raise NodeFailed("agent_disabled", f"The agent {agent.config.name!r} is disabled.")
+        tool = agent_tool(agent, await self._organizations.get(organization_id))
+        assert tool.agent is not None
+        return SealedAgent(
+            agent_id=agent.id,
+            name=agent.config.name,
+            tool_name=tool.name,
+            description=config.description or tool.description,
+            timeout_s=min(tool.agent.timeout_s, node.settings.timeout_s or tool.agent.timeout_s),
+            nodes=node.connected_tool_node_ids,
+        )
 
     async def _component(
         self, node: PlannedNode, config: HttpRequestConfig, settings: ToolSettings, context: NodeContext

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
+from application.identity.ports import OrganizationStore
 from application.mcp.literal_secrets import (
     literal_secrets_in_args,
     literal_secrets_in_command,
@@ -16,12 +17,16 @@ from application.policy.ports import SchemaValidator
 from application.secrets.ports import SecretStore
 from application.system.ports import OutboundPolicy
 from application.workflows.ports import Expressions
+from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.ids import OrganizationId
 from domain.mcp.server import McpServerConfig
+from domain.policy.layers import PolicyLayers
+from domain.policy.rules import NO_POLICIES, Verdict
+from domain.tools.names import agent_tool_name
 from domain.workflows.compiler import Compilation, compile_workflow
 from domain.workflows.faults import Fault, FaultCode
-from domain.workflows.graph import AgentNodeConfig, McpServerNodeConfig, WorkflowDefinition
+from domain.workflows.graph import AgentNodeConfig, McpServerNodeConfig, NodeKind, WorkflowDefinition
 from domain.workflows.plan import Plan
 
 MAX_FAULTS = 200
@@ -40,6 +45,7 @@ class WorkflowChecks:
     """Reports all faults at once, up to MAX_FAULTS:
     - the graph, JMESPath expressions and JSON Schemas
     - agents, MCP servers and secrets that do not exist
+    - agents as tools that the policies of their callers do not permit
     - servers' addresses that egress forbids, and plain secrets in servers' arguments and URLs
     """
 
@@ -49,6 +55,7 @@ class WorkflowChecks:
         expressions: Expressions,
         schemas: SchemaValidator,
         agents: AgentStore,
+        organizations: OrganizationStore,
         servers: McpServerStore,
         secrets: SecretStore,
         outbound: OutboundPolicy,
@@ -56,6 +63,7 @@ class WorkflowChecks:
         self._expressions = expressions
         self._schemas = schemas
         self._agents = agents
+        self._organizations = organizations
         self._servers = servers
         self._secrets = secrets
         self._outbound = outbound
@@ -66,6 +74,7 @@ class WorkflowChecks:
         faults += self._unusable_expressions(compilation)
         faults += await self._unusable_schemas(compilation)
         faults += await self._missing(organization_id, compilation)
+        faults += await self._not_permitted(organization_id, compilation)
         plan = None if faults else compilation.plan
         return CheckedWorkflow(plan=plan, faults=_first(faults), warnings=compilation.warnings)
 
@@ -110,7 +119,7 @@ class WorkflowChecks:
         faults = []
         for node in compilation.nodes:
             match node.config:
-                case AgentNodeConfig(agent=name) if name and not await self._has_agent(organization_id, name):
+                case AgentNodeConfig(agent=name) if name and await self._agent(organization_id, name) is None:
                     code, message, path = FaultCode.UNKNOWN_AGENT, f"There is no agent {name!r}.", "config.agent"
                 case McpServerNodeConfig(inline=McpServerConfig() as inline):
                     wrong = self._wrong_server(inline)
@@ -132,6 +141,42 @@ class WorkflowChecks:
                 )
         return faults
 
+    async def _not_permitted(self, organization_id: OrganizationId, compilation: Compilation) -> list[Fault]:
+        """Agents as tools that their callers would never see."""
+        nodes = {node.id: node for node in compilation.nodes}
+        faults = []
+        for node in compilation.nodes:
+            called = [tool for tool in node.connected_tool_node_ids if nodes[tool].kind is NodeKind.AGENT]
+            if not called or not isinstance(node.config, AgentNodeConfig):
+                continue
+            caller = await self._agent(organization_id, node.config.agent)
+            layers = None if caller is None else await self._layers(caller)
+            for node_id in called:
+                config = nodes[node_id].config
+                agent = (
+                    await self._agent(organization_id, config.agent) if isinstance(config, AgentNodeConfig) else None
+                )
+                if layers is None or agent is None:
+                    continue
+                name = agent_tool_name(agent.config.name)
+                policy = layers.resolve(name)
+                if policy.hidden_by is not None or policy.decision is Verdict.DENY:
+                    message = f"The policies of {node.id!r} do not permit the tool {name!r} of {node_id!r}."
+                    ids = (node_id, node.id)
+                    faults.append(
+                        Fault(code=FaultCode.TOOL_NOT_PERMITTED, message=message, node_ids=ids, path="config.agent")
+                    )
+        return faults
+
+    async def _layers(self, agent: Agent) -> PolicyLayers:
+        organization = await self._organizations.get(agent.organization_id)
+        return PolicyLayers(
+            organization=NO_POLICIES if organization is None else organization.tool_policies,
+            agent=agent.config.tool_policies,
+            organization_allowlist=None if organization is None else organization.tool_allowlist,
+            agent_allowlist=agent.config.tool_allowlist,
+        )
+
     def _wrong_server(self, settings: McpServerConfig) -> Violation | None:
         """The fault that a registered server with these settings would have, if any."""
         if settings.url is not None and (refusal := self._outbound.refusal(settings.url)) is not None:
@@ -140,14 +185,13 @@ class WorkflowChecks:
         of_start = [*literal_secrets_in_command(settings.command), *literal_secrets_in_args(settings.args)]
         return next(iter([*of_url, *of_start]), None)
 
-    async def _has_agent(self, organization_id: OrganizationId, name: str) -> bool:
+    async def _agent(self, organization_id: OrganizationId, name: str) -> Agent | None:
         try:
-            await existing_agent(self._agents, organization_id, name)
+            return await existing_agent(self._agents, organization_id, name)
         except ServiceError as error:
             if error.kind is ErrorKind.NOT_FOUND:
-                return False
+                return None
             raise
-        return True
 
     async def _has_server(self, organization_id: OrganizationId, slug: str) -> bool:
         server = await self._servers.get(organization_id, slug)

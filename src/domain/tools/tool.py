@@ -10,6 +10,7 @@ from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.server import McpServer
 from domain.mcp.server_pin import ServerPin
 from domain.tools.capabilities import ToolCapability, ToolType, capability_of
+from domain.tools.wired import WiredNodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +48,13 @@ class ComponentBinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentBinding:
-    """The agent that a call starts, and the longest wait for its answer in seconds."""
+    """The agent that a call starts, and the longest wait for its answer in seconds. `wired` nodes replace the
+    tools of the agent."""
 
     agent_id: AgentId
     name: str
     timeout_s: float
+    wired: WiredNodes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

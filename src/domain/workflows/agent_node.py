@@ -8,7 +8,7 @@ from domain.json_value import JsonObject
 from domain.runs.model_settings import NO_SETTINGS, CacheTtl, Effort, ModelSettings, Verbosity
 from domain.runs.output import size_violations
 from domain.workflows.config_reader import ConfigReader
-from domain.workflows.graph import AgentNodeConfig
+from domain.workflows.graph import AgentNodeConfig, NodeMode
 
 _DAY_S = 86_400.0
 _MOST_TOKENS = 10**7
@@ -16,11 +16,16 @@ _MOST_SEED = 2**63 - 1
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
-def read_agent_node(reader: ConfigReader) -> AgentNodeConfig:
+def read_agent_node(mode: NodeMode, reader: ConfigReader) -> AgentNodeConfig:
+    agent = reader.text("agent")
+    tools_timeout_s = reader.number("tools_timeout_s", default=60.0, least=0.001, most=_DAY_S) or 0.0
+    if mode is NodeMode.TOOL:
+        description = reader.text("description", default="") or None
+        return AgentNodeConfig(agent=agent, description=description, tools_timeout_s=tools_timeout_s)
     return AgentNodeConfig(
-        agent=reader.text("agent"),
+        agent=agent,
         input=reader.template("input"),
-        tools_timeout_s=reader.number("tools_timeout_s", default=60.0, least=0.001, most=_DAY_S) or 0.0,
+        tools_timeout_s=tools_timeout_s,
         model_settings=_model_settings(reader),
         output_schema=_output_schema(reader),
     )

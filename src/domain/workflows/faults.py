@@ -34,6 +34,7 @@ class FaultCode(StrEnum):
     UNKNOWN_AGENT = "unknown_agent"
     UNKNOWN_SERVER = "unknown_server"
     UNKNOWN_SECRET = "unknown_secret"
+    TOOL_NOT_PERMITTED = "tool_not_permitted"
     TOOL_NOT_WIRED = "tool_not_wired"
     EXPRESSION_SCOPE = "expression_scope"
 

@@ -59,7 +59,7 @@ class JoinStrategy(StrEnum):
     FIRST = "first"
 
 
-TOOL_KINDS = (NodeKind.HTTP_REQUEST, NodeKind.MCP_SERVER, NodeKind.NATIVE_TOOL)
+TOOL_KINDS = (NodeKind.AGENT, NodeKind.HTTP_REQUEST, NodeKind.MCP_SERVER, NodeKind.NATIVE_TOOL)
 """Kinds that may be in tool mode. A native tool is in no other."""
 
 
@@ -152,9 +152,13 @@ class EntrypointConfig:
 class AgentNodeConfig:
     """A run of an agent (id or name) on a new thread. `input` is a template; None passes the
     outputs of the predecessors. `tools_timeout_s` is how long the node waits for its tools. `model_settings` and
-    `output_schema` are those of the run."""
+    `output_schema` are those of the run.
+
+    As a tool, each call starts a run with what the calling model says. `description` is for that
+    model; None uses the agent's. `input`, `model_settings` and `output_schema` are for steps only."""
 
     agent: str
+    description: str | None = None
     input: JsonValue = None
     tools_timeout_s: float = 60.0
     model_settings: ModelSettings = NO_SETTINGS

@@ -75,7 +75,7 @@ def _of_kind(kind: NodeKind, mode: NodeMode, reader: ConfigReader) -> NodeConfig
         case NodeKind.ENTRYPOINT:
             return EntrypointConfig(schema=reader.schema("schema"))
         case NodeKind.AGENT:
-            return read_agent_node(reader)
+            return read_agent_node(mode, reader)
         case NodeKind.HTTP_REQUEST:
             return _http_request(mode, reader)
         case NodeKind.MCP_SERVER:

@@ -75,7 +75,9 @@ class Plan:
 
     @property
     def agents(self) -> tuple[tuple[PlannedNode, AgentNodeConfig], ...]:
-        return tuple((node, node.config) for node in self.nodes if isinstance(node.config, AgentNodeConfig))
+        """The agents that are steps."""
+        steps = (node for node in self.nodes if node.mode is NodeMode.NORMAL)
+        return tuple((node, node.config) for node in steps if isinstance(node.config, AgentNodeConfig))
 
 
 def calls_same_tool(one: PlannedNode, other: PlannedNode) -> bool:

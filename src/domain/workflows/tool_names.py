@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from domain.tools.capabilities import ToolType
-from domain.tools.names import AGENT_PREFIX, model_facing_name
+from domain.tools.names import AGENT_PREFIX, agent_tool_name, model_facing_name
 from domain.workflows.faults import Fault, FaultCode
-from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig, NativeToolConfig
+from domain.workflows.graph import AgentNodeConfig, HttpRequestConfig, McpServerNodeConfig, NativeToolConfig
 from domain.workflows.plan import PlannedNode
 from domain.workflows.wiring import Wiring
 
@@ -47,6 +47,8 @@ def _names(node: PlannedNode) -> tuple[str, ...]:
     match node.config:
         case HttpRequestConfig(tool=tool) if tool is not None and tool.name:
             return (tool.name,)
+        case AgentNodeConfig(agent=agent) if agent:
+            return (agent_tool_name(agent),)
         case NativeToolConfig(tool=native):
             return (native.value,)
         case McpServerNodeConfig(server=server, tools=None) if server:

@@ -84,7 +84,8 @@ def edges_to_agents(edges: tuple[Edge, ...], read: Mapping[str, PlannedNode]) ->
     given = dict.fromkeys(edge.target for edge in edges if edge.target_handle == TOOLS_HANDLE)
     following = {edge.target for edge in edges if edge.target_handle != TOOLS_HANDLE}
     agents = [read[node_id] for node_id in given if node_id in read and node_id not in following]
-    return tuple(Edge(source=starts[0], target=node.id) for node in agents if node.kind is NodeKind.AGENT)
+    steps = (node for node in agents if node.kind is NodeKind.AGENT and node.mode is NodeMode.NORMAL)
+    return tuple(Edge(source=starts[0], target=node.id) for node in steps)
 
 
 def read_edges(edges: tuple[Edge, ...], nodes: tuple[NodeDefinition, ...], read: Mapping[str, PlannedNode]) -> Wiring:
@@ -175,6 +176,8 @@ def _faults_of(
     source, target = read.get(edge.source), read.get(edge.target)
     if source is not None:
         yield from _source_faults(edge, path, source, ids)
+    if source is not None and target is not None and edge.target_handle == TOOLS_HANDLE:
+        yield from _nested_faults(path, source, target, ids)
     if target is not None:
         yield from _target_faults(edge, path, target, ids)
 
@@ -207,6 +210,13 @@ def _target_faults(edge: Edge, path: str, target: PlannedNode, ids: tuple[str, .
     elif target.kind is NodeKind.ENTRYPOINT:
         message = f"{target.id!r} is the entrypoint: no edge leads to it."
         yield Fault(code=FaultCode.EDGE_INTO_ENTRYPOINT, message=message, node_ids=ids, path=f"{path}.target")
+
+
+def _nested_faults(path: str, source: PlannedNode, target: PlannedNode, ids: tuple[str, ...]) -> Iterator[Fault]:
+    """An agent that is called as a tool is held to the policies of its caller, but not to those of a caller's caller."""
+    if all(node.kind is NodeKind.AGENT and node.mode is NodeMode.TOOL for node in (source, target)):
+        message = f"{target.id!r} is a tool itself, so the agent {source.id!r} cannot be a tool of it."
+        yield Fault(code=FaultCode.TOOL_EDGE_TARGET, message=message, node_ids=ids, path=f"{path}.target")
 
 
 def _source_handles(node: PlannedNode) -> tuple[str, ...]:

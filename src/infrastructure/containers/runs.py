@@ -3,6 +3,8 @@
 from dependency_injector import containers, providers
 
 from application.approvals.check_decisions import CheckDecisions
+from application.runs.call_agent import CallAgent
+from application.runs.called_runs import CalledRuns
 from application.runs.cancel_run import CancelRun
 from application.runs.cancel_runs import CancelRuns
 from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
@@ -26,6 +28,7 @@ from application.runs.trace_ended_run import TraceEndedRun
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.runs.watch_run import WatchRun
 from application.system.memory_budget import MemoryBudget
+from application.tools.execute_tool import ExecuteTool
 from domain.runs.lease import Lease
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
@@ -42,6 +45,29 @@ singleton = Singletons(Platform, Storage)
 
 class Runs(containers.DeclarativeContainer):
     active_runs: providers.Provider[ActiveRuns[Lease]] = singleton(ActiveRuns, settings=LeaseSettings())
+    trace_ended = singleton(TraceEndedRun)
+    start_run = singleton(
+        StartRun,
+        webhooks=Webhooks.webhook_check,
+        models=Models.routed_models,
+        prices=Models.prices,
+        queue=Storage.run_queue,
+        connections=McpServers.announced_connections,
+        trace_ended=trace_ended,
+    )
+    stop_run = singleton(
+        StopRun, queue=Storage.run_queue, connections=McpServers.announced_connections, trace_ended=trace_ended
+    )
+    cancel_run = singleton(CancelRun, stop_run=stop_run)
+    # Runs call agents that are wired to them.
+    called_runs: providers.Provider[CalledRuns] = providers.Singleton(CalledRuns)
+    execute_tool = singleton(
+        ExecuteTool,
+        native_tools=Tools.native_tools,
+        execute_mcp_tool=Tools.execute_mcp_tool,
+        components=Tools.component_tools,
+        agents=singleton(CallAgent, start_run=start_run, cancel_run=cancel_run, called_runs=called_runs),
+    )
     agent_loop = singleton(
         AgentLoop,
         prepare_prompt=singleton(PreparePrompt, catalog=Tools.toolset_builder),
@@ -49,12 +75,11 @@ class Runs(containers.DeclarativeContainer):
         record_reply=singleton(RecordReply, check=Tools.check_tool_call, check_output=singleton(CheckOutput)),
         recheck_calls=singleton(RecheckCalls, check=Tools.check_tool_call),
         call_tools=singleton(
-            CallTools, execute_tool=Tools.execute_tool, box=Platform.secret_box, settings=CallToolsSettings()
+            CallTools, execute_tool=execute_tool, box=Platform.secret_box, settings=CallToolsSettings()
         ),
         budgets=singleton(DailyBudgets, reservations=Storage.usage_store, prices=Models.prices),
         prices=Models.prices,
     )
-    trace_ended = singleton(TraceEndedRun)
     run_memory = providers.Singleton(
         RunMemory, providers.Singleton(MemoryBudget, Platform.settings.provided.work_bytes)
     )
@@ -68,16 +93,6 @@ class Runs(containers.DeclarativeContainer):
         trace_ended=trace_ended,
     )
     recover_runs = singleton(RecoverRuns, queue=Storage.run_queue)
-
-    start_run = singleton(
-        StartRun,
-        webhooks=Webhooks.webhook_check,
-        models=Models.routed_models,
-        prices=Models.prices,
-        queue=Storage.run_queue,
-        connections=McpServers.announced_connections,
-        trace_ended=trace_ended,
-    )
     retry_run = singleton(RetryRun, start_run=start_run, reader=Storage.runs)
     resume_run = singleton(
         ResumeRun,
@@ -91,10 +106,6 @@ class Runs(containers.DeclarativeContainer):
         ),
         box=Platform.secret_box,
     )
-    stop_run = singleton(
-        StopRun, queue=Storage.run_queue, connections=McpServers.announced_connections, trace_ended=trace_ended
-    )
-    cancel_run = singleton(CancelRun, stop_run=stop_run)
     unfinished_runs: providers.Provider[UnfinishedRuns] = singleton(SqlUnfinishedRuns)
     cancel_runs = singleton(CancelRuns, unfinished=unfinished_runs, cancel_run=cancel_run)
     watch_run = singleton(WatchRun, keys=Identity.key_validity, meter=Platform.meters)

@@ -8,7 +8,6 @@ from application.policy.policy_checks import PolicyChecks
 from application.tools.agents_as_tools import AgentsAsTools
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
-from application.tools.execute_tool import ExecuteTool
 from application.tools.explain_agent import ExplainAgent
 from application.tools.explain_tool import ExplainTool
 from application.tools.list_tools import ListTools
@@ -85,9 +84,6 @@ class Tools(containers.DeclarativeContainer):
         connections=McpServers.connections,
         switch=McpServers.mcp_switch,
         slow_ms=Platform.settings.provided.log_slow_ms,
-    )
-    execute_tool = singleton(
-        ExecuteTool, native_tools=native_tools, execute_mcp_tool=execute_mcp_tool, components=component_tools
     )
     list_tools = singleton(ListTools, catalog=toolset_builder, connections=McpServers.connections)
     agents_as_tools = singleton(AgentsAsTools)

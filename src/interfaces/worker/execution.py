@@ -34,7 +34,8 @@ async def executing(container: Container) -> AsyncIterator[None]:
     - On PostgreSQL leases of other processes stay valid until they expire.
     """
     queue, active_runs = container.run_queue(), container.active_runs()
-    workflow_drivers = container.workflow_drivers()
+    workflow_drivers, called_runs = container.workflow_drivers(), container.called_runs()
+    called_runs.attend(lambda run_id: _execute(container, ExecuteRunCommand(run_id=run_id, is_called=True)))
     await when_storage_available(container, lambda: _recover(container))
     tasks = [
         asyncio.create_task(_consume(container), name="run-queue"),
@@ -59,24 +60,29 @@ async def executing(container: Container) -> AsyncIterator[None]:
         await workflow_drivers.stop()
         active_runs.drain()
         container.run_memory().drain()
-        if not await queue.drain(DRAIN_S):
+        if not all(await asyncio.gather(queue.drain(DRAIN_S), called_runs.drain(DRAIN_S))):
             active_runs.stop_all()
-            await queue.drain(STOP_S)
+            await asyncio.gather(queue.drain(STOP_S), called_runs.drain(STOP_S))
         for task in tasks:
             await cancelled(task)
 
 
 async def _consume(container: Container) -> None:
-    execute_run, workflow_drivers = container.execute_run(), container.workflow_drivers()
+    workflow_drivers = container.workflow_drivers()
 
     async def execute(run_id: RunId) -> None:
-        with container.run_retry_deadline():
-            if is_workflow_run(run_id):
+        if is_workflow_run(run_id):
+            with container.run_retry_deadline():
                 workflow_drivers.begin(WorkflowRunId(run_id))
-            else:
-                await execute_run.execute(ExecuteRunCommand(run_id=run_id))
+        else:
+            await _execute(container, ExecuteRunCommand(run_id=run_id))
 
     await container.run_queue().consume(execute, concurrency=container.settings().worker_concurrency)
+
+
+async def _execute(container: Container, command: ExecuteRunCommand) -> None:
+    with container.run_retry_deadline():
+        await container.execute_run().execute(command)
 
 
 async def _recover(container: Container) -> None:

@@ -180,7 +180,7 @@ class GatewayToolsets:
             raise _closed("agent_not_found", "The agent of this session was deleted.")
         if not agent.config.enabled:
             raise _closed("agent_disabled", f"The agent {agent.config.name!r} is disabled.")
-        # Runs do not call agents, and neither do sessions of runs.
+        # Runs call wired agents only, and so do sessions of runs and nodes.
         agents = (
             () if session.ends_with_another else await self._agents_as_tools.of(session.organization_id, agent.config)
         )

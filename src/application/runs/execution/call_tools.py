@@ -12,7 +12,7 @@ from application.runs.execution.run_session import RunSession
 from application.runs.sealed_input import sealed, unsealed
 from application.system.ports import Clock
 from application.tools import failure_text
-from application.tools.agent_calls import DEPTH_META
+from application.tools.agent_calls import DEPTH_META, AgentCaller
 from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
 from application.tools.check_tool_call import gone_tool
 from application.tools.execute_tool import ExecuteTool, progress_data
@@ -20,9 +20,12 @@ from application.tools.ports import Box, InputAwaited
 from application.tools.toolset import Toolset
 from application.tracing.ports import Tracer
 from domain.errors import ServiceError
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
 from domain.ids import ToolCallId
 from domain.mcp.elicitation import InputRound
 from domain.policy.decision import rule_decision
+from domain.policy.layers import ToolPolicy
 from domain.runs.audit_trail import tool_call_audit
 from domain.runs.called_by import CalledBy
 from domain.runs.events import NewEvent, RunEventType
@@ -32,6 +35,7 @@ from domain.runs.run_events import tool_settled, tool_started
 from domain.runs.step import Step
 from domain.runs.turn_end import turn_end
 from domain.tools.result import ToolResult
+from domain.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +53,7 @@ class CallTools:
     """Rules:
     - A call is executed only while the lease is valid. Whether it is allowed is decided before.
     - A call whose server asks for input waits. It is recorded again before it is sent with the answers.
+    - An agent as a tool has the time of its own run; `tool_timeout_s` and `turn_tool_timeout_s` are for other tools.
     - An approved call is recorded before it is sent. Every outcome is stored when it is known.
     - The last settlement of a turn also stores the tool message and starts the next turn, or suspends the run.
     """
@@ -128,9 +133,7 @@ class CallTools:
         if tool is None:
             return gone_tool(toolset, call.name)
         policy = toolset.policy_of(call.name)
-        allowed_s = session.limits.tool_timeout_s
-        allowed_s = allowed_s if policy.timeout_s is None else min(allowed_s, policy.timeout_s)
-        timeout_s = min(allowed_s, deadline - self._clock.monotonic())
+        timeout_s = self._allowed_s(session, tool, policy, deadline)
         if timeout_s <= 0:
             return failure_text.limit_reached("timeout_s" if session.work_time_left_s <= 0 else "turn_tool_timeout_s")
         try:
@@ -152,6 +155,7 @@ class CallTools:
             max_results=policy.max_results,
             max_result_bytes=policy.max_result_bytes,
             holds_canary=session.guard.watch_of(call.id),
+            caller=_caller(session, tool),
         )
         try:
             with session.stop.interruptible(timeout_s + self._settings.grace_s):
@@ -160,6 +164,13 @@ class CallTools:
             ids = {"run_id": call.run_id, "tool_call_id": call.id, "tool": call.name, "server_id": call.server_id}
             logger.warning("tool did not stop in time and was abandoned", extra=ids)
             return failure_text.abandoned(timeout_s)
+
+    def _allowed_s(self, session: RunSession, tool: Tool, policy: ToolPolicy, deadline: float) -> float:
+        if tool.agent is None:
+            allowed_s, left_s = session.limits.tool_timeout_s, deadline - self._clock.monotonic()
+        else:
+            allowed_s, left_s = tool.agent.timeout_s, session.work_time_left_s
+        return min(allowed_s, left_s) if policy.timeout_s is None else min(allowed_s, left_s, policy.timeout_s)
 
     async def _await_input(self, session: RunSession, call: ToolCall, awaited: InputRound) -> None:
         def build() -> Step:
@@ -199,6 +210,21 @@ class CallTools:
                 data={"tool_call_id": call_id, **session.guard.progress(call_id, progress_data(progress))},
             )
         )
+
+
+def _caller(session: RunSession, tool: Tool) -> AgentCaller | None:
+    """The run as the caller of an agent. Another worker that continues it makes an interrupted call again."""
+    run, stop = session.run, session.stop
+    if tool.agent is None or run.requested_by is None:
+        return None
+    called_by = CalledBy.of(run.metadata)
+    return AgentCaller(
+        principal=Principal(key_id=run.requested_by, organization_id=run.organization_id, role=Role.RUNNER),
+        agent_id=session.agent.id,
+        run_id=run.id,
+        depth=0 if called_by is None else called_by.depth,
+        moves=lambda: stop.fired in (StopReason.SHUTDOWN, StopReason.LEASE_LOST),
+    )
 
 
 def _depth(run: Run) -> dict[str, str]:

@@ -37,9 +37,10 @@ _FAILED = "The run failed before this call was finished."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteRunCommand:
-    """Signal that a run is ready to execute."""
+    """Signal that a run is ready to execute. `is_called`: a run that this worker executes waits for it."""
 
     run_id: RunId
+    is_called: bool = False
 
 
 class ExecuteRun:
@@ -48,6 +49,7 @@ class ExecuteRun:
     - The claim decides which worker executes the run.
     - A run that is suspected of ending workers waits for its place (`Isolation`). Run recovery
       submits it again.
+    - A called run waits neither for room nor for that place, which its caller may have.
     - A stop from outside interrupts waits, but no write. At every end each call has a result.
     - An internal error fails the run with a reference and never ends the worker.
     - After a lost lease nothing is written.
@@ -91,12 +93,12 @@ class ExecuteRun:
     async def execute(self, command: ExecuteRunCommand) -> None:
         """Returns when this worker has finished with the run, or at once if the run cannot be claimed."""
         run_id = command.run_id
-        room = await self._memory.room()
+        room = self._memory.room_beside_caller() if command.is_called else await self._memory.room()
         if room is None:
             await self._queue.submit(run_id)
             return
         with room.hold:
-            session = await self._execute(run_id, room, takes_suspects=False)
+            session = await self._execute(run_id, room, takes_suspects=command.is_called)
             others = self._active_runs.count_with_claims
             if isinstance(session, Suspected) and self._isolation.enter(run_id, others=others):
                 try:

@@ -11,6 +11,7 @@ class RunMemory:
     - A run is claimed once there is room for a transcript like the last one.
     - It then holds what its transcript really has, and more as that grows. A run alone is executed whatever its size.
     - A large transcript makes others wait only while it is in memory.
+    - A run that a run of this worker called waits for no room: its caller holds room until it has the answer.
     - A worker that drains claims no more runs.
     """
 
@@ -26,6 +27,10 @@ class RunMemory:
             hold.resize(0)
             return None
         return RunRoom(self, hold)
+
+    def room_beside_caller(self) -> "RunRoom | None":
+        """Room for a called run at once; None once the worker drains."""
+        return None if self._is_draining else RunRoom(self, self._budget.open())
 
     def drain(self) -> None:
         """What waits for room waits no longer."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from application.runs.agent_reply import progress_of, reply_of
-from domain.ids import GatewaySessionId, ToolCallId
+from domain.ids import AgentId, GatewaySessionId, ToolCallId
 from domain.json_value import JsonObject
 from domain.runs.called_by import CalledBy
 from domain.runs.events import RunEvent, RunEventType
@@ -76,6 +76,8 @@ def test_progress_names_tools_and_keeps_arguments_to_itself() -> None:
 def test_a_run_says_who_called_its_agent_and_others_metadata_say_nothing() -> None:
     called_by = CalledBy(gateway_session_id=GatewaySessionId("gws_1"), tool_call_id=ToolCallId("call_1"), depth=2)
     assert CalledBy.of(called_by.metadata()) == called_by
+    by_a_run = replace(called_by, gateway_session_id=None, run_id=RUN, agent_id=AgentId("agt_1"))
+    assert CalledBy.of(by_a_run.metadata()) == by_a_run
     told: JsonObject = {"gateway_session_id": "gws_1", "tool_call_id": "call_1"}
     others: list[JsonObject] = [
         {},
@@ -83,5 +85,6 @@ def test_a_run_says_who_called_its_agent_and_others_metadata_say_nothing() -> No
         {"called_by": told},
         {"called_by": {**told, "depth": -5}},
         {"called_by": {**told, "depth": "1"}},
+        {"called_by": {"tool_call_id": "call_1", "depth": 1}},
     ]
     assert [CalledBy.of(metadata) for metadata in others] == [None] * len(others)

@@ -34,6 +34,7 @@ from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import KEY, ORG, START, a_server, after, an_audit_event, an_organization, numbered
+from tests.doubles.agents import InMemoryAgentStore
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from tests.doubles.organizations import InMemoryOrganizationStore
@@ -112,6 +113,8 @@ class Harness:
         switch = McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(self.state))
         self.step = ToolStep(
             inputs=BoundInputs(secrets=self.secrets, expressions=expressions),
+            agents=InMemoryAgentStore(self.state),
+            organizations=InMemoryOrganizationStore(self.state),
             servers=self.servers,
             catalogs=warm,
             connections=self.connections,

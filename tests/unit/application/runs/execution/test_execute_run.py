@@ -58,7 +58,7 @@ class Ports:
         self.memory = RunMemory(MemoryBudget(2**30))
         self.active_runs = ActiveRuns(leases=self.leases, clock=self.clock, worker_id=WORKER, settings=LeaseSettings())
 
-    async def execute(self) -> None:
+    async def execute(self, *, is_called: bool = False) -> None:
         executing = ExecuteRun(
             leases=self.leases,
             journal=self.journal,
@@ -74,7 +74,7 @@ class Ports:
             ids=SequentialIds(),
             log_context=lambda **_: nullcontext(),
         )
-        await executing.execute(ExecuteRunCommand(run_id=RUN))
+        await executing.execute(ExecuteRunCommand(run_id=RUN, is_called=is_called))
 
     def add(self, *calls: ToolCall) -> None:
         """The run has open calls."""
@@ -370,3 +370,15 @@ async def test_the_connection_of_a_server_that_waits_for_an_answer_stays_open(po
     await ports.execute()
 
     ports.connections.release.assert_not_awaited()
+
+
+@pytest.mark.requirement("F5")
+async def test_a_called_run_waits_neither_for_room_nor_for_the_place_of_suspects(ports: Ports) -> None:
+    ports.suspect()
+    ports.memory = RunMemory(MemoryBudget(100))
+    of_caller = await ports.memory.room()
+    assert of_caller is not None
+    with of_caller.hold, ports.active_runs.claiming():
+        of_caller.read(1_000)
+        await ports.execute(is_called=True)
+    assert ports.run.status is RunStatus.COMPLETED

@@ -54,6 +54,26 @@ async def test_what_waits_is_claimed_by_the_transcript_that_was_read_last() -> N
     assert all(waiting.done() for waiting in others)
 
 
+@pytest.mark.requirement("F5")
+async def test_a_called_run_waits_for_no_room_that_its_caller_holds() -> None:
+    memory = RunMemory(MemoryBudget(1_000))
+    caller = await room_in(memory)
+    caller.read(2_000)
+    called = memory.room_beside_caller()
+    assert called is not None
+    called.read(500)
+    other = asyncio.create_task(room_in(memory))
+    with called.hold:
+        await asyncio.sleep(0)
+    assert not other.done()
+    with caller.hold:
+        pass
+    with (await other).hold:
+        pass
+    memory.drain()
+    assert memory.room_beside_caller() is None
+
+
 async def test_a_worker_that_drains_claims_no_more_runs() -> None:
     memory = RunMemory(MemoryBudget(1_000))
     first = await room_in(memory)
