@@ -53,7 +53,7 @@ class CallTools:
     """Rules:
     - A call is executed only while the lease is valid. Whether it is allowed is decided before.
     - A call whose server asks for input waits. It is recorded again before it is sent with the answers.
-    - An agent as a tool has the time of its own run; `tool_timeout_s` and `turn_tool_timeout_s` are for other tools.
+    - An agent as a tool has the time of the run that it starts; `tool_timeout_s` and `turn_tool_timeout_s` are for other tools.
     - An approved call is recorded before it is sent. Every outcome is stored when it is known.
     - The last settlement of a turn also stores the tool message and starts the next turn, or suspends the run.
     """
