@@ -96,7 +96,8 @@ BOMBS: list[tuple[str, JsonValue]] = [
 
 @pytest.fixture
 async def expressions() -> AsyncIterator[JmesPathExpressions]:
-    expressions = JmesPathExpressions()
+    """With so much time that bounds of size are met first on a busy machine, too."""
+    expressions = JmesPathExpressions(worker=ExpressionWorker(limits=EvaluationLimits(timeout_s=90)))
     yield expressions
     await expressions.close()
 
