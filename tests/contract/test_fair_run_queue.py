@@ -59,8 +59,8 @@ class FairQueue:
     stores: Stores
     owners: dict[RunId, str] = field(default_factory=dict)
 
-    async def organization(self, id: OrganizationId, *, weight: int = 1) -> None:
-        organization: Organization = replace(an_organization(id), queue_weight=weight)
+    async def organization(self, id: OrganizationId, *, weight: int = 1, max_running: int | None = None) -> None:
+        organization: Organization = replace(an_organization(id), queue_weight=weight, max_running=max_running)
         await self.database.write(lambda connection: add_organization(connection, organization), scope=SYSTEM)
 
     async def submit(
@@ -71,12 +71,14 @@ class FairQueue:
         agent: int = 1,
         lane: Lane = Lane.NORMAL,
         called: str | None = None,
+        max_running: int | None = None,
     ) -> None:
-        """Start runs of an agent on threads of their own, and submit them."""
+        """Start runs of an agent on threads of their own, and submit them. `max_running` is that of a new agent."""
         agent_number = int(organization_id[-1]) * 1_000 + agent
         agent_id = AgentId(numbered("agt", agent_number))
         if await self.stores.agents.get(organization_id, agent_id) is None:
             added = an_agent(agent_id, organization_id=organization_id, name=f"agent {agent}")
+            added = replace(added, config=replace(added.config, max_running=max_running))
             entry = an_audit_event(agent_number, action=AuditAction.AGENT_CREATED, organization_id=organization_id)
             await self.stores.agents.add(added, entry)
         for _ in range(count):
@@ -322,3 +324,63 @@ async def test_runs_of_one_agent_keep_their_order(fair: FairQueue) -> None:
     for number in range(5):
         await fair.submit(1, called=str(number))
     assert await fair.order(of=5) == ["0", "1", "2", "3", "4"]
+
+
+@pytest.mark.requirement("K2")
+async def test_runs_beyond_the_bound_of_their_organization_or_agent_wait_and_others_pass_them(fair: FairQueue) -> None:
+    await fair.organization(ORG, max_running=3)
+    await fair.organization(OTHER_ORG)
+    await fair.submit(5, ORG, called="bounded agent", max_running=1)
+    await fair.submit(2, ORG, agent=2, lane=Lane.BATCH, called="other agent")
+    await fair.submit(2, ORG, agent=3, called="third agent")
+    await fair.submit(4, OTHER_ORG)
+    handler = Handler(held=True)
+    consuming = consume(fair.queue, handler, concurrency=16)
+    await handler.until_begun(7)
+    assert sorted(fair.owners[run_id] for run_id in handler.begun) == sorted(
+        [OTHER_ORG] * 4 + ["bounded agent", "other agent", "third agent"]
+    )
+    handler.go_on.set()
+    await handler.until_finished(13)
+    await stop(consuming)
+    assert len(set(handler.finished)) == 13
+
+
+@pytest.mark.requirement("K2")
+async def test_a_raised_bound_holds_for_runs_that_wait_already(fair: FairQueue) -> None:
+    await fair.organization(ORG, max_running=1)
+    await fair.submit(3, ORG)
+    handler = Handler(held=True)
+    consuming = consume(fair.queue, handler, concurrency=16)
+    await handler.until_begun(1)
+    stored = await fair.stores.organizations.get(ORG)
+    assert stored is not None
+    raised = replace(stored, version=stored.version + 1, max_running=3)
+    await fair.stores.organizations.save(raised, expected_version=stored.version, audit=())
+    await fair.queue.submit(*fair.owners)  # as run recovery does
+    await handler.until_begun(3)
+    handler.go_on.set()
+    await handler.until_finished(3)
+    await stop(consuming)
+
+
+@pytest.mark.requirement("K2")
+async def test_two_workers_take_no_more_runs_together_than_may_be_in_progress(
+    postgres: tuple[str, Database],
+) -> None:
+    url, database = postgres
+    one, other = (ProcrastinateRunQueue(url, database=database) for _ in range(2))
+    fair = FairQueue(queue=one, database=database, stores=sql_stores(database))
+    await fair.organization(ORG, max_running=4)
+    await fair.organization(OTHER_ORG)
+    await fair.submit(20, ORG)
+    await fair.submit(4, OTHER_ORG)
+    handler = Handler(held=True)
+    consuming = [consume(queue, handler, concurrency=16) for queue in (one, other)]
+    await handler.until_begun(8)
+    assert [fair.owners[run_id] for run_id in handler.begun].count(ORG) == 4
+    assert decide(url, "SELECT run_id FROM take_runs(NULL, '{}', 16)") == []
+    handler.go_on.set()
+    await handler.until_finished(24)
+    for task in consuming:
+        await stop(task)

@@ -10,7 +10,7 @@ from domain.runs.claiming import REPLY_EVENTS, ClaimFacts, Suspected, abandoned_
 from domain.runs.lease import Lease
 from domain.runs.ledger import ToolCallState
 from domain.runs.lost_workers import LostRun, attributed
-from domain.runs.run import RunStatus
+from domain.runs.run import Run, RunStatus
 from tests.doubles.state import InMemoryState, StoredRun, wake_followers
 
 
@@ -40,6 +40,8 @@ class InMemoryRunLeases:
         step = decide_claim(facts, at=at)
         if step is None or isinstance(step, Suspected):
             return step
+        if not step.run.status.is_terminal and not self._has_place(stored.run):
+            return None
         outcome = self._state.apply(stored, step)
         wake_followers(self._wakeups, stored.run)
         if stored.run.status.is_terminal:
@@ -54,6 +56,15 @@ class InMemoryRunLeases:
             transcript=self._state.threads[run.thread_id].transcript(),
             open_calls=facts.open_calls,
         )
+
+    def _has_place(self, queued: Run) -> bool:
+        organization = self._state.organizations.get(queued.organization_id)
+        running = [other.run for other in self._state.runs.values() if other.run.status is RunStatus.IN_PROGRESS]
+        of_organization = [run for run in running if run.organization_id == queued.organization_id]
+        of_agent = [run for run in running if run.agent_id == queued.agent_id]
+        bound = None if organization is None else organization.max_running
+        of_its = self._state.agents[queued.agent_id][-1].config.max_running
+        return (bound is None or len(of_organization) < bound) and (of_its is None or len(of_agent) < of_its)
 
     async def renew(
         self, worker_id: WorkerId, leases: tuple[Lease, ...], *, lease_s: float, at: datetime

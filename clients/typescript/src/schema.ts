@@ -68,6 +68,8 @@ export interface components {
             lane: components["schemas"]["Lane"];
             /** @description Most of its runs that may be queued; null: any number. */
             max_queued: number | null;
+            /** @description Most of its runs that may be in progress; null: any number. */
+            max_running: number | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -763,6 +765,8 @@ export interface components {
             lane?: components["schemas"]["Lane"];
             /** @description Most of its runs that may be queued; null: any number. */
             max_queued?: number | null;
+            /** @description Most of its runs that may be in progress; null: any number. */
+            max_running?: number | null;
         };
         /**
          * CreateApiKeyBody
@@ -822,6 +826,8 @@ export interface components {
             queue_weight?: number | null;
             /** @description Most runs that may be queued; null: any number. Requires a platform key. */
             max_queued?: number | null;
+            /** @description Most runs that may be in progress; null: any number. Requires a platform key. */
+            max_running?: number | null;
         };
         /**
          * CreateThreadBody
@@ -900,6 +906,8 @@ export interface components {
             queue_weight: number;
             /** @description Most runs that may be queued; null: any number. Requires a platform key. */
             max_queued: number | null;
+            /** @description Most runs that may be in progress; null: any number. Requires a platform key. */
+            max_running: number | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -2504,6 +2512,8 @@ export interface components {
             queue_weight: number;
             /** @description Most runs that may be queued; null: any number. Requires a platform key. */
             max_queued: number | null;
+            /** @description Most runs that may be in progress; null: any number. Requires a platform key. */
+            max_running: number | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -3333,6 +3343,8 @@ export interface components {
             lane: components["schemas"]["Lane"];
             /** @description Most of its runs that may be queued; null: any number. */
             max_queued: number | null;
+            /** @description Most of its runs that may be in progress; null: any number. */
+            max_running: number | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -3381,6 +3393,8 @@ export interface components {
             queue_weight: number;
             /** @description Most runs that may be queued; null: any number. Requires a platform key. */
             max_queued: number | null;
+            /** @description Most runs that may be in progress; null: any number. Requires a platform key. */
+            max_running: number | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -4461,6 +4475,8 @@ export interface components {
             lane?: components["schemas"]["Lane"] | null;
             /** @description Most of its runs that may be queued; null: any number. */
             max_queued?: number | null;
+            /** @description Most of its runs that may be in progress; null: any number. */
+            max_running?: number | null;
         };
         /**
          * UpdateMcpServerBody
@@ -4605,6 +4621,8 @@ export interface components {
             queue_weight?: number | null;
             /** @description Most runs that may be queued; null: any number. Requires a platform key. */
             max_queued?: number | null;
+            /** @description Most runs that may be in progress; null: any number. Requires a platform key. */
+            max_running?: number | null;
         };
         /**
          * UpdateScheduleBody

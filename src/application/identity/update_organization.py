@@ -15,7 +15,7 @@ from domain.identity.role import Role
 from domain.ids import OrganizationId
 from domain.json_value import JsonObject, JsonValue
 
-_OF_PLATFORM = ("mcp_kinds", "queue_weight", "max_queued")
+_OF_PLATFORM = ("mcp_kinds", "queue_weight", "max_queued", "max_running")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class UpdateOrganizationCommand:
 class UpdateOrganization:
     """Rules:
     - Admins change their own organization; another one requires a platform key.
-    - `mcp_kinds`, `queue_weight` and `max_queued` require a platform key.
+    - `mcp_kinds`, `queue_weight`, `max_queued` and `max_running` require a platform key.
     - Changes apply at once: after MCP is disabled the next call is refused, also in running runs.
     - A request that changes nothing creates no version and no audit entry.
     - Audited as `organization.updated` with the changed values.

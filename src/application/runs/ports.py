@@ -221,7 +221,8 @@ class RunLeases(Protocol):
     ) -> ClaimedRun | EndedAtClaim | Suspected | None:
         """Store the result of `decide_claim`: a lease with a new epoch and the agent's newest
         version (the last one of a deleted agent), or the run's end (EndedAtClaim). None if the
-        run cannot be claimed now; Suspected without `takes_suspects`, for a suspected run.
+        run cannot be claimed now; Suspected without `takes_suspects`, for a suspected run. Nor can a run be claimed while its
+        organization or agent has `max_running` runs in progress, counted over all processes.
 
         Order of a thread's queued runs: started runs (resumed, handed back, recovered) first,
         then by `created_at`, then by id.

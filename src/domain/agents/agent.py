@@ -37,7 +37,7 @@ class AgentSettings:
     - `daily_budget_usd` bounds the total cost of its runs on one UTC day.
     - `output_schema` is the JSON Schema of the answers of its runs.
     - `lane` is that of its runs, unless a run or schedule states another.
-    - `max_queued` of its runs may be queued at most. None sets no bound.
+    - `max_queued` of its runs may be queued at most, and `max_running` be in progress. None sets no bound.
     - `reasoning_summary`: models are asked for summaries of their reasoning, which are shown.
     """
 
@@ -61,6 +61,7 @@ class AgentSettings:
     output_schema: JsonObject | None = None
     lane: Lane = Lane.NORMAL
     max_queued: int | None = None
+    max_running: int | None = None
 
     @classmethod
     def of(cls, config: "AgentConfig") -> "AgentSettings":
@@ -112,7 +113,7 @@ class AgentConfig(AgentSettings):
             for pattern, rule in self.tool_policies.rules
             if rule.overridable
         ]
-        wrong += bound_violations(self.max_queued)
+        wrong += bound_violations(self.max_queued, self.max_running)
         wrong += size_violations(self.output_schema)
         wrong += canary_violations(self.canary_tokens, self.instructions)
         if wrong:

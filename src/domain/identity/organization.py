@@ -32,9 +32,9 @@ class Organization:
     - `mcp_kinds` are the kinds of MCP servers that it may register and start (`domain/mcp/kinds.py`).
       None permits all.
     - `queue_weight` is its share of the runs that start while runs of several organizations wait.
-    - `max_queued` runs of it may be queued at most. None sets no bound.
+    - `max_queued` runs of it may be queued at most, and `max_running` be in progress. None sets no bound.
 
-    Only platform keys change `mcp_kinds`, `queue_weight` and `max_queued`.
+    Only platform keys change `mcp_kinds`, `queue_weight`, `max_queued` and `max_running`.
     """
 
     id: OrganizationId
@@ -52,6 +52,7 @@ class Organization:
     mcp_kinds: tuple[str, ...] | None = None
     queue_weight: int = 1
     max_queued: int | None = None
+    max_running: int | None = None
 
     def __post_init__(self) -> None:
         wrong = []
@@ -73,7 +74,7 @@ class Organization:
             wrong.append(Violation(path="retention_days", message=f"must be 1 to {MAX_RETENTION_DAYS}"))
         if not 0 < self.queue_weight <= MAX_QUEUE_WEIGHT:
             wrong.append(Violation(path="queue_weight", message=f"must be 1 to {MAX_QUEUE_WEIGHT}"))
-        wrong += bound_violations(self.max_queued)
+        wrong += bound_violations(self.max_queued, self.max_running)
         wrong += [
             Violation(path=f"mcp_kinds.{index}", message=f"must be one of {', '.join(KINDS)}")
             for index, kind in enumerate(self.mcp_kinds or ())

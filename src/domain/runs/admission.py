@@ -1,4 +1,4 @@
-"""Admission of new runs: at most so many may be queued."""
+"""Admission of runs: at most so many may be queued, and at most so many may run at a time."""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from datetime import datetime
 from domain.errors import ErrorKind, ServiceError, Violation
 
 MAX_QUEUED = 10_000_000
+MAX_RUNNING = 1_000_000
 _LONGEST_RETRY_S = 60
 
 
@@ -22,11 +23,13 @@ class Admission:
         return self.organization is not None or self.agent is not None
 
 
-def bound_violations(max_queued: int | None) -> tuple[Violation, ...]:
-    """The fault of a setting `max_queued`, if it has one."""
-    if max_queued is None or 0 < max_queued <= MAX_QUEUED:
-        return ()
-    return (Violation(path="max_queued", message=f"must be 1 to {MAX_QUEUED}"),)
+def bound_violations(max_queued: int | None, max_running: int | None) -> list[Violation]:
+    """The faults of the settings of these names."""
+    return [
+        Violation(path=name, message=f"must be 1 to {most}")
+        for name, bound, most in (("max_queued", max_queued, MAX_QUEUED), ("max_running", max_running, MAX_RUNNING))
+        if bound is not None and not 0 < bound <= most
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,9 +27,16 @@ RUN_COST = 720_720
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """The runs that wait in one line: those of an agent in a lane of its organization.
-    `weight` is the organization's."""
+    `weight` is the organization's. At most `max_running` runs of the organization, and `agent_max_running` of the agent,
+    are in progress at a time. Workflow runs have no agent, and these bounds do not concern them."""
 
     organization_id: str
     lane: Lane = Lane.NORMAL
     agent_id: str = ""
     weight: int = 1
+    max_running: int | None = None
+    agent_max_running: int | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        return self.max_running is not None or self.agent_max_running is not None

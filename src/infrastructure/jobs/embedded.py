@@ -30,7 +30,9 @@ class InProcessRunQueue:
     - The flows of runs are read in lots when they are submitted. Runs of unknown flow share one.
     - A run that is submitted while it waits is queued once. A run that is submitted while it is
       being handled is handled once more afterwards; claiming it decides.
-    - Memory is one entry per waiting run.
+    - A run waits while its organization or agent has as many runs in hand as may be in progress. Whether a bound has changed is
+      read when waiting runs are submitted again, which run recovery does.
+    - Memory is one entry per run that waits or is being handled.
     - Use it from one event loop, with one consumer.
     """
 
@@ -38,6 +40,7 @@ class InProcessRunQueue:
         """Without `flows` all runs share one."""
         self._flows = flows
         self._arrived: dict[RunId, None] = {}
+        self._submitted_again = False
         self._order = FairOrder()
         self._in_hand: set[RunId] = set()
         self._again: dict[RunId, None] = {}
@@ -68,9 +71,12 @@ class InProcessRunQueue:
         for run_id in run_ids:
             if run_id in self._in_hand:
                 self._again[run_id] = None
-            elif run_id not in self._order:
+                continue
+            if run_id in self._order:
+                self._submitted_again = True
+            else:
                 self._arrived[run_id] = None
-                self._changed.set()
+            self._changed.set()
 
     def discard(self, run_id: RunId) -> None:
         """The run has ended while it waited: it has no place any more."""
@@ -105,7 +111,9 @@ class InProcessRunQueue:
 
     async def _place_arrived(self) -> None:
         """Give submitted runs their places. Without storage they stay; the next submission tries again."""
-        lot = tuple(islice(self._arrived, _LOT))
+        blocked = self._order.blocked() if self._submitted_again else iter(())
+        self._submitted_again = False
+        lot = (*islice(self._arrived, _LOT), *islice(blocked, _LOT))
         if not lot:
             return
         try:
@@ -117,6 +125,8 @@ class InProcessRunQueue:
             if run_id in self._arrived:
                 del self._arrived[run_id]
                 self._order.add(run_id, flows.get(run_id, _UNKNOWN))
+            elif run_id in self._order and run_id in flows:
+                self._order.add(run_id, flows[run_id])
         if self._arrived:
             self._changed.set()
 
@@ -149,6 +159,7 @@ class InProcessRunQueue:
             logger.exception("run could not be handled", extra={"run_id": run_id})
         finally:
             self._in_hand.discard(run_id)
+            self._order.left(run_id)
             if run_id in self._again:
                 del self._again[run_id]
                 self._arrived[run_id] = None

@@ -1,7 +1,8 @@
 """The order in which the waiting runs of one process start: start-time fair queuing (ADR 0063). On PostgreSQL the function
 `take_runs` decides by the same rules."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -12,9 +13,9 @@ _IDLE_SHARES = 64
 """Shares without waiting runs are looked through once there are more than these."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class _Share:
-    """All runs, those of an organization, of a lane in it, or of an agent in that lane (which has the runs).
+    """All runs, those of an organization, of a lane in it, or of an agent in that lane (which has the runs and a flow).
     `finish` is the tag at which its next run may start in the share above, `virtual` the start tag of the last run
     taken from it."""
 
@@ -24,6 +25,7 @@ class _Share:
     waiting: int = 0
     since: int = 0
     shares: "dict[str, _Share]" = field(default_factory=dict)
+    flow: Flow | None = None
     runs: OrderedDict[RunId, None] = field(default_factory=OrderedDict)
 
     def below(self, name: str, weight: int) -> "_Share":
@@ -35,10 +37,21 @@ class _Share:
         """A share that was idle begins at the present virtual time, and gains nothing by having been idle."""
         return max(share.finish, self.virtual)
 
-    def next_share(self) -> "_Share":
-        """The one with the least start tag; of equals, the one that waits for longest."""
-        waiting = (share for share in self.shares.values() if share.waiting)
-        return min(waiting, key=lambda share: (self.start_tag(share), share.since))
+    def in_order(self) -> "Iterator[_Share]":
+        """Those with waiting runs, by their start tags; of equals, the one that waits for longest is first."""
+        waiting = [share for share in self.shares.values() if share.waiting]
+        while waiting:
+            share = min(waiting, key=lambda share: (self.start_tag(share), share.since))
+            yield share
+            waiting.remove(share)
+
+    def lines(self) -> "Iterator[_Share]":
+        """The shares of agents below with waiting runs."""
+        if self.flow is not None:
+            yield self
+        for share in self.shares.values():
+            if share.waiting:
+                yield from share.lines()
 
     def charge(self, share: "_Share") -> None:
         """One run of the share starts."""
@@ -62,6 +75,8 @@ class FairOrder:
       by the lanes' weights, then the agents of a lane, all alike.
     - Runs of one agent in one lane start in order of arrival.
     - The key of a share is the organization. More agents, threads or keys give an organization no larger share.
+    - A run of an organization or agent that has as many taken runs as may be in progress waits. Runs of others pass it, and
+      waiting gains it nothing.
     """
 
     def __init__(self) -> None:
@@ -69,6 +84,12 @@ class FairOrder:
         self._waiting: dict[RunId, tuple[_Share, ...]] = {}
         """The shares of each waiting run, from that of all runs to that of its agent."""
         self._arrivals = 0
+        self._taken: dict[RunId, Flow] = {}
+        """The runs that were taken and have not left."""
+        self._places: Counter[str] = Counter()
+        """How many of them each organization and agent has."""
+        self._bounded = False
+        """Whether a run with a bound has ever waited. Without any, no share is looked at twice."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -77,13 +98,15 @@ class FairOrder:
         return run_id in self._waiting
 
     def add(self, run_id: RunId, flow: Flow) -> None:
-        """A run waits, unless it waits already."""
-        if run_id in self._waiting:
-            return
-        self._arrivals += 1
+        """A run waits. If it waits already, weight and bounds of its flow are as they are now."""
         organization = self._all.below(flow.organization_id, flow.weight)
         lane = organization.below(flow.lane, flow.lane.weight)
         agent = lane.below(flow.agent_id, 1)
+        agent.flow = flow
+        self._bounded = self._bounded or flow.is_bounded
+        if run_id in self._waiting:
+            return
+        self._arrivals += 1
         self._waiting[run_id] = path = (self._all, organization, lane, agent)
         for share in path:
             if not share.waiting:
@@ -92,17 +115,46 @@ class FairOrder:
         agent.runs[run_id] = None
 
     def take(self) -> RunId | None:
-        """The run that starts next; None if none waits."""
-        if not self._waiting:
+        """The run that starts next; None if none waits that may."""
+        if not self._waiting or not self._is_ready(self._all):
             return None
         agent = self._all
-        while agent.shares:
-            agent = agent.next_share()
+        while agent.flow is None:
+            agent = next(filter(self._is_ready, agent.in_order()))
         run_id = next(iter(agent.runs))
         for above, share in pairwise(self._waiting[run_id]):
             above.charge(share)
+        self._taken[run_id] = agent.flow
+        self._count(agent.flow, 1)
         self.discard(run_id)
         return run_id
+
+    def left(self, run_id: RunId) -> None:
+        """A run that was taken has left its place."""
+        flow = self._taken.pop(run_id, None)
+        if flow is not None:
+            self._count(flow, -1)
+
+    def blocked(self) -> Iterator[RunId]:
+        """The first run of each line that waits for a place of its organization or agent."""
+        if self._bounded:
+            yield from (next(iter(line.runs)) for line in self._all.lines() if not self._is_ready(line))
+
+    def _count(self, flow: Flow, runs: int) -> None:
+        for name in (flow.organization_id, flow.agent_id) if flow.agent_id else ():
+            self._places[name] += runs
+            if not self._places[name]:
+                del self._places[name]
+
+    def _is_ready(self, share: _Share) -> bool:
+        """Whether a waiting run below may start."""
+        return not self._bounded or any(self._has_place(line.flow) for line in share.lines())
+
+    def _has_place(self, flow: Flow | None) -> bool:
+        if flow is None or not flow.agent_id:
+            return True
+        bounds = ((flow.organization_id, flow.max_running), (flow.agent_id, flow.agent_max_running))
+        return all(bound is None or self._places[name] < bound for name, bound in bounds)
 
     def discard(self, run_id: RunId) -> None:
         """The run waits no longer; its organization is not charged for it."""

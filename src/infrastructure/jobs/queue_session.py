@@ -21,7 +21,7 @@ from psycopg import AsyncConnection, sql
 from psycopg.rows import dict_row
 
 from domain.ids import RunId
-from infrastructure.persistence.engine.postgres.queue_schema import QUEUE, SCHEMA
+from infrastructure.persistence.engine.postgres.queue_schema import QUEUE, SCHEMA, STALLED_S
 from infrastructure.persistence.engine.postgres.roles import SYSTEM_ROLE
 
 logger = logging.getLogger(__name__)
@@ -31,8 +31,6 @@ CONNECTIONS = 2
 LOST = (ProcrastinateException, psycopg.Error, OSError)
 """The exceptions that end a session whose connections are lost."""
 BEAT_EVERY_S = 10.0
-STALLED_S = 30.0
-"""A consumer without a heartbeat for this time is lost, and its jobs are removed."""
 _TIDY_EVERY_BEATS = 6
 _CONNECT_S = 5
 _CHECK_EVERY_S = 30.0

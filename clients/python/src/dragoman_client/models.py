@@ -261,6 +261,14 @@ MaxQueued1: TypeAlias = None
 """Most of its runs that may be queued; null: any number."""
 
 
+MaxRunning: TypeAlias = int
+"""Most of its runs that may be in progress; null: any number."""
+
+
+MaxRunning1: TypeAlias = None
+"""Most of its runs that may be in progress; null: any number."""
+
+
 RetentionDays: TypeAlias = int
 """null retains everything."""
 
@@ -291,6 +299,14 @@ MaxQueued2: TypeAlias = int
 
 MaxQueued3: TypeAlias = None
 """Most runs that may be queued; null: any number. Requires a platform key."""
+
+
+MaxRunning2: TypeAlias = int
+"""Most runs that may be in progress; null: any number. Requires a platform key."""
+
+
+MaxRunning3: TypeAlias = None
+"""Most runs that may be in progress; null: any number. Requires a platform key."""
 
 
 class CreateThreadBody(TypedDict):
@@ -1943,6 +1959,14 @@ MaxQueued5: TypeAlias = None
 """Most of its runs that may be queued; null: any number."""
 
 
+MaxRunning4: TypeAlias = int
+"""Most of its runs that may be in progress; null: any number."""
+
+
+MaxRunning5: TypeAlias = None
+"""Most of its runs that may be in progress; null: any number."""
+
+
 TimeoutS4: TypeAlias = float
 """Timeout of each call, in seconds."""
 
@@ -2005,6 +2029,14 @@ MaxQueued6: TypeAlias = int
 
 MaxQueued7: TypeAlias = None
 """Most runs that may be queued; null: any number. Requires a platform key."""
+
+
+MaxRunning6: TypeAlias = int
+"""Most runs that may be in progress; null: any number. Requires a platform key."""
+
+
+MaxRunning7: TypeAlias = None
+"""Most runs that may be in progress; null: any number. Requires a platform key."""
 
 
 class UpdateWorkflowBody(TypedDict):
@@ -3560,6 +3592,8 @@ class UpdateAgentBody(TypedDict):
     """The lane of its runs, unless a run or schedule states another."""
     max_queued: NotRequired[MaxQueued4 | MaxQueued5]
     """Most of its runs that may be queued; null: any number."""
+    max_running: NotRequired[MaxRunning4 | MaxRunning5]
+    """Most of its runs that may be in progress; null: any number."""
 
 
 class UpdateMcpServerBody(TypedDict):
@@ -3677,6 +3711,8 @@ class UpdateOrganizationBody(TypedDict):
     """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
     max_queued: NotRequired[MaxQueued6 | MaxQueued7]
     """Most runs that may be queued; null: any number. Requires a platform key."""
+    max_running: NotRequired[MaxRunning6 | MaxRunning7]
+    """Most runs that may be in progress; null: any number. Requires a platform key."""
 
 
 class UpdateScheduleBody(TypedDict):
@@ -3868,6 +3904,8 @@ class AgentView(TypedDict):
     """The lane of its runs, unless a run or schedule states another."""
     max_queued: int | None
     """Most of its runs that may be queued; null: any number."""
+    max_running: int | None
+    """Most of its runs that may be in progress; null: any number."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -3931,6 +3969,8 @@ class CreateAgentBody(TypedDict):
     """The lane of its runs, unless a run or schedule states another."""
     max_queued: NotRequired[MaxQueued | MaxQueued1]
     """Most of its runs that may be queued; null: any number."""
+    max_running: NotRequired[MaxRunning | MaxRunning1]
+    """Most of its runs that may be in progress; null: any number."""
 
 
 class CreateOrganizationBody(TypedDict):
@@ -3960,6 +4000,8 @@ class CreateOrganizationBody(TypedDict):
     """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
     max_queued: NotRequired[MaxQueued2 | MaxQueued3]
     """Most runs that may be queued; null: any number. Requires a platform key."""
+    max_running: NotRequired[MaxRunning2 | MaxRunning3]
+    """Most runs that may be in progress; null: any number. Requires a platform key."""
 
 
 class CreatedOrganizationView(TypedDict):
@@ -3991,6 +4033,8 @@ class CreatedOrganizationView(TypedDict):
     """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
     max_queued: int | None
     """Most runs that may be queued; null: any number. Requires a platform key."""
+    max_running: int | None
+    """Most runs that may be in progress; null: any number. Requires a platform key."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -4102,6 +4146,8 @@ class OrganizationView(TypedDict):
     """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
     max_queued: int | None
     """Most runs that may be queued; null: any number. Requires a platform key."""
+    max_running: int | None
+    """Most runs that may be in progress; null: any number. Requires a platform key."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -4168,6 +4214,8 @@ class SavedAgentView(TypedDict):
     """The lane of its runs, unless a run or schedule states another."""
     max_queued: int | None
     """Most of its runs that may be queued; null: any number."""
+    max_running: int | None
+    """Most of its runs that may be in progress; null: any number."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -4207,6 +4255,8 @@ class SavedOrganizationView(TypedDict):
     """Its share of the runs that start while runs of several organizations wait, relative to theirs. Requires a platform key."""
     max_queued: int | None
     """Most runs that may be queued; null: any number. Requires a platform key."""
+    max_running: int | None
+    """Most runs that may be in progress; null: any number. Requires a platform key."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str

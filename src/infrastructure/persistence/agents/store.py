@@ -29,7 +29,11 @@ _names = select(agent.c.id, agent.c.name, agent.c.deleted_at).where(
     _of_organization, agent.c.id.in_(bindparam("ids", expanding=True))
 )
 _lock = select(agent.c.version).where(_of_organization, _this, _in_use).with_for_update(key_share=True)
-_move = update(agent).where(_this).values(name=bindparam("new_name"), version=bindparam("new_version"))
+_move = (
+    update(agent)
+    .where(_this)
+    .values(name=bindparam("new_name"), version=bindparam("new_version"), max_running=bindparam("new_max_running"))
+)
 _delete = update(agent).where(_this).values(deleted_at=bindparam("moment"))
 _busy = select(run.c.id, run.c.status).where(run.c.agent_id == bindparam("agent_id"), is_unfinished).limit(1)
 _versions = (
@@ -60,6 +64,7 @@ class SqlAgentStore:
                     "name": new.config.name,
                     "version": new.version,
                     "created_at": new.created_at,
+                    "max_running": new.config.max_running,
                 },
             )
             connection.execute(_insert_version, version_row(new, self._box))
@@ -77,7 +82,13 @@ class SqlAgentStore:
             stored = existing(connection.execute(_lock, wanted).scalar_one_or_none(), "agent", changed.id)
             require_version("agent", stored, expected=expected_version)
             connection.execute(
-                _move, {"agent_id": changed.id, "new_name": changed.config.name, "new_version": changed.version}
+                _move,
+                {
+                    "agent_id": changed.id,
+                    "new_name": changed.config.name,
+                    "new_version": changed.version,
+                    "new_max_running": changed.config.max_running,
+                },
             )
             connection.execute(_insert_version, version_row(changed, self._box))
             record(connection, audit)

@@ -1,11 +1,15 @@
-"""Admission of new runs in SQL, exact over all processes."""
+"""Admission of runs to the queue, and of queued runs to workers, in SQL: exact over all processes."""
 
-from sqlalchemy import Connection, bindparam, func, select, text
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, bindparam, func, select, text
 
 from application.runs.ports import NewRun
-from domain.runs.admission import QueuedRuns, require_place
+from domain.runs.admission import MAX_RUNNING, QueuedRuns, require_place
 from domain.runs.run import RunStatus
+from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.tables import run
+from infrastructure.persistence.threads.queue import unfinished
 
 # Literal in the statements, so that the partial index over queued runs is used.
 _queued = (run.c.organization_id == bindparam("organization_id")) & (
@@ -15,6 +19,45 @@ _of_agent = run.c.agent_id == bindparam("agent_id")
 _count = select(func.count()).select_from(run).where(_queued)
 _since = select(func.min(run.c.created_at)).where(_queued, run.c.started_at.is_(None))
 _lock = text("SELECT pg_advisory_xact_lock(hashtext('admission'), hashtext(:organization_id))")
+# One lock for all organizations: groups of claims (ADR 0030) that took several in different orders would wait for each other.
+_lock_running = Prepared(text("SELECT pg_advisory_xact_lock(hashtext('running'))"))
+_other = run.alias("other")
+_running = (
+    select(func.count())
+    .select_from(_other)
+    .where(
+        unfinished(_other), _other.c.status == bindparam("running", RunStatus.IN_PROGRESS.value, literal_execute=True)
+    )
+)
+has_place = and_(
+    *(
+        _running.where(_other.c[f"{owner}_id"] == run.c[f"{owner}_id"]).scalar_subquery() < bindparam(f"max_of_{owner}")
+        for owner in ("organization", "agent")
+    )
+)
+"""Whether fewer runs than `RunningBounds.parameters` are in progress, of the organization and of the agent of a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningBounds:
+    """How many runs of the organization, and of the agent, may be in progress. None sets no bound."""
+
+    organization: int | None = None
+    agent: int | None = None
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """Those of `has_place`."""
+        return {"max_of_organization": self.organization or MAX_RUNNING, "max_of_agent": self.agent or MAX_RUNNING}
+
+
+NO_BOUNDS = RunningBounds()
+
+
+def lock_running(connection: Connection) -> None:
+    """Claims of runs with a bound wait for each other from here to their commit. SQLite has one writer."""
+    if connection.dialect.name != "sqlite":
+        _lock_running.ask(connection, {})
 
 
 def admit(connection: Connection, new: NewRun) -> None:

@@ -26,11 +26,12 @@ from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.database import SYSTEM, Database, is_duplicate
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.engine.staged import Staged, Stages
+from infrastructure.persistence.runs.admission import RunningBounds
 from infrastructure.persistence.runs.ledger_rows import ask_open_calls
 from infrastructure.persistence.runs.rows import run_of, select_run
 from infrastructure.persistence.runs.steps import change_run, claim_run, follow_up
 from infrastructure.persistence.secrets.box import KeyedBox
-from infrastructure.persistence.tables import message, run, run_event, tool_call
+from infrastructure.persistence.tables import message, organization, run, run_event, tool_call
 from infrastructure.persistence.threads.item_columns import items_of
 from infrastructure.persistence.threads.message_rows import message_of
 from infrastructure.persistence.threads.queue import (
@@ -44,8 +45,8 @@ from infrastructure.persistence.threads.queue import (
 _in_progress = run.c.status == RunStatus.IN_PROGRESS.value
 _put_back = {"status": RunStatus.QUEUED.value, "epoch": run.c.epoch + 1, "worker_id": None, "lease_expires_at": None}
 
-_get = select_run.where(run.c.id == bindparam("run_id"))
-_run = Prepared(_get)
+_settings = select(organization.c.settings).where(organization.c.id == run.c.organization_id).scalar_subquery()
+_run = Prepared(select_run.add_columns(_settings.label("settings")).where(run.c.id == bindparam("run_id")))
 _transcript = Prepared(
     select(message)
     .where(message.c.thread_id == bindparam("thread_id"), message.c.superseded.is_(False))
@@ -251,7 +252,9 @@ def _claim(
         ended = change_run(connection, step, seen=stored.status)
         return EndedAtClaim(run=replace(step.run, last_seq=ended.last_seq), promoted=ended.promoted)
     is_first = not was_begun and any_message.first() is None
-    outcome = yield from claim_run(connection, step, lease)
+    of_organization = (rows[0].settings or {}).get("max_running")
+    bounds = RunningBounds(organization=of_organization, agent=agent.config.max_running)
+    outcome = yield from claim_run(connection, step, lease, bounds)
     if outcome is None:
         return None
     return _Claim(

@@ -21,6 +21,7 @@ from infrastructure.persistence.approvals.rows import add_approvals, end_approva
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.engine.prepared import Prepared, Rows, pipelined
 from infrastructure.persistence.engine.staged import Stages, completed
+from infrastructure.persistence.runs.admission import NO_BOUNDS, RunningBounds, has_place, lock_running
 from infrastructure.persistence.runs.event_rows import add_events
 from infrastructure.persistence.runs.ledger_rows import add_calls, change_calls, open_calls, settle_calls
 from infrastructure.persistence.runs.rows import progress_row, state_row
@@ -116,7 +117,7 @@ _change = _advancing(
     .where(run.c.id == bindparam("run_id"), run.c.status == bindparam("seen_status"))
     .values(last_seq=_counted, **_state)
 )
-_claim = _advancing(
+_claiming = (
     update(run)
     .where(
         run.c.id == bindparam("run_id"),
@@ -133,6 +134,7 @@ _claim = _advancing(
         **_state,
     )
 )
+_claim, _claim_with_place = _advancing(_claiming), _advancing(_claiming.where(has_place))
 _set_overview = Prepared(
     update(run_request).where(run_request.c.run_id == bindparam("of_run")).values(overview=bindparam("new_overview"))
 )
@@ -211,9 +213,11 @@ def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOu
     return completed(_store_rest(connection, step, row))
 
 
-def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> Stages[StepOutcome | None]:
+def claim_run(
+    connection: Connection, step: Step, lease: dict[str, object], bounds: RunningBounds
+) -> Stages[StepOutcome | None]:
     """Store the claiming step with the lease (`new_worker_id`, `new_lease_expires_at`); None if
-    another worker was first."""
+    another worker was first, or within the bounds no place is free."""
     taken = step.run
     claiming = {
         "new_epoch": taken.epoch,
@@ -222,7 +226,11 @@ def claim_run(connection: Connection, step: Step, lease: dict[str, object]) -> S
         **lease,
         **_parameters(step, state_row(taken)),
     }
-    claimed = _claim.ask(connection, claiming)
+    if bounds == NO_BOUNDS:
+        claimed = _claim.ask(connection, claiming)
+    else:
+        lock_running(connection)
+        claimed = _claim_with_place.ask(connection, {**claiming, **bounds.parameters})
     yield
     row = _advanced(claimed)
     return None if row is None else (yield from _store_rest(connection, step, row))

@@ -1,4 +1,4 @@
--- revision 0056
+-- revision 0057
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -36,7 +36,7 @@ CREATE TABLE agent (
 	name TEXT NOT NULL,
 	version INTEGER NOT NULL,
 	created_at BIGINT NOT NULL,
-	deleted_at BIGINT,
+	deleted_at BIGINT, max_running INTEGER,
 	CONSTRAINT pk_agent PRIMARY KEY (id),
 	CONSTRAINT fk_agent_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
 );
@@ -687,3 +687,4 @@ CREATE INDEX ix_timer_subject_id ON timer (subject_id);
 CREATE INDEX ix_message_items_key ON message (items_key) WHERE items_key IS NOT NULL;
 CREATE INDEX ix_run_request_history_key ON run_request (organization_id, history_key) WHERE history_key IS NOT NULL;
 CREATE INDEX ix_run_queued ON run (organization_id, agent_id, lane, created_at) WHERE status = 'queued';
+CREATE INDEX ix_agent_bounded ON agent (id, max_running) WHERE max_running IS NOT NULL;

@@ -6,7 +6,8 @@ from infrastructure.persistence.columns.column_types import JsonText, Moment, Pl
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# The name of an active agent is unique; a deleted agent stays for its runs.
+# The name of an active agent is unique; a deleted agent stays for its runs. `max_running` is that of the newest version, for
+# the queue, which reads it for each line of waiting runs.
 agent = Table(
     "agent",
     metadata,
@@ -16,7 +17,9 @@ agent = Table(
     Column("version", Integer, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("deleted_at", Moment),
+    Column("max_running", Integer),
     Index(None, "organization_id", "created_at", "id"),
+    partial_index("ix_agent_bounded", "id", "max_running", where="max_running IS NOT NULL"),
     partial_index(
         "uq_agent_name_in_use",
         "organization_id",

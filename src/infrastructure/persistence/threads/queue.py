@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sqlalchemy import Connection, bindparam, case, exists, select
+from sqlalchemy import ColumnElement, Connection, FromClause, bindparam, case, exists, select
 
 from domain.ids import OrganizationId, RunId, ThreadId
 from domain.runs.run import RunStatus
@@ -14,7 +14,14 @@ from infrastructure.persistence.tables import run, thread
 
 # Literal in the statements, in the order of the index's condition: SQLite requires this for a partial index.
 _statuses = [RunStatus.QUEUED.value, RunStatus.IN_PROGRESS.value, RunStatus.REQUIRES_ACTION.value]
-is_unfinished = run.c.status.in_(bindparam("unfinished", _statuses, expanding=True, literal_execute=True))
+
+
+def unfinished(runs: FromClause) -> ColumnElement[bool]:
+    """Whether a run of the table, or of another name of it, is unfinished."""
+    return runs.c.status.in_(bindparam("unfinished", _statuses, expanding=True, literal_execute=True))
+
+
+is_unfinished = unfinished(run)
 
 queue_order = (
     case((run.c.status == RunStatus.QUEUED.value, 1), else_=0),

@@ -73,6 +73,7 @@ def _show(terminal: Terminal, organization: OrganizationView) -> None:
             "kinds of servers": "all" if organization["mcp_kinds"] is None else ", ".join(organization["mcp_kinds"]),
             "weight in the queue": str(organization["queue_weight"]),
             "queued runs at most": "" if organization["max_queued"] is None else str(organization["max_queued"]),
+            "runs at a time": "" if organization["max_running"] is None else str(organization["max_running"]),
             "first use of tools": organization["first_use"],
             "models": ", ".join(organization["models"]),
             "allowlist": "" if allowlist is None else ", ".join(allowlist) or "nothing",

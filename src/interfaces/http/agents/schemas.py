@@ -9,7 +9,7 @@ from application.agents.canary_settings import GivenCanary
 from application.system.changes import Changes
 from domain.agents.agent import AgentSettings
 from domain.json_value import JsonObject
-from domain.runs.admission import MAX_QUEUED
+from domain.runs.admission import MAX_QUEUED, MAX_RUNNING
 from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from interfaces.http.agents.model_settings import ModelSettingsBody
@@ -110,6 +110,7 @@ class CreateAgentBody(Body):
     output_schema: dict[str, object] | None = Field(default=None, examples=[_ANSWER])
     lane: Annotated[Lane, Field(strict=False)] = Lane.NORMAL
     max_queued: int | None = Field(default=None, gt=0, le=MAX_QUEUED)
+    max_running: int | None = Field(default=None, gt=0, le=MAX_RUNNING)
 
     def to_canaries(self) -> tuple[GivenCanary, ...]:
         return _given(self.canary_tokens)
@@ -126,7 +127,7 @@ class UpdateAgentBody(Patch, of=CreateAgentBody):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"instructions": "Be brief."},)
     nullable: ClassVar[frozenset[str]] = frozenset(
-        {"tool_allowlist", "daily_budget_usd", "output_schema", "max_queued"}
+        {"tool_allowlist", "daily_budget_usd", "output_schema", "max_queued", "max_running"}
     )
 
     tool_allowlist: Strings | None = Field(default=None, description="null removes the allowlist.")

@@ -75,6 +75,7 @@ class AgentView(TypedDict):
     ]
     lane: Annotated[Lane, "The lane of its runs, unless a run or schedule states another."]
     max_queued: Annotated[int | None, "Most of its runs that may be queued; null: any number."]
+    max_running: Annotated[int | None, "Most of its runs that may be in progress; null: any number."]
     version: Version
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -134,6 +135,7 @@ def agent_view(agent: Agent) -> AgentView:
         "output_schema": config.output_schema,
         "lane": config.lane,
         "max_queued": config.max_queued,
+        "max_running": config.max_running,
         "version": agent.version,
         "created_at": timestamp(agent.created_at),
         "updated_at": timestamp(agent.updated_at),

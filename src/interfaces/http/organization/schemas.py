@@ -10,7 +10,7 @@ from domain.identity.organization import MAX_RETENTION_DAYS
 from domain.json_value import JsonObject
 from domain.mcp.kinds import KINDS
 from domain.mcp.pinning import FirstUse
-from domain.runs.admission import MAX_QUEUED
+from domain.runs.admission import MAX_QUEUED, MAX_RUNNING
 from domain.runs.lane import MAX_QUEUE_WEIGHT
 from domain.runs.limits import LimitSettings
 from interfaces.http.agents.schemas import LimitsBody
@@ -32,7 +32,7 @@ class UpdateOrganizationBody(Patch):
     )
     shown_as: ClassVar[type] = OrganizationView
     nullable: ClassVar[frozenset[str]] = frozenset(
-        {"tool_allowlist", "daily_budget_usd", "retention_days", "mcp_kinds", "max_queued"}
+        {"tool_allowlist", "daily_budget_usd", "retention_days", "mcp_kinds", "max_queued", "max_running"}
     )
 
     name: str | None = None
@@ -51,6 +51,7 @@ class UpdateOrganizationBody(Patch):
     mcp_kinds: tuple[McpKind, ...] | None = Field(default=None, strict=False, max_length=20)
     queue_weight: int | None = Field(default=None, gt=0, le=MAX_QUEUE_WEIGHT)
     max_queued: int | None = Field(default=None, gt=0, le=MAX_QUEUED)
+    max_running: int | None = Field(default=None, gt=0, le=MAX_RUNNING)
 
     def to_changes(self) -> Changes:
         changes = self.changes(without=frozenset({"limits", "tool_policies"}))

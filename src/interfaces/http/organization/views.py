@@ -40,6 +40,7 @@ class OrganizationView(TypedDict):
         "Requires a platform key.",
     ]
     max_queued: Annotated[int | None, "Most runs that may be queued; null: any number. Requires a platform key."]
+    max_running: Annotated[int | None, "Most runs that may be in progress; null: any number. Requires a platform key."]
     version: Version
     created_at: CreatedAt
 
@@ -78,6 +79,7 @@ def organization_view(organization: Organization) -> OrganizationView:
         "mcp_kinds": None if organization.mcp_kinds is None else list(organization.mcp_kinds),
         "queue_weight": organization.queue_weight,
         "max_queued": organization.max_queued,
+        "max_running": organization.max_running,
         "version": organization.version,
         "created_at": timestamp(organization.created_at),
     }

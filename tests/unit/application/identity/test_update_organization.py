@@ -178,6 +178,18 @@ async def test_only_a_platform_key_changes_the_weight_of_an_organization_in_the_
     assert [fault.path for fault in wrong.value.violations] == ["queue_weight"]
 
 
+@pytest.mark.requirement("K2")
+@pytest.mark.parametrize("bound", ["max_queued", "max_running"])
+async def test_only_a_platform_key_bounds_the_runs_of_an_organization(ports: Ports, bound: str) -> None:
+    with refused("platform_key_required"):
+        await ports.update(changes={bound: 2})
+    ports.assert_unchanged()
+    await ports.update(principal=PLATFORM, organization_id=OTHER_ORG, changes={bound: 2})
+    with pytest.raises(ServiceError) as wrong:
+        await ports.update(principal=PLATFORM, changes={bound: 0})
+    assert [fault.path for fault in wrong.value.violations] == [bound]
+
+
 @pytest.mark.requirement("B1", "C6")
 async def test_only_a_platform_key_changes_the_kinds_of_servers_that_an_organization_may_have(ports: Ports) -> None:
     with refused("platform_key_required"):

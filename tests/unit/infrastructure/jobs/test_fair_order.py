@@ -127,3 +127,33 @@ def test_shares_without_waiting_runs_are_forgotten() -> None:
         add(order, Flow(organization_id=f"org {number}"), 1)
         taken(order, 2)
     assert len(order._all.shares) < 200
+
+
+@pytest.mark.requirement("K2")
+def test_an_organization_at_its_bound_waits_for_a_place_and_gains_nothing_by_waiting() -> None:
+    order = FairOrder()
+    full = add(order, Flow(organization_id="full", agent_id="a", max_running=1), 50)
+    add(order, Flow(organization_id="other", agent_id="b"), 50)
+    begun = taken(order, 21)
+    [first] = set(full) & set(begun)
+    order.left(first)
+    assert len(set(full) & set(taken(order, 10))) == 1
+    assert list(order.blocked()) == [full[2]]
+
+
+@pytest.mark.requirement("K2")
+def test_an_agent_at_its_bound_holds_up_no_other_one_in_any_lane() -> None:
+    order = FairOrder()
+    for lane in Lane:
+        add(order, Flow(organization_id="a", agent_id="full", lane=lane, agent_max_running=2), 3)
+        add(order, Flow(organization_id="a", agent_id="other", lane=lane), 3)
+    assert len(taken(order, 18)) == 11
+    assert order.take() is None
+
+
+@pytest.mark.requirement("K2")
+def test_workflow_runs_need_no_place_so_that_their_steps_find_one() -> None:
+    order = FairOrder()
+    add(order, Flow(organization_id="a", max_running=1), 3)
+    add(order, Flow(organization_id="a", agent_id="step", max_running=1), 3)
+    assert len(taken(order, 6)) == 4

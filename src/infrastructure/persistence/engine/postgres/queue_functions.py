@@ -3,7 +3,7 @@ they need beside the library's schema. Above: `install_queue`."""
 
 from domain.runs.lane import LANE_WEIGHTS, RUN_COST, Lane
 from domain.runs.run import RunStatus
-from infrastructure.persistence.engine.postgres.queue_schema import QUEUE, SCHEMA, TASK, VERSION
+from infrastructure.persistence.engine.postgres.queue_schema import QUEUE, SCHEMA, STALLED_S, TASK, VERSION
 from infrastructure.persistence.engine.postgres.roles import REQUEST_ROLE, SYSTEM_ROLE
 
 _ORGANIZATION, _LANE, _AGENT = (
@@ -73,6 +73,19 @@ _LINES = f"""
             ORDER BY {_LINE} LIMIT 1
         ) AS next (organization_id, lane, agent_id)
     )"""  # noqa: S608  # names of ours alone
+_OCCUPIED = f"""
+        SELECT run.organization_id, run.agent_id FROM run WHERE run.status = '{RunStatus.IN_PROGRESS}'
+        UNION ALL
+        SELECT run.organization_id, run.agent_id FROM procrastinate_jobs AS job
+        JOIN procrastinate_workers AS holder ON holder.id = job.worker_id JOIN run ON run.id = job.args->>'run_id'
+        WHERE job.status = 'doing' AND job.worker_id IS NOT NULL AND run.status = '{RunStatus.QUEUED}'
+            AND holder.last_heartbeat > now() - interval '{STALLED_S} s'
+            AND NOT EXISTS (
+                SELECT FROM procrastinate_jobs AS again WHERE again.status = 'todo' AND again.args->>'run_id' = run.id
+            )
+    """  # noqa: S608  # names of ours alone
+"""The places of bounded organizations and agents: runs in progress, and those that were taken and are about to be claimed. It is
+read where there is a bound only. The claim counts again, exactly; a worker that was lost in between has no place."""
 _BY_INDEX = "SET enable_seqscan = off SET enable_bitmapscan = off"
 """Index scans are forced, because plans are stored while the table is small."""
 _LOCKED = "PERFORM pg_advisory_xact_lock(hashtext('dragoman_share'))"
@@ -148,7 +161,7 @@ def _take(tables: str) -> str:
     are marked as its own, in the fair order.
 
     The lines with waiting jobs are found by one index probe each, and of each line only the first jobs are read, so that
-    neither grows with the number of jobs.
+    neither grows with the number of jobs. A line whose organization or agent has as many runs in progress as may be is passed over.
     """
     return f"""
 CREATE OR REPLACE FUNCTION take_runs(worker bigint, ended bigint[], places integer)
@@ -161,9 +174,30 @@ BEGIN
     END IF;
     {_LOCKED};
     RETURN QUERY {_LINES.strip()},
+    occupied AS ({_OCCUPIED}),
+    owner AS MATERIALIZED (
+        SELECT waiting.organization_id, {RUN_COST} / coalesce((stored.settings->>'queue_weight')::bigint, 1) AS cost,
+            CASE WHEN stored.settings->>'max_running' IS NULL THEN places
+            ELSE (stored.settings->>'max_running')::bigint
+                - (SELECT count(*) FROM occupied WHERE occupied.organization_id = waiting.organization_id) END AS free
+        FROM (SELECT DISTINCT line.organization_id FROM line) AS waiting
+        LEFT JOIN LATERAL (
+            SELECT organization.settings::jsonb AS settings FROM organization WHERE organization.id = waiting.organization_id
+        ) AS stored ON true
+    ),
+    bounded_agent AS MATERIALIZED (
+        SELECT agent.id, agent.max_running - (SELECT count(*) FROM occupied WHERE occupied.agent_id = agent.id) AS free
+        FROM agent WHERE agent.max_running IS NOT NULL AND agent.id IN (SELECT line.agent_id FROM line)
+    ),
+    ready AS (
+        SELECT line.*, owner.cost, owner.free AS owner_free, coalesce(bounded_agent.free, places) AS agent_free
+        FROM line JOIN owner ON owner.organization_id = line.organization_id
+        LEFT JOIN bounded_agent ON bounded_agent.id = line.agent_id
+        WHERE line.agent_id = '' OR (owner.free > 0 AND coalesce(bounded_agent.free, places) > 0)
+    ),
     by_agent AS (
         SELECT line.*, first.id, greatest(agent.finish, lane.virtual, 0) + (first.place - 1) * {RUN_COST} AS agent_tag
-        FROM line
+        FROM ready AS line
         LEFT JOIN dragoman_share AS lane ON lane.name = concat_ws('/', line.organization_id, line.lane)
         LEFT JOIN dragoman_share AS agent ON agent.name = concat_ws('/', line.organization_id, line.lane, line.agent_id)
         CROSS JOIN LATERAL (
@@ -180,19 +214,24 @@ BEGIN
         LEFT JOIN dragoman_share AS organization ON organization.name = by_agent.organization_id
         LEFT JOIN dragoman_share AS lane ON lane.name = concat_ws('/', by_agent.organization_id, by_agent.lane)
     ),
-    by_organization AS (
-        SELECT by_lane.*, owner.cost, greatest(organization.finish, everything.virtual, 0)
-            + (row_number() OVER (PARTITION BY organization_id ORDER BY lane_tag, agent_tag, by_lane.id) - 1) * owner.cost AS tag
+    within_agent AS (
+        SELECT by_lane.*, row_number() OVER (PARTITION BY organization_id, agent_id ORDER BY lane_tag, agent_tag, id) AS agent_turn
         FROM by_lane
-        CROSS JOIN LATERAL (SELECT {RUN_COST} / coalesce((
-            SELECT (organization.settings::jsonb->>'queue_weight')::bigint FROM organization
-            WHERE organization.id = by_lane.organization_id
-        ), 1)) AS owner (cost)
+    ),
+    by_organization AS (
+        SELECT next.*, greatest(organization.finish, everything.virtual, 0)
+            + (row_number() OVER (PARTITION BY organization_id ORDER BY lane_tag, agent_tag, next.id) - 1) * next.cost AS tag,
+            count(*) FILTER (WHERE agent_id <> '')
+                OVER (PARTITION BY organization_id ORDER BY lane_tag, agent_tag, next.id) AS owner_turn
+        FROM within_agent AS next
         LEFT JOIN dragoman_share AS organization ON organization.name = organization_id
         LEFT JOIN dragoman_share AS everything ON everything.name = '*'
+        WHERE agent_id = '' OR agent_turn <= agent_free
     ),
     chosen AS (
-        SELECT next.* FROM (SELECT * FROM by_organization ORDER BY tag, id LIMIT places) AS next
+        SELECT next.* FROM (
+            SELECT * FROM by_organization WHERE agent_id = '' OR owner_turn <= owner_free ORDER BY tag, id LIMIT places
+        ) AS next
         CROSS JOIN LATERAL (
             SELECT FROM procrastinate_jobs AS job WHERE job.id = next.id AND job.status = 'todo' FOR UPDATE SKIP LOCKED
         ) AS not_withdrawn

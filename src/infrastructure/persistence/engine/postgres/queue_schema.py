@@ -7,10 +7,12 @@ SCHEMA = "dragoman_queue"
 """Procrastinate's names are not qualified: a connection that uses them has this schema on its search path."""
 LIBRARY_SCHEMA = "03.04.00_50"
 """The newest of the installed library's migrations, as their files begin: what its schema is as a whole."""
-VERSION = f"{LIBRARY_SCHEMA}/4"
+VERSION = f"{LIBRARY_SCHEMA}/5"
 """What an up-to-date database says; after the slash counts what we add."""
 QUEUE = "runs"
 TASK = "execute_run"
+STALLED_S = 30.0
+"""A consumer without a heartbeat for this time is lost, and its jobs are removed."""
 
 _stored = text("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = :schema").bindparams(
     schema=SCHEMA
