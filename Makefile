@@ -152,6 +152,11 @@ clients: setup $(DOCS_SETUP) $(CLIENT_SETUP) ## generate what the clients have f
 	@cd clients/python && $(CURDIR)/$(BIN)/python -m hatchling build --target wheel --directory $(CURDIR)/build/clients
 	@cd clients/typescript && npm run --silent build && npm pack --silent --pack-destination $(CURDIR)/build/clients
 
+.PHONY: console-assets
+console-assets: $(NPM) ## bundle the libraries of the console's applications from their lock file
+	@mkdir -p build/console-assets && cp src/interfaces/console/frontend/* build/console-assets
+	@cd build/console-assets && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent build -- $(CURDIR)/src/interfaces/console/static
+
 # Browser tests need Chromium; on a machine that is ours to change it is installed, elsewhere they say that they did not run
 # (and `.ci/run` fails).
 NO_BROWSER := The browser tests will not run.

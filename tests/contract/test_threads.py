@@ -55,6 +55,30 @@ async def test_threads_are_listed_newest_first_over_several_pages(stores: Stores
     assert pages == [(threads[4], threads[3]), (threads[2], threads[1]), (threads[0],)]
 
 
+@pytest.mark.requirement("U6")
+@pytest.mark.parametrize(
+    ("search", "numbers"),
+    [("", [3, 2, 1]), ("TIDES", [1]), ('"moon"', [2]), ("text", []), ("%", []), ("nothing", [])],
+)
+async def test_conversations_are_named_and_found_by_their_first_words(
+    stores: Stores, search: str, numbers: list[int]
+) -> None:
+    openings = {1: "When are the tides?", 2: 'Is the "moon"\nfull? ' + "🙂" * 2_000, 3: None}
+    for number, opening in openings.items():
+        await stores.threads.add(a_thread(a_thread_id(number), created_at=after(number)))
+        if opening is not None:
+            await stores.threads.append(ORG, a_message(2 * number, opening, thread_id=a_thread_id(number)))
+            await stores.threads.append(ORG, a_message(2 * number + 1, "Nothing.", thread_id=a_thread_id(number)))
+    found = await pages_of(partial(stores.threads.conversations, ORG, search), limit=2)
+    listed = [each for page in found for each in page]
+    assert [each.thread.id for each in listed] == [a_thread_id(number) for number in numbers]
+    for each, number in zip(listed, numbers, strict=True):
+        assert (openings[number] or "").startswith(each.opening or "")
+        assert bool(each.opening) is (openings[number] is not None)
+    elsewhere = await stores.threads.conversations(OTHER_ORG, "", PageRequest())
+    assert elsewhere.items == ()
+
+
 async def test_the_last_page_has_no_cursor_even_when_it_is_full(stores: Stores) -> None:
     for number in range(1, 5):
         await stores.threads.add(a_thread(a_thread_id(number), created_at=after(number)))

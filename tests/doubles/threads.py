@@ -3,15 +3,21 @@
 from dataclasses import replace
 
 from application.system.pages import Page, PageRequest
-from application.threads.ports import ReleasedThread
+from application.threads.ports import Conversation, ReleasedThread
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.ids import ApiKeyId, OrganizationId, ThreadId
 from domain.runs.starting import thread_busy
-from domain.threads.message import Message
+from domain.threads.message import Message, Role, TextContent
 from domain.threads.thread import Thread, not_quarantined
 from tests.doubles.paging import by_time, newest_first, oldest_first
 from tests.doubles.state import InMemoryState, StoredThread, refuse_if_quarantined, without_items
+
+
+def _opening(stored: StoredThread) -> str | None:
+    first = next((message for message in stored.transcript() if message.role is Role.USER), None)
+    texts = () if first is None else (part.text for part in first.content if isinstance(part, TextContent))
+    return next(iter(texts), None)
 
 
 class InMemoryThreadStore:
@@ -35,6 +41,18 @@ class InMemoryThreadStore:
             stored.thread for stored in self._state.threads.values() if stored.thread.organization_id == organization_id
         )
         return newest_first(threads, lambda thread: by_time(thread.created_at, thread.id), request)
+
+    async def conversations(
+        self, organization_id: OrganizationId, search: str, request: PageRequest
+    ) -> Page[Conversation]:
+        """Threads by the text of their first message, newest first."""
+        found = [
+            Conversation(thread=stored.thread, opening=_opening(stored))
+            for stored in self._state.threads.values()
+            if stored.thread.organization_id == organization_id
+        ]
+        wanted = [each for each in found if search.casefold() in (each.opening or "").casefold()]
+        return newest_first(wanted, lambda each: by_time(each.thread.created_at, each.thread.id), request)
 
     async def append(self, organization_id: OrganizationId, message: Message) -> None:
         """Add a message at the end."""

@@ -19,6 +19,14 @@ class ReleasedThread:
     promoted: RunId | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A thread with the beginning of its first message: its title. `opening` is None without such a text."""
+
+    thread: Thread
+    opening: str | None
+
+
 class ThreadStore(Protocol):
     """Threads and their messages. A thread of another organization does not exist."""
 
@@ -30,6 +38,12 @@ class ThreadStore(Protocol):
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Thread]:
         """Threads, newest first."""
+
+    async def conversations(
+        self, organization_id: OrganizationId, search: str, request: PageRequest
+    ) -> Page[Conversation]:
+        """Threads by the beginning of their first message, newest first. With `search` only those with this text there;
+        upper and lower case are the same."""
 
     async def append(self, organization_id: OrganizationId, message: Message) -> None:
         """Add a message at the end. Raises NOT_FOUND without the thread, CONFLICT `thread_busy`

@@ -1,7 +1,7 @@
 """Reading threads and their messages."""
 
 from application.system.pages import FIRST_PAGE, Page, PageRequest
-from application.threads.ports import ThreadStore
+from application.threads.ports import Conversation, ThreadStore
 from domain.errors import existing, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -31,6 +31,20 @@ class ListThreads:
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Thread]:
         principal.require(Role.VIEWER)
         return await self._threads.page(principal.organization_id, page)
+
+
+class ListConversations:
+    """Any role may read; newest first, by their first words."""
+
+    def __init__(self, *, threads: ThreadStore) -> None:
+        self._threads = threads
+
+    async def execute(
+        self, principal: Principal, *, search: str = "", page: PageRequest = FIRST_PAGE
+    ) -> Page[Conversation]:
+        """With `search` only those that begin with a message of this text."""
+        principal.require(Role.VIEWER)
+        return await self._threads.conversations(principal.organization_id, search.strip(), page)
 
 
 class ListMessages:

@@ -31,6 +31,7 @@ STATIC = (
     "run.js",
     "forms.js",
     "rows.js",
+    "trace.js",
     "workflow.js",
     "htmx-4.0.1.min.js",
     "icon.svg",

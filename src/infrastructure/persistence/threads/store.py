@@ -3,7 +3,7 @@
 from sqlalchemy import Connection, bindparam, delete, select, update
 
 from application.system.pages import Page, PageRequest
-from application.threads.ports import ReleasedThread
+from application.threads.ports import Conversation, ReleasedThread
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.ids import ApiKeyId, OrganizationId, ThreadId
@@ -15,6 +15,7 @@ from infrastructure.persistence.columns.paging import decode_cursor, encode_curs
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import message, thread
 from infrastructure.persistence.threads.message_rows import add_messages, message_of, shown_columns
+from infrastructure.persistence.threads.openings import opening_column, opening_of, opens_with
 from infrastructure.persistence.threads.ownership import refuse_if_run_by_others
 from infrastructure.persistence.threads.queue import lock_thread, next_run, refuse_if_busy, refuse_if_quarantined
 from infrastructure.persistence.threads.rows import add_thread, thread_of
@@ -65,6 +66,24 @@ class SqlThreadStore:
         return await self._database.read(
             lambda connection: newest_first(
                 connection, statement, request, moment=thread.c.created_at, identifier=thread.c.id, convert=thread_of
+            ),
+            scope=organization_id,
+        )
+
+    async def conversations(
+        self, organization_id: OrganizationId, search: str, request: PageRequest
+    ) -> Page[Conversation]:
+        statement = select(thread, opening_column).where(thread.c.organization_id == organization_id)
+        if search:
+            statement = statement.where(opens_with(search))
+        return await self._database.read(
+            lambda connection: newest_first(
+                connection,
+                statement,
+                request,
+                moment=thread.c.created_at,
+                identifier=thread.c.id,
+                convert=lambda row: Conversation(thread=thread_of(row), opening=opening_of(row.opening)),
             ),
             scope=organization_id,
         )

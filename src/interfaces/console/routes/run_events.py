@@ -9,6 +9,7 @@ import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
+from litestar.response import Stream
 
 from application.runs.queries import GetRun, GetRunEvents
 from application.runs.watch_run import WatchRun
@@ -53,6 +54,27 @@ async def read_events(
         "is_over": run.status.is_terminal,
     }
     return Response(msgspec.json.encode(page), media_type="application/json", headers=HEADERS)
+
+
+@get("/runs/{run_id:str}/raw")
+async def read_raw_events(
+    request: ConsoleRequest,
+    run_id: FromPath[str],
+    get_run: NamedDependency[GetRun],
+    get_run_events: NamedDependency[GetRunEvents],
+) -> Stream:
+    """All stored events, one JSON object a line."""
+    principal = request.principal
+    run = await get_run.execute(principal, RunId(run_id))
+
+    async def lines() -> AsyncGenerator[bytes, None]:
+        after: int | None = 0
+        while after is not None:
+            found = await get_run_events.execute(principal, run.id, after_seq=after, limit=PAGE)
+            yield b"".join(msgspec.json.encode(event_json(event)) + b"\n" for event in found.items)
+            after = None if found.next_cursor is None else int(found.next_cursor)
+
+    return Stream(lines(), media_type="text/plain; charset=utf-8", headers=HEADERS)
 
 
 @get("/runs/{run_id:str}/stream")

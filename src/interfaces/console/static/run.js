@@ -240,10 +240,16 @@
     "run.halted": (event) => line("bad", `Halted: ${event.reason}`),
   };
 
+  function placeOf(event) {
+    if (event.tool_call_id) return calls.get(event.tool_call_id)?.item;
+    return event.type === "message.completed" ? turn : target.lastElementChild;
+  }
+
   function handle(event) {
     if (event.seq <= seq) return false; // sent again after a reconnection
     seq = event.seq;
     handlers[event.type]?.(event);
+    trace.take(event, placeOf(event));
     return true;
   }
 

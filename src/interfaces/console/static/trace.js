@@ -1,0 +1,155 @@
+// The waterfall of a run: model calls, tool calls and waits with their times and cost, beside the timeline. A click leads to
+// the step in the timeline.
+"use strict";
+(() => {
+  const list = document.getElementById("trace");
+  const chosen = document.getElementById("chosen");
+  const spans = [];
+  const open = new Map(); // what is under way, by its key
+  const RENDER_EVERY_MS = 300;
+  let first = null;
+  let last = null;
+  let ended = false;
+  let planned = false;
+
+  function begin(key, kind, name, at, item) {
+    finish(key, at);
+    const span = { kind, name, start: at, end: null, item, facts: [], cost: null, state: "", row: null };
+    spans.push(span);
+    open.set(key, span);
+    return span;
+  }
+
+  function finish(key, at, state = "") {
+    const span = open.get(key);
+    if (!span) return null;
+    span.end = Math.max(at, span.start);
+    span.state = state;
+    open.delete(key);
+    return span;
+  }
+
+  function spend(span, usage) {
+    if (!span || !usage) return;
+    span.facts.push(`${usage.input_tokens.toLocaleString("en")} tokens in, ${usage.output_tokens.toLocaleString("en")} out`, usage.model);
+    span.cost = usage.cost_usd;
+  }
+
+  const takers = {
+    "run.queued": (event, at, item) => begin("queue", "wait", "Queued", at, item),
+    "run.started": (event, at) => finish("queue", at),
+    "turn.started": (event, at, item) => begin("turn", "model", `Model call ${event.turn}`, at, item),
+    "message.completed": (event, at) => { if (event.message.role === "assistant") spend(finish("turn", at, "ok"), event.usage); },
+    "message.discarded": (event, at) => spend(finish("turn", at, "bad"), event.usage),
+    "model.retrying": (event, at, item) => {
+      begin("retry", "wait", `${event.model} is tried again`, at, item);
+      finish("retry", at + 1000 * event.wait_s, "bad");
+    },
+    "tool.started": (event, at, item) => begin(event.tool_call_id, "tool", event.name, at, item),
+    "tool.executed": (event, at, item) => settle(event, at, item, "ok"),
+    "tool.failed": (event, at, item) => settle(event, at, item, "bad"),
+    "tool.blocked": (event, at, item) => settle(event, at, item, "bad"),
+    "run.requires_action": (event, at, item) => {
+      const what = event.pending.every((each) => each.approval_id) ? "Approval" : "A person";
+      begin("person", "person", `${what}: ${event.pending.map((each) => each.name).join(", ")}`, at, item);
+    },
+    "run.resumed": (event, at, item) => { finish("person", at, "ok"); begin("queue", "wait", "Queued", at, item); },
+  };
+
+  function settle(event, at, item, state) {
+    if (!open.has(event.tool_call_id)) begin(event.tool_call_id, "tool", event.name, at - (event.duration_ms || 0), item);
+    const span = finish(event.tool_call_id, at, state);
+    if (event.server) span.facts.push(`server ${event.server}`);
+    if (event.error) span.facts.push(event.error.code);
+    if (event.decision) span.facts.push(`policy: ${event.decision.verdict.replaceAll("_", " ")} (${event.decision.layer})`);
+  }
+
+  // `item` is where the timeline shows it.
+  function take(event, item) {
+    const at = Date.parse(event.at);
+    first ??= at;
+    last = Math.max(last ?? at, at);
+    takers[event.type]?.(event, at, item);
+    if (/^run\.(completed|incomplete|failed|cancelled|halted)$/.test(event.type)) {
+      ended = true;
+      for (const key of [...open.keys()]) finish(key, at, event.type === "run.completed" ? "ok" : "bad");
+    }
+    plan();
+  }
+
+  function plan() {
+    if (planned) return;
+    planned = true;
+    setTimeout(() => { planned = false; render(); }, list.childElementCount ? RENDER_EVERY_MS : 0);
+  }
+
+  function duration(ms) {
+    if (ms < 1000) return `${Math.round(ms)} ms`;
+    if (ms < 120000) return `${(ms / 1000).toFixed(1)} s`;
+    return ms < 7200000 ? `${Math.round(ms / 60000)} min` : `${Math.round(ms / 3600000)} h`;
+  }
+
+  function money(cost) {
+    return cost === null || cost === undefined ? "" : `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
+  }
+
+  function part(className, parent) {
+    const made = document.createElement("span");
+    made.className = className;
+    parent.append(made);
+    return made;
+  }
+
+  function row(span) {
+    const item = document.createElement("li");
+    const button = document.createElement("button");
+    button.type = "button";
+    item.append(button);
+    part("name", button).textContent = span.name;
+    const bar = part("bar", part("track", button));
+    const facts = part("took", button);
+    button.addEventListener("click", () => choose(span));
+    span.row = { item, button, bar, facts, drawn: "" };
+    return item;
+  }
+
+  function render() {
+    const until = ended ? last : Math.max(last, Date.now());
+    const whole = Math.max(until - first, 1);
+    const added = document.createDocumentFragment();
+    for (const span of spans) {
+      if (!span.row) added.append(row(span));
+      const end = span.end ?? until;
+      const drawn = `${whole} ${end} ${span.state}`;
+      if (span.row.drawn === drawn) continue;
+      span.row.drawn = drawn;
+      span.row.item.className = `${span.kind} ${span.state}`;
+      span.row.bar.style.left = `${(100 * (span.start - first)) / whole}%`;
+      span.row.bar.style.width = `max(3px, ${(100 * (end - span.start)) / whole}%)`;
+      span.row.facts.textContent = [span.end === null ? "…" : duration(end - span.start), money(span.cost)].filter(Boolean).join(" · ");
+    }
+    list.append(added);
+    performance.mark("trace-drawn");
+    if (!ended && open.size) setTimeout(plan, 1000);
+  }
+
+  function choose(span) {
+    for (const each of list.querySelectorAll("[aria-current]")) each.removeAttribute("aria-current");
+    for (const each of document.querySelectorAll("#timeline > .chosen")) each.classList.remove("chosen");
+    span.row.button.setAttribute("aria-current", "true");
+    const time = new Date(span.start).toISOString().slice(11, 23);
+    const took = span.end === null ? "under way" : `took ${duration(span.end - span.start)}`;
+    chosen.textContent = [span.name, `began after ${duration(span.start - first)}, at ${time} UTC`, took, ...span.facts, money(span.cost)].filter(Boolean).join(" · ");
+    if (!span.item) return;
+    span.item.classList.add("chosen");
+    span.item.scrollIntoView({ block: "center" });
+  }
+
+  const raw = document.getElementById("raw");
+  raw?.addEventListener("toggle", async () => {
+    const text = raw.querySelector("pre");
+    if (raw.open && !text.textContent) text.textContent = await (await fetch(raw.dataset.events)).text();
+  });
+
+  window.trace = { take };
+})();
