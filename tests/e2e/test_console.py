@@ -47,7 +47,7 @@ def person(browser: Browser, service: Service) -> Iterator[Person]:
 def test_a_live_run_is_approved_in_another_session_and_goes_on_before_both(
     person: Person, browser: Browser, service: Service
 ) -> None:
-    person.follow("Playground", "/console/playground")
+    person.go("/console/playground")
     person.page.get_by_label("Agent").select_option(label="asker · scripted:asker.yaml")
     person.page.get_by_label("Message").fill("What is 6 * 7?")
     person.page.get_by_role("button", name="Start a run").click()
@@ -189,6 +189,7 @@ def test_every_page_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
             ("runs", "/console/runs"),
             ("approvals", "/console/approvals"),
             ("playground", "/console/playground"),
+            ("chat", "/console/chat"),
             ("servers", "/console/servers"),
             ("audit", "/console/audit"),
             ("run", f"/console/runs/{run}"),

@@ -14,6 +14,7 @@ from interfaces.console.routes import (
     agents,
     approvals,
     audit,
+    chat,
     first_agent,
     frame,
     keys,
@@ -36,6 +37,7 @@ from interfaces.console.routes import (
     workflows,
 )
 from interfaces.console.routes.approvals import WaitingApprovals
+from interfaces.console.routes.chat import ChatPages
 from interfaces.console.routes.frame import Frame
 from interfaces.console.routes.keys import KeyPages
 from interfaces.console.routes.overview import Overview
@@ -73,6 +75,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "sign_in_attempts": SignInAttempts(clock=container.clock()),
         "run_costs": run_costs,
         "run_starters": run_starters,
+        "chat_pages": built_by(container, ChatPages),
         "frame": built_by(container, Frame),
         "waiting_approvals": built_by(container, WaitingApprovals),
         "overview": built_by(container, Overview, run_costs=run_costs),
@@ -114,6 +117,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         agents,
         approvals,
         audit,
+        chat,
         first_agent,
         frame,
         keys,

@@ -25,11 +25,13 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 STATIC = (
+    "chat.js",
     "console.css",
     "frame.js",
     "live.js",
     "run.js",
     "forms.js",
+    "markdown.min.js",
     "rows.js",
     "trace.js",
     "workflow.js",
@@ -41,7 +43,7 @@ NAVIGATION = (
     (
         "Build",
         (
-            ("Playground", f"{PATH}/playground"),
+            ("Chat", f"{PATH}/chat"),
             ("Agents", f"{PATH}/agents"),
             ("MCP servers", f"{PATH}/servers"),
             ("Workflows", f"{PATH}/workflows"),
@@ -100,6 +102,7 @@ class Pages:
             "revealed": shown_text,
             "twice": twice,
             "asked": asked,
+            "in_a_line": in_a_line,
             "took": took,
             "word": word,
         }
@@ -157,11 +160,17 @@ def twice(value: str) -> tuple[str, str]:
     return value, value
 
 
+def in_a_line(text: str) -> str:
+    """The first words of a text: a title."""
+    words = " ".join(text[: 4 * TITLE_LENGTH].split())
+    return revealed(words if len(words) <= TITLE_LENGTH else f"{words[:TITLE_LENGTH]}…")
+
+
 def asked(run: Run) -> str:
     """What a run was asked, in a line: its title."""
     for part in run.input:
-        if isinstance(part, TextContent) and (text := " ".join(part.text[: 4 * TITLE_LENGTH].split())):
-            return revealed(text if len(text) <= TITLE_LENGTH else f"{text[:TITLE_LENGTH]}…")
+        if isinstance(part, TextContent) and (title := in_a_line(part.text)):
+            return title
     return "An image or a file" if run.input else "No text"
 
 

@@ -27,6 +27,7 @@ PAGES = (
     "/console/runs",
     "/console/approvals",
     "/console/playground",
+    "/console/chat",
     "/console/servers",
     "/console/audit",
     "/console/agents",

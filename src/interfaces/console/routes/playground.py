@@ -9,6 +9,7 @@ from litestar.plugins.htmx import HTMXHeaders
 from application.agents.queries import ListAgents
 from application.runs.start_run import StartRun, StartRunCommand
 from domain.ids import ThreadId
+from domain.runs.run import Run
 from domain.threads.attachments import attachment, require_few_attachments
 from domain.threads.message import FileContent, ImageContent, TextContent
 from interfaces.console.pages import Pages
@@ -31,7 +32,15 @@ async def show_playground(
 
 @post("/playground", status_code=200)
 async def start(request: ConsoleRequest, start_run: NamedDependency[StartRun]) -> Response[str]:
-    """Start the run on an existing or a new thread, and show it."""
+    """Start the run and show it; one on an existing thread in its conversation."""
+    run = await start_from_form(request, start_run)
+    is_reply = bool(_text(await request.form(), "thread_id"))
+    target = f"{PATH}/chat/{run.thread_id}" if is_reply else f"{PATH}/runs/{run.id}"
+    return Response("", headers={HTMXHeaders.REDIRECT.value: target})
+
+
+async def start_from_form(request: ConsoleRequest, start_run: StartRun) -> Run:
+    """The run that the form asks for, on its thread or a new one."""
     data = await request.form()
     thread = _text(data, "thread_id")
     files = await _files(data)
@@ -44,7 +53,7 @@ async def start(request: ConsoleRequest, start_run: NamedDependency[StartRun]) -
             thread_id=ThreadId(thread) if thread else None,
         )
     )
-    return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/runs/{started.run.id}"})
+    return started.run
 
 
 def _text(data: FormMultiDict, name: str) -> str:

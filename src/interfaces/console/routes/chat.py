@@ -1,0 +1,134 @@
+"""Chat: conversations by their first words, their messages, and a message to an agent."""
+
+from typing import Annotated
+
+import msgspec
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery, QueryParameter
+
+from application.agents.queries import ListAgents
+from application.runs.ports import RunFilter
+from application.runs.queries import ListRuns
+from application.runs.start_run import StartRun
+from application.system.pages import PageRequest
+from application.threads.queries import GetThread, ListConversations, ListMessages
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import ThreadId
+from domain.runs.run import Run
+from domain.threads.thread import Thread
+from interfaces.console.pages import HEADERS, Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.playground import start_from_form
+from interfaces.console.whole_lists import all_of
+from interfaces.http.threads.views import message_view
+
+LISTED = 40
+MESSAGES = 100
+
+Search = Annotated[str, QueryParameter(name="q")]
+
+
+class ChatPages:
+    """Data of a conversation's page besides its messages."""
+
+    def __init__(
+        self,
+        *,
+        list_agents: ListAgents,
+        list_conversations: ListConversations,
+        list_runs: ListRuns,
+        get_thread: GetThread,
+    ) -> None:
+        self._list_agents = list_agents
+        self._list_conversations = list_conversations
+        self._list_runs = list_runs
+        self._get_thread = get_thread
+
+    async def of(self, principal: Principal, *, thread_id: ThreadId | None, agent: str) -> dict[str, object]:
+        """A conversation, or a new one without `thread_id`. Raises NOT_FOUND."""
+        thread: Thread | None = None
+        if thread_id is not None:
+            thread = await self._get_thread.execute(principal, thread_id)
+        run = None if thread is None else await self.last_run(principal, thread.id)
+        agents = await all_of(lambda page: self._list_agents.execute(principal=principal, page=page))
+        return {
+            "agents": [each for each in agents if each.config.enabled],
+            "chosen": agent or (run.agent_id if run is not None else ""),
+            "thread": thread,
+            "may_run": principal.role.includes(Role.RUNNER),
+            **await self.listed(principal, ""),
+        }
+
+    async def listed(self, principal: Principal, search: str) -> dict[str, object]:
+        """The newest conversations that begin with these words."""
+        page = await self._list_conversations.execute(principal, search=search, page=PageRequest(limit=LISTED))
+        return {"conversations": [each for each in page.items if each.opening], "search": search}
+
+    async def last_run(self, principal: Principal, thread_id: ThreadId) -> Run | None:
+        runs = await self._list_runs.execute(principal, RunFilter(thread_id=thread_id), PageRequest(limit=1))
+        return runs.items[0] if runs.items else None
+
+
+@get("/chat")
+async def show_new_chat(
+    *,
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    chat_pages: NamedDependency[ChatPages],
+    agent: FromQuery[str] = "",
+) -> Response[str]:
+    return pages.show(request, "chat.html", await chat_pages.of(request.principal, thread_id=None, agent=agent))
+
+
+@get("/chat/{thread_id:str}")
+async def show_chat(
+    request: ConsoleRequest,
+    thread_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    chat_pages: NamedDependency[ChatPages],
+) -> Response[str]:
+    data = await chat_pages.of(request.principal, thread_id=ThreadId(thread_id), agent="")
+    return pages.show(request, "chat.html", data)
+
+
+@get("/parts/conversations")
+async def show_conversations(
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    chat_pages: NamedDependency[ChatPages],
+    q: Search = "",
+    thread: FromQuery[str] = "",
+) -> Response[str]:
+    listed = await chat_pages.listed(request.principal, q)
+    return pages.show(request, "parts/conversations.html", {**listed, "open_thread": thread})
+
+
+@get("/chat/{thread_id:str}/messages")
+async def read_messages(
+    *,
+    request: ConsoleRequest,
+    thread_id: FromPath[str],
+    list_messages: NamedDependency[ListMessages],
+    chat_pages: NamedDependency[ChatPages],
+    cursor: Annotated[str | None, QueryParameter()] = None,
+) -> Response[bytes]:
+    """`{data, next_cursor, run}`: messages in order, and the newest run of the thread."""
+    principal, thread = request.principal, ThreadId(thread_id)
+    found = await list_messages.execute(principal, thread, PageRequest(limit=MESSAGES, cursor=cursor))
+    run = await chat_pages.last_run(principal, thread)
+    page = {
+        "data": [message_view(message) for message in found.items],
+        "next_cursor": found.next_cursor,
+        "run": None if run is None else {"id": run.id, "status": run.status.value, "is_over": run.status.is_terminal},
+    }
+    return Response(msgspec.json.encode(page), media_type="application/json", headers=HEADERS)
+
+
+@post("/chat", status_code=200)
+async def send_message(request: ConsoleRequest, start_run: NamedDependency[StartRun]) -> Response[bytes]:
+    """Start a run with the message; `{thread_id, run_id}`."""
+    run = await start_from_form(request, start_run)
+    body = msgspec.json.encode({"thread_id": run.thread_id, "run_id": run.id})
+    return Response(body, media_type="application/json", headers=HEADERS)

@@ -1,0 +1,151 @@
+"""The chat in a real browser: Markdown, tools with approval inline, stop, retry, threads at the left."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.browser import AXE, Person, browsing, needs_browser
+from tests.e2e.service import Service, a_turn, serving
+
+pytestmark = [pytest.mark.timeout(240), needs_browser(), pytest.mark.requirement("U6")]
+
+CALL = ("code_execution", {"code": "print(6 * 7)"})
+ASKS = {"code_execution": {"decision": "require_approval", "allow_self_approval": True}}
+MARKDOWN = """# Result
+
+It is **42**, <img src=x onerror="document.title='owned'"> see [this](javascript:alert(1)) and [that](https://a.example).
+
+| what | how many |
+|---|---:|
+| apples | 42 |
+
+```python
+def answer(): return 42
+```
+
+![chart](https://images.example/one.png)
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(tmp_path_factory.mktemp("chat") / "home") as running:
+        turns = (a_turn("Let me work that out.", CALL), a_turn(MARKDOWN))
+        running.agent("asker", running.script("asker", *turns), tools=["code_execution"], tool_policies=ASKS)
+        running.agent("talker", running.script("talker", a_turn("Hello."), a_turn("Hello again.")))
+        yield running
+
+
+@pytest.fixture
+def person(browser: Browser, service: Service) -> Iterator[Person]:
+    somebody = Person(browser, service.url)
+    somebody.sign_in(service.key)
+    yield somebody
+    assert somebody.complaints == []
+    somebody.page.context.close()
+
+
+def say(person: Person, text: str, *, agent: str) -> None:
+    page = person.page
+    page.get_by_label("Agent", exact=True).select_option(label=f"{agent} · scripted:{agent}.yaml")
+    page.get_by_label("Message", exact=True).fill(text)
+    page.get_by_role("button", name="Send").click()
+
+
+def test_a_call_is_approved_inside_the_conversation_and_the_answer_is_markdown_without_html(
+    person: Person, service: Service
+) -> None:
+    page = person.page
+    person.follow("Chat", "/console/chat")
+    say(person, "What is 6 * 7?", agent="asker")
+    messages = page.get_by_role("log", name="Messages")
+    expect(messages.get_by_role("article", name="You")).to_have_text("What is 6 * 7?")
+    card = messages.get_by_role("region", name="Call of code_execution")
+    expect(card).to_contain_text("waits for approval")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    if AXE.exists():
+        assert person.violations() == []
+    page.get_by_role("button", name="Approve").click()
+    answer = messages.get_by_role("article", name="Answer").last
+    expect(answer.get_by_role("heading", name="Result")).to_be_visible()
+    expect(card).to_contain_text("done")
+    expect(answer.locator("strong")).to_have_text("42")
+    expect(answer).to_contain_text("<img src=x")
+    expect(answer.get_by_role("cell", name="apples")).to_be_visible()
+    expect(answer.locator("pre .hljs-keyword").first).to_have_text("def")
+    assert answer.get_by_role("link").evaluate_all("links => links.map(each => each.href)") == [
+        "https://a.example/",
+        "https://images.example/one.png",
+    ]
+    expect(answer.locator("img")).to_have_count(0)
+    if AXE.exists():
+        assert person.violations() == []
+    # The same after it is loaded again, from the stored messages.
+    page.reload()
+    expect(page.locator("#connection")).to_have_text("Ended: completed")
+    expect(messages.get_by_role("article")).to_have_count(3)
+    expect(card).to_contain_text("done")
+    expect(page).to_have_title("Chat · Dragoman")
+
+
+def test_a_reply_continues_the_thread_which_stands_at_the_left_by_its_first_words(
+    person: Person, service: Service
+) -> None:
+    page = person.page
+    person.go("/console/chat")
+    say(person, "Greet me, please.", agent="talker")
+    messages = page.get_by_role("log", name="Messages")
+    expect(messages).to_contain_text("Hello.")
+    expect(page.locator("#connection")).to_have_text("Ended: completed")
+    page.get_by_label("Message", exact=True).fill("And again.")
+    page.keyboard.press("Control+Enter")
+    expect(messages.get_by_role("article")).to_have_count(4)
+    thread = page.url.rpartition("/")[2]
+    runs = service.call("GET", f"/runs?thread_id={thread}")["data"]
+    assert [run["input"][0]["text"] for run in runs] == ["And again.", "Greet me, please."]
+    person.go("/console/chat")
+    page.get_by_label("Search conversations").fill("greet ME")
+    left = page.get_by_role("region", name="Conversations")
+    expect(left.get_by_role("listitem")).to_have_count(1)
+    left.get_by_role("link", name="Greet me, please.").click()
+    expect(messages.get_by_role("article")).to_have_count(4)
+
+
+def test_a_run_is_stopped_and_what_was_typed_stays_when_it_cannot_be_sent(person: Person, service: Service) -> None:
+    page = person.page
+    person.go("/console/chat")
+    say(person, "Stop me.", agent="asker")
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#connection")).to_have_text("Ended: cancelled")
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    service.call("PATCH", "/agents/talker", {"enabled": False})
+    say(person, "Are you there?", agent="talker")
+    expect(page.locator("#flash")).to_contain_text("disabled")
+    expect(page.get_by_label("Message", exact=True)).to_have_value("Are you there?")
+    service.call("PATCH", "/agents/talker", {"enabled": True})
+    person.complaints.clear()  # the browser notes the refusal
+
+
+def test_files_are_attached_and_the_chat_fits_a_phone_in_the_dark(browser: Browser, service: Service) -> None:
+    somebody = Person(browser, service.url, width=390, dark=True)
+    somebody.sign_in(service.key)
+    somebody.go("/console/chat?agent=talker")
+    somebody.page.get_by_label("Images and files").set_input_files(
+        {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"apples: 42"}
+    )
+    say(somebody, "Read this.", agent="talker")
+    expect(somebody.page.get_by_role("article", name="You")).to_contain_text("notes.txt")
+    expect(somebody.page.locator("#connection")).to_have_text("Ended: completed")
+    if AXE.exists():
+        assert somebody.violations() == []
+    assert somebody.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert somebody.complaints == []
+    somebody.page.context.close()

@@ -1,0 +1,56 @@
+"""The chat's pages: conversations by their first words, their messages, and a message that starts a run."""
+
+import re
+
+import pytest
+
+from domain.identity.role import Role
+from tests.composition import MODEL
+from tests.integration.http.service import OTHER_ADMIN, Service, token_of
+from tests.integration.http.test_console import browse, signed_in
+
+pytestmark = pytest.mark.requirement("U6")
+
+
+async def sent(service: Service, text: str, **fields: str) -> dict[str, str]:
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    form = {"agent": "guide", "input": text, **fields}
+    answer = await browse(service, "POST", "/console/chat", headers=await signed_in(service), data=form)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+async def test_a_message_starts_a_run_and_the_next_one_continues_its_thread(service: Service) -> None:
+    first = await sent(service, "Count the <b>apples</b>")
+    second = await sent(service, "And the pears", thread_id=first["thread_id"])
+    assert second["thread_id"] == first["thread_id"]
+    browser = await signed_in(service)
+    page = (await browse(service, "GET", f"/console/chat/{first['thread_id']}", headers=browser)).text
+    assert re.search(r'aria-current="page">Count the &lt;b&gt;apples&lt;/b&gt;</a>', page)
+    read = (await browse(service, "GET", f"/console/chat/{first['thread_id']}/messages", headers=browser)).json()
+    assert read["data"][0]["content"] == [{"type": "text", "text": "Count the <b>apples</b>"}]
+    assert read["run"]["id"] == second["run_id"]
+
+
+async def test_conversations_are_searched_by_their_first_words(service: Service) -> None:
+    await sent(service, "Count the apples")
+    await sent(service, "Weigh the pears")
+    browser = await signed_in(service)
+    found = (await browse(service, "GET", "/console/parts/conversations?q=APPLES", headers=browser)).text
+    assert "Count the apples" in found
+    assert "Weigh the pears" not in found
+    nothing = (await browse(service, "GET", "/console/parts/conversations?q=plums", headers=browser)).text
+    assert "No conversation begins with these words." in nothing
+
+
+async def test_who_may_not_write_reads_and_strangers_find_nothing(service: Service) -> None:
+    thread = (await sent(service, "Count the apples"))["thread_id"]
+    viewer = await signed_in(service, token_of(Role.VIEWER))
+    page = await browse(service, "GET", f"/console/chat/{thread}", headers=viewer)
+    assert "Writing requires the role runner." in page.text
+    refused = await browse(service, "POST", "/console/chat", headers=viewer, data={"agent": "guide", "input": "x"})
+    assert refused.status_code == 403
+    stranger = await signed_in(service, OTHER_ADMIN)
+    assert "Count the apples" not in (await browse(service, "GET", "/console/chat", headers=stranger)).text
+    for path in (f"/console/chat/{thread}", f"/console/chat/{thread}/messages"):
+        assert (await browse(service, "GET", path, headers=stranger)).status_code == 404
