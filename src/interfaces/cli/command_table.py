@@ -58,6 +58,13 @@ COMMANDS = (
         attribute="chat",
         epilog="Example: dragoman chat --agent guide",
     ),
+    Command(
+        name="acp",
+        summary="Serve an agent to an editor over the Agent Client Protocol.",
+        module="acp",
+        attribute="acp",
+        epilog="Example: dragoman acp --agent guide",
+    ),
     _group("mcp", "Manage MCP servers."),
     _group("agent", "Manage agents."),
     _group("tool", "List and explain tools."),

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 
@@ -103,7 +103,9 @@ def exit_code_of(status: str, interrupted_by: signal.Signals | None) -> int:
             return FAILED
 
 
-async def events_of_run(api: ServiceApi, run_id: str, *, after: str | None) -> AsyncGenerator[ServerEvent, None]:
+async def events_of_run(
+    api: ServiceApi, run_id: str, *, after: str | None, reconnects: int = RECONNECTS
+) -> AsyncGenerator[ServerEvent, None]:
     """The run's events before `end`, each once, over as many connections as needed."""
     failures = 0
     path = path_to("runs", run_id, "stream")
@@ -118,12 +120,22 @@ async def events_of_run(api: ServiceApi, run_id: str, *, after: str | None) -> A
         except (ConnectionLost, ServiceUnreachable):
             pass
         failures += 1
-        if failures > RECONNECTS:
+        if failures > reconnects:
             raise CommandFailure(
                 f"The connection to the service at {api.address} is lost. The run continues there; see "
                 f"`dragoman run show {run_id}`."
             )
         await asyncio.sleep(RECONNECT_PAUSE_S * failures)
+
+
+async def persistently(request: Callable[[], Awaitable[JsonObject]], *, attempts: int) -> JsonObject:
+    """The answer to a request that may be repeated, as soon as the service gives it. Raises what the last attempt raises."""
+    for failures in range(1, attempts):
+        try:
+            return await request()
+        except (ConnectionLost, ServiceUnreachable):
+            await asyncio.sleep(RECONNECT_PAUSE_S * failures)
+    return await request()
 
 
 async def _show_events(api: ServiceApi, run_id: str, *, view: RunDisplay, after: str | None) -> None:

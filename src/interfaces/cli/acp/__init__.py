@@ -1,0 +1,1 @@
+"""A bridge for editors: the Agent Client Protocol over stdin and stdout, on the service's HTTP API."""

@@ -1,0 +1,184 @@
+"""One prompt: the run's events as updates of the session, its pending calls as requests for permission."""
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.acp.prompts import json_params, replayed, text_chunk, tool_call, tool_update
+from interfaces.cli.acp.wire import FAILED, Peer, RpcFailure
+from interfaces.cli.answers import parsed_as, read_as
+from interfaces.cli.api import ServerEvent, ServiceApi, path_to
+from interfaces.cli.failures import ApiProblem
+from interfaces.cli.following import events_of_run, persistently
+from interfaces.cli.transcript import Part, parts_of
+from interfaces.http.runs.views import RunView
+from interfaces.http.threads.views import MessageView
+
+RECONNECTS = 30
+"""Attempts in a row, with growing pauses: a service that is started again within some minutes is found."""
+_DISPLAYED = "Tool has been displayed successfully"
+_ALLOW, _REJECT = "allow", "reject"
+_OPTIONS: list[JsonValue] = [
+    {"optionId": _ALLOW, "name": "Allow", "kind": "allow_once"},
+    {"optionId": _REJECT, "name": "Reject", "kind": "reject_once"},
+]
+_STOPS = {
+    "max_output_tokens": "max_tokens",
+    "context_exceeded": "max_tokens",
+    "max_tokens": "max_tokens",
+} | dict.fromkeys(("refusal", "content_filter"), "refusal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEvent:
+    """What an event of a run may carry that a session shows."""
+
+    seq: int = 0
+    text: str = ""
+    message_id: str = ""
+    message: MessageView | str | None = None
+    tool_call_id: str = ""
+    name: str = ""
+    params: dict[str, object] = field(default_factory=dict)
+
+
+class Turn:
+    """Rules:
+    - Each event is shown once, in order, over as many connections as needed.
+    - A call that requires approval is asked about; the answer is a decision about the approval. One that was decided elsewhere
+      meanwhile is not decided again.
+    - Questions of MCP servers are declined. Client tools count as displayed.
+    - A cancellation cancels the run, and withdraws what is being asked.
+    """
+
+    def __init__(self, *, api: ServiceApi, peer: Peer, session_id: str) -> None:
+        self._api = api
+        self._peer = peer
+        self._session_id = session_id
+        self._cancelled = asyncio.Event()
+        self._run_id: str | None = None
+        self._shown: set[str] = set()
+        self._streamed: set[str] = set()
+
+    async def cancel(self) -> None:
+        self._cancelled.set()
+        if self._run_id is not None:
+            await self._api.post(path_to("runs", self._run_id, "cancel"))
+
+    async def follow(self, run_id: str) -> str:
+        """Show a run from its beginning to its end; the stop reason. Raises RpcFailure if it failed."""
+        self._run_id, after = run_id, None
+        if self._cancelled.is_set():
+            await self.cancel()
+        while True:
+            async with aclosing(events_of_run(self._api, run_id, after=after, reconnects=RECONNECTS)) as events:
+                async for event in events:
+                    after = event.id or after
+                    await self._show(event)
+            run = read_as(
+                RunView, await persistently(lambda: self._api.get(path_to("runs", run_id)), attempts=RECONNECTS)
+            )
+            if run["status"] in ("queued", "in_progress"):
+                continue
+            if run["status"] != "requires_action":
+                return _stop_reason(run)
+            await self._settle(run)
+
+    async def _show(self, event: ServerEvent) -> None:
+        told = parsed_as(TurnEvent, event.data)
+        match event.type:
+            case "message.delta" | "reasoning.delta":
+                self._streamed.add(told.message_id)
+                kind = "agent_message_chunk" if event.type == "message.delta" else "agent_thought_chunk"
+                await self._update(text_chunk(kind, told.text, told.message_id))
+            case "message.completed" if isinstance(told.message, dict):
+                await self._show_message(told.message)
+            case "tool.started":
+                await self._update(self._begun(told))
+            case "tool.progress" if isinstance(told.message, str):
+                await self._update(tool_update(told.tool_call_id, "in_progress", told.message))
+            case "tool.failed" | "tool.blocked" if told.tool_call_id in self._shown:
+                await self._update(tool_update(told.tool_call_id, "failed"))
+            case _:
+                pass
+
+    async def _show_message(self, message: MessageView) -> None:
+        if message["role"] not in ("assistant", "tool"):
+            return
+        parts = parts_of(message)
+        self._shown |= {part.id for part in parts if part.type == "tool_use"}
+        for part, update in zip(parts, replayed(message), strict=True):
+            if part.type != "text" or message["id"] not in self._streamed:
+                await self._update(update)
+
+    def _begun(self, told: TurnEvent) -> JsonObject:
+        if told.tool_call_id in self._shown:
+            return tool_update(told.tool_call_id, "in_progress")
+        self._shown.add(told.tool_call_id)
+        params = json_params(Part(type="tool_use", params=told.params))
+        return tool_call(told.tool_call_id, told.name, params, "in_progress")
+
+    async def _settle(self, run: RunView) -> None:
+        approvals: list[JsonValue] = []
+        results: list[JsonValue] = []
+        for call in read_as(list[Part], run["pending"]):
+            if call.approval_id is not None:
+                decision = await self._decision(call)
+                if decision is None:
+                    await self._api.post(path_to("runs", run["id"], "cancel"))
+                    return
+                approvals.append({"tool_call_id": call.id, "decision": decision})
+            else:
+                told: JsonValue = _DISPLAYED if call.elicitation is None else {"action": "decline"}
+                results.append({"tool_call_id": call.id, "result": told})
+        body: JsonObject = {"approvals": approvals} if approvals else {}
+        try:
+            await persistently(
+                lambda: self._api.post(
+                    path_to("runs", run["id"], "resume"), {**body, "tool_results": results} if results else body
+                ),
+                attempts=RECONNECTS,
+            )
+        except ApiProblem as problem:
+            if problem.status != 409:  # decided elsewhere, or the run has ended
+                raise
+
+    async def _decision(self, call: Part) -> str | None:
+        """`approve` or `deny`; None if the turn is cancelled."""
+        asked: JsonObject = tool_call(call.id, call.name, json_params(call))
+        del asked["sessionUpdate"]
+        if call.reason:
+            asked["content"] = [{"type": "content", "content": {"type": "text", "text": call.reason}}]
+        params: JsonObject = {"sessionId": self._session_id, "toolCall": asked, "options": _OPTIONS}
+        asking = asyncio.create_task(self._peer.request("session/request_permission", params))
+        leaving = asyncio.create_task(self._cancelled.wait())
+        try:
+            await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            outcome = (await asking).get("outcome") if asking.done() else None
+        finally:
+            asking.cancel()
+            leaving.cancel()
+        match outcome:
+            case {"outcome": "selected", "optionId": "allow"}:
+                return "approve"
+            case {"outcome": "selected"}:
+                return "deny"
+            case _:
+                return None
+
+    async def _update(self, update: JsonObject) -> None:
+        await self._peer.notify("session/update", {"sessionId": self._session_id, "update": update})
+
+
+def _stop_reason(run: RunView) -> str:
+    match run["status"]:
+        case "completed":
+            return "end_turn"
+        case "cancelled":
+            return "cancelled"
+        case "incomplete":
+            return _STOPS.get(str(run["incomplete_reason"]), "max_turn_requests")
+        case status:
+            error = run["error"]
+            raise RpcFailure(FAILED, f"The run {run['id']} ended {status}." if error is None else error["detail"])

@@ -1,0 +1,206 @@
+"""The bridge for editors: its messages on the wire, the content of prompts, and how runs end."""
+
+import asyncio
+import json
+from contextlib import aclosing
+from typing import cast
+
+import pytest
+
+from domain.json_value import JsonObject, JsonValue
+from interfaces.cli.acp.bridge import AcpBridge
+from interfaces.cli.acp.prompts import input_of
+from interfaces.cli.acp.wire import MAX_LINE_BYTES, MAX_REQUESTS, Peer, RpcFailure
+from tests.unit.interfaces.cli.fake_service import FakeService, event, problem, run_document, stream_of
+
+pytestmark = pytest.mark.requirement("X8")
+SESSION: JsonObject = {"sessionId": "thr_1"}
+PROMPT: JsonObject = {**SESSION, "prompt": [{"type": "text", "text": "Go."}]}
+
+
+class Written:
+    """The stream to the editor: the messages that were written."""
+
+    def __init__(self) -> None:
+        self.messages: list[JsonObject] = []
+        self.arrived = asyncio.Event()
+
+    def write(self, data: bytes) -> None:
+        self.arrived.set()
+        self.messages += [json.loads(line) for line in data.splitlines()]
+
+    async def drain(self) -> None: ...
+
+
+def a_peer(*lines: str) -> tuple[Peer, Written]:
+    """The editor that sends these lines, then leaves."""
+    reader, written = asyncio.StreamReader(limit=MAX_LINE_BYTES), Written()
+    for line in lines:
+        reader.feed_data(line.encode() + b"\n")
+    reader.feed_eof()
+    return Peer(reader, cast(asyncio.StreamWriter, written)), written
+
+
+def a_request(method: str, params: JsonValue = None, request_id: int | None = 1) -> str:
+    message: JsonObject = {"jsonrpc": "2.0", "method": method, "params": params or {}}
+    return json.dumps(message if request_id is None else {**message, "id": request_id})
+
+
+async def answered(service: FakeService, *lines: str) -> list[JsonObject]:
+    """What the bridge writes for these lines."""
+    peer, written = a_peer(*lines)
+    async with aclosing(service.client()) as api:
+        await peer.serve(AcpBridge(api=api, peer=peer, agent="guide", version="1").answer)
+    return written.messages
+
+
+def code_of(message: JsonObject) -> JsonValue:
+    error = message["error"]
+    assert isinstance(error, dict)
+    return error["code"]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("no JSON", -32700),
+        ("[" * 100_000, -32700),
+        ("[]", -32600),
+        (a_request("session/fork"), -32601),
+        (a_request("session/new", [1]), -32602),
+        (a_request("session/prompt", {"prompt": []}), -32602),
+        (a_request("session/prompt", {**SESSION, "prompt": "Go."}), -32602),
+        (a_request("session/load", SESSION), -32002),
+    ],
+)
+async def test_a_message_that_cannot_be_answered_gets_an_error_and_the_next_one_its_answer(
+    line: str, code: int
+) -> None:
+    refused, hello = await answered(FakeService(), line, a_request("initialize", request_id=2))
+    assert code_of(refused) == code
+    assert (hello["id"], cast(JsonObject, hello["result"])["protocolVersion"]) == (2, 1)
+
+
+async def test_notifications_and_unknown_answers_get_no_answer() -> None:
+    lines = a_request("session/cancel", SESSION, None), a_request("no/such", None, None), '{"id": 7, "result": {}}'
+    assert await answered(FakeService(), *lines) == []
+
+
+async def test_more_requests_at_a_time_than_the_bound_are_refused() -> None:
+    peer, written = a_peer(*(a_request("wait", request_id=number) for number in range(MAX_REQUESTS + 1)))
+    released = asyncio.Event()
+
+    async def handler(method: str, params: JsonObject) -> JsonObject:
+        await released.wait()
+        return {}
+
+    serving = asyncio.create_task(peer.serve(handler))
+    await written.arrived.wait()
+    released.set()
+    await serving
+    assert [message["id"] for message in written.messages if "error" in message] == [MAX_REQUESTS]
+    assert len(written.messages) == MAX_REQUESTS + 1
+
+
+@pytest.mark.parametrize(
+    ("block", "part"),
+    [
+        ({"type": "text", "text": "Hi"}, {"type": "text", "text": "Hi"}),
+        (
+            {"type": "image", "data": "QQ==", "mimeType": "image/png"},
+            {"type": "image", "media_type": "image/png", "data": "QQ=="},
+        ),
+        (
+            {"type": "audio", "data": "QQ==", "mimeType": "audio/wav"},
+            {"type": "file", "media_type": "audio/wav", "data": "QQ=="},
+        ),
+        (
+            {"type": "resource_link", "uri": "file:///a.py", "name": "a.py"},
+            {"type": "text", "text": "[a.py](file:///a.py)"},
+        ),
+        (
+            {"type": "resource", "resource": {"uri": "file:///a.py", "text": "x = 1"}},
+            {"type": "text", "text": "file:///a.py:\n\nx = 1"},
+        ),
+        (
+            {
+                "type": "resource",
+                "resource": {"uri": "file:///a%20b.pdf", "blob": "QQ==", "mimeType": "application/pdf"},
+            },
+            {"type": "file", "media_type": "application/pdf", "data": "QQ==", "name": "a b.pdf"},
+        ),
+    ],
+)
+def test_content_of_a_prompt_is_a_part_of_the_input(block: JsonValue, part: JsonValue) -> None:
+    assert input_of([block]) == [part]
+
+
+@pytest.mark.parametrize("prompt", [None, [], "text", [1], [{"type": "video"}], [{"type": "image"}]])
+def test_other_content_is_refused(prompt: JsonValue) -> None:
+    with pytest.raises(RpcFailure):
+        input_of(prompt)
+
+
+def a_service(status: str, **run: JsonValue) -> FakeService:
+    service = FakeService().on("GET", "/v1/runs", {"data": [], "next_cursor": None})
+    service.on("POST", "/v1/threads/thr_1/runs", run_document(status="queued"))
+    return service.on("GET", "/v1/runs/run_1", run_document(status, **run))
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "stop_reason"),
+    [
+        ("completed", None, "end_turn"),
+        ("cancelled", None, "cancelled"),
+        ("incomplete", "max_output_tokens", "max_tokens"),
+        ("incomplete", "refusal", "refusal"),
+        ("incomplete", "max_turns", "max_turn_requests"),
+    ],
+)
+async def test_a_prompt_stops_for_the_reason_for_which_its_run_ended(
+    status: str, reason: str | None, stop_reason: str
+) -> None:
+    told = (
+        event(1, "reasoning.delta", message_id="msg_1", text="Hm."),
+        event(2, "message.delta", message_id="msg_1", text="Hi"),
+    )
+    service = a_service(status, incomplete_reason=reason).on(
+        "GET", "/v1/runs/run_1/stream", stream_of(*told, end=status)
+    )
+
+    *updates, ended = await answered(service, a_request("session/prompt", PROMPT))
+
+    shown = [cast(JsonObject, cast(JsonObject, one["params"])["update"])["sessionUpdate"] for one in updates]
+    assert shown == ["agent_thought_chunk", "agent_message_chunk"]
+    assert ended["result"] == {"stopReason": stop_reason}
+
+
+async def test_a_failed_run_fails_its_prompt_with_the_reason() -> None:
+    error: JsonObject = {"code": "model_unavailable", "detail": "No model answers."}
+    service = a_service(status="failed", error=error).on("GET", "/v1/runs/run_1/stream", stream_of(end="failed"))
+    (refused,) = await answered(service, a_request("session/prompt", PROMPT))
+    assert cast(JsonObject, refused["error"])["message"] == "No model answers."
+
+
+async def test_questions_of_servers_are_declined_and_client_tools_count_as_displayed() -> None:
+    asked: JsonObject = {"request_id": "1", "message": "Which?"}
+    pending: list[JsonValue] = [
+        {"type": "tool_use", "id": "call_1", "name": "paint", "params": {}, "elicitation": asked},
+        {"type": "tool_use", "id": "call_2", "name": "send_email", "params": {}},
+    ]
+    service = a_service(status="requires_action", pending=pending).on(
+        "GET", "/v1/runs/run_1", run_document(status="completed")
+    )
+    service.on("GET", "/v1/runs/run_1/stream", stream_of(end="requires_action"))
+    service.on("POST", "/v1/runs/run_1/resume", problem(409, "run_not_waiting", "Decided elsewhere."))
+
+    (ended,) = await answered(service, a_request("session/prompt", PROMPT))
+
+    assert ended["result"] == {"stopReason": "end_turn"}
+    (body,) = service.sent("POST", "/v1/runs/run_1/resume")
+    assert body == {
+        "tool_results": [
+            {"tool_call_id": "call_1", "result": {"action": "decline"}},
+            {"tool_call_id": "call_2", "result": "Tool has been displayed successfully"},
+        ]
+    }
