@@ -9,7 +9,8 @@ import pytest
 
 from application.runs.ports import ClaimedRun
 from domain.audit.event import AuditAction
-from domain.ids import AgentId, OrganizationId, RunId, WorkerId
+from domain.ids import AgentId, OrganizationId, RunId, ToolCallId, WorkerId
+from domain.runs.called_by import CalledBy
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.identity.store import add_organization
@@ -108,6 +109,21 @@ async def test_a_bound_concerns_runs_of_its_organization_and_agent_only(run_stor
     assert await claimed_of(run_stores, [a_run_id(6)]) == [a_run_id(6)]
     await bound_agent(run_stores, None)
     assert await claimed_of(run_stores, [a_run_id(2)]) == [], "the organization has its two"
+
+
+@pytest.mark.requirement("K2")
+async def test_a_run_that_another_run_called_has_the_place_of_that_one_and_its_retry_has_none(
+    run_stores: Stores,
+) -> None:
+    await bound_agent(run_stores, 1)
+    await queued(run_stores, 1, 2)
+    await claim(run_stores, a_run_id(1))
+    called = CalledBy(tool_call_id=ToolCallId("call_1"), depth=1, run_id=a_run_id(1)).metadata()
+    for number, retry_of in ((3, None), (4, a_run_id(2))):
+        thread = a_thread(a_thread_id(100 + number))
+        run = replace(a_run(a_run_id(number), thread_id=thread.id, metadata=called), retry_of=retry_of)
+        await run_stores.runs.start(a_new_run(run, new_thread=thread))
+    assert await claimed_of(run_stores, [a_run_id(2), a_run_id(3), a_run_id(4)]) == [a_run_id(3)]
 
 
 @pytest.mark.requirement("K2")

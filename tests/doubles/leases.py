@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from application.runs.ports import ClaimedRun, EndedAtClaim
 from application.system.wakeups import Wakeups
 from domain.ids import MessageId, RunId, WorkerId
+from domain.runs.admission import has_place_of_caller
 from domain.runs.claiming import REPLY_EVENTS, ClaimFacts, Suspected, abandoned_message, decide_claim
 from domain.runs.lease import Lease
 from domain.runs.ledger import ToolCallState
@@ -64,6 +65,8 @@ class InMemoryRunLeases:
         of_agent = [run for run in running if run.agent_id == queued.agent_id]
         bound = None if organization is None else organization.max_running
         of_its = self._state.agents[queued.agent_id][-1].config.max_running
+        if has_place_of_caller(queued):
+            return True
         return (bound is None or len(of_organization) < bound) and (of_its is None or len(of_agent) < of_its)
 
     async def renew(

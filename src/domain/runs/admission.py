@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from domain.errors import ErrorKind, ServiceError, Violation
+from domain.runs.called_by import CalledBy
+from domain.runs.run import Run
 
 MAX_QUEUED = 10_000_000
 MAX_RUNNING = 1_000_000
@@ -30,6 +32,13 @@ def bound_violations(max_queued: int | None, max_running: int | None) -> list[Vi
         for name, bound, most in (("max_queued", max_queued, MAX_QUEUED), ("max_running", max_running, MAX_RUNNING))
         if bound is not None and not 0 < bound <= most
     ]
+
+
+def has_place_of_caller(run: Run) -> bool:
+    """Whether a run called this one and waits for it. Both have that run's place: if this one waited for another, the caller
+    could keep it from ever running. A retry has no caller that waits."""
+    called_by = CalledBy.of(run.metadata)
+    return called_by is not None and called_by.run_id is not None and run.retry_of is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from application.system.wakeups import Wakeups
 from domain.agents.agent import Agent
 from domain.copies import with_changes
 from domain.ids import MessageId, RunId, ThreadId, WorkerId
+from domain.runs.admission import has_place_of_caller
 from domain.runs.claiming import REPLY_EVENTS, ClaimFacts, Suspected, abandoned_message, decide_claim
 from domain.runs.events import RunEventType
 from domain.runs.lease import Lease
@@ -26,7 +27,7 @@ from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.database import SYSTEM, Database, is_duplicate
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.engine.staged import Staged, Stages
-from infrastructure.persistence.runs.admission import RunningBounds
+from infrastructure.persistence.runs.admission import NO_BOUNDS, RunningBounds
 from infrastructure.persistence.runs.ledger_rows import ask_open_calls
 from infrastructure.persistence.runs.rows import run_of, select_run
 from infrastructure.persistence.runs.steps import change_run, claim_run, follow_up
@@ -254,7 +255,7 @@ def _claim(
     is_first = not was_begun and any_message.first() is None
     of_organization = (rows[0].settings or {}).get("max_running")
     bounds = RunningBounds(organization=of_organization, agent=agent.config.max_running)
-    outcome = yield from claim_run(connection, step, lease, bounds)
+    outcome = yield from claim_run(connection, step, lease, NO_BOUNDS if has_place_of_caller(stored) else bounds)
     if outcome is None:
         return None
     return _Claim(
