@@ -6,6 +6,7 @@ from litestar.di import Provide
 from infrastructure.container import Container
 from interfaces.explorer.routes import EXPLORER
 from interfaces.http import health
+from interfaces.http.ag_ui.router import ag_ui_router
 from interfaces.http.agents import routes as agents
 from interfaces.http.ai_sdk.router import ai_sdk_router
 from interfaces.http.api_keys import routes as api_keys
@@ -108,6 +109,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
             v1,
             openai_router(container, places=places, heartbeat_s=heartbeat_s),
             ai_sdk_router(container, places=places, heartbeat_s=heartbeat_s),
+            ag_ui_router(container, places=places, heartbeat_s=heartbeat_s),
             front_door,
             *EXPLORER,
             health.health_router(),

@@ -14,7 +14,7 @@ from domain.approvals.decision import CallDecision
 from domain.errors import Violation, invalid, not_found
 from domain.identity.api_key import Principal
 from domain.ids import ThreadId, ToolCallId
-from domain.json_value import canonical_digest
+from domain.json_value import JsonObject, canonical_digest
 from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.threads.message import PriorMessage, UserContent
@@ -49,6 +49,7 @@ class ChatMessageCommand:
     branches: bool = False
     instructions: str | None = None
     client_tools: tuple[ClientTool, ...] = ()
+    client_request: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +111,7 @@ class ClientThreads:
                 strategy=strategy,
                 instructions=command.instructions,
                 client_tools=command.client_tools,
+                client_request=command.client_request,
                 history=() if thread_id is not None else command.history,
                 history_key=key,
                 idempotency_key=None if command.branches else canonical_digest([key, command.message_id]),

@@ -1,0 +1,1 @@
+"""AG-UI 1.0 over threads, runs and their events, at `/ag-ui/v1`."""

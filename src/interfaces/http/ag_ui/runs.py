@@ -1,0 +1,150 @@
+"""Runs of AG-UI: a stream is a view of the events of one run."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import aclosing
+
+import msgspec
+
+from application.runs.watch_run import WatchRun
+from application.threads.queries import ListMessages
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.json_value import JsonObject
+from domain.runs.events import RunEvent
+from domain.runs.run import Run
+from domain.threads.message import Message
+from interfaces.http.ag_ui.events import AgUiEvents
+from interfaces.http.ag_ui.messages import conversation, instructions, message_views, settled
+from interfaces.http.ag_ui.schemas import RunAgentInputBody
+from interfaces.http.chats.client_threads import Answer, ChatMessageCommand, ClientThreads
+from interfaces.http.chats.shown import ReplyDropped, RunShown
+from interfaces.http.openai.errors import stream_error
+from interfaces.http.openai.stored_messages import stored_messages
+from interfaces.http.sse import EventStream
+from interfaces.http.stream_places import StreamPlaces
+
+
+class AgUiRuns:
+    """Rules:
+    - The last message of the user starts a run on the client's thread. Answers to interrupts, and results of the
+      client's tools, resume the run that waits for them.
+    - A run is read again with the messages before it, then all its events. They replace what the client has.
+    - A reply that was discarded is taken back by the messages as they are.
+    - A client that leaves harms nothing: the run continues. `stop` cancels it.
+    """
+
+    def __init__(
+        self,
+        *,
+        client_threads: ClientThreads,
+        watch_run: WatchRun,
+        list_messages: ListMessages,
+        places: StreamPlaces,
+        heartbeat_s: float,
+    ) -> None:
+        self._threads = client_threads
+        self._watch_run = watch_run
+        self._list_messages = list_messages
+        self._places = places
+        self._heartbeat_s = heartbeat_s
+
+    async def run(self, principal: Principal, agent: str, body: RunAgentInputBody) -> EventStream:
+        """Raises as StartRun and ResumeRun."""
+        principal.require(Role.RUNNER)
+        place = self._places.take(principal)
+        try:
+            answer = await self._begin(principal, agent, body)
+        except BaseException:
+            place.leave()
+            raise
+        events = AgUiEvents(run=answer.run, thread_id=body.thread_id, run_id=body.run_id)
+        frames = self._frames(principal, events, answer)
+        headers = {"Location": f"/v1/runs/{answer.run.id}"}
+        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=headers, place=place)
+
+    async def connect(self, principal: Principal, body: RunAgentInputBody) -> EventStream:
+        """The messages of the thread and its newest run. Raises NOT_FOUND."""
+        run = await self._threads.newest(principal, body.thread_id)
+        place = self._places.take(principal)
+        if run is None:
+            frames = _nothing(body)
+        else:
+            events = AgUiEvents(run=run, thread_id=body.thread_id, run_id=body.run_id, repeats=True)
+            frames = self._frames(principal, events, Answer(run=run))
+        return EventStream(frames, heartbeat_s=self._heartbeat_s, place=place)
+
+    async def stop(self, principal: Principal, thread: str) -> None:
+        """Raises NOT_FOUND, FORBIDDEN."""
+        await self._threads.stop(principal, thread)
+
+    async def _begin(self, principal: Principal, agent: str, body: RunAgentInputBody) -> Answer:
+        given = settled(body)
+        if given is not None:
+            return await self._threads.settle(principal, body.thread_id, given)
+        body.last()
+        said = conversation(body.messages)
+        return await self._threads.ask(
+            ChatMessageCommand(
+                principal=principal,
+                agent=agent,
+                thread=body.thread_id,
+                message_id=body.run_id,
+                input=conversation(body.messages[-1:]).input,
+                history=said.history(),
+                instructions=instructions(body, said),
+                client_tools=body.client_tools(),
+                client_request=body.client_request(),
+            )
+        )
+
+    async def _frames(self, principal: Principal, events: AgUiEvents, answer: Answer) -> AsyncGenerator[bytes, None]:
+        """An error ends the stream as its last event."""
+        shown = RunShown(run=answer.run)
+        try:
+            yield _framed(events.start())
+            if events.repeats:
+                yield _framed([await self._snapshot(principal, answer.run, before=True)])
+            async with aclosing(self._watch_run.follow(principal, answer.run.id)) as followed:
+                async for batch in followed:
+                    told = [one for event in batch async for one in self._new(principal, shown, events, event, answer)]
+                    if told:
+                        yield _framed(told)
+            yield _framed(events.end(shown))
+        except Exception as error:  # noqa: BLE001 (logged, and told to the client)
+            told_error = stream_error(answer.run.id, error)["error"]
+            yield _framed([{"type": "RUN_ERROR", "message": told_error["message"], "code": told_error["code"]}])
+
+    async def _new(
+        self, principal: Principal, shown: RunShown, events: AgUiEvents, event: RunEvent, answer: Answer
+    ) -> AsyncIterator[JsonObject]:
+        """The events of AG-UI for one of the run. What the client has already is read, too, and left out."""
+        for item in shown.of(event):
+            if event.seq <= answer.after_seq:
+                events.skip(item)
+                continue
+            for one in events.of(item):
+                yield one
+            if isinstance(item, ReplyDropped):
+                yield await self._snapshot(principal, answer.run, before=False)
+
+    async def _snapshot(self, principal: Principal, run: Run, *, before: bool) -> JsonObject:
+        """The messages of the thread; `before`: up to the input of the run."""
+        messages: list[Message] = []
+        async with aclosing(stored_messages(self._list_messages, principal, run.thread_id)) as stored:
+            async for message in stored:
+                messages.append(message)
+                if before and message.run_id == run.id:
+                    break
+        return {"type": "MESSAGES_SNAPSHOT", "messages": message_views(messages)}
+
+
+async def _nothing(body: RunAgentInputBody) -> AsyncGenerator[bytes, None]:
+    """A thread without a run."""
+    about: JsonObject = {"threadId": body.thread_id, "runId": body.run_id}
+    begun: JsonObject = {"type": "RUN_STARTED", **about, "protocolVersion": "1.0"}
+    snapshot: JsonObject = {"type": "MESSAGES_SNAPSHOT", "messages": []}
+    yield _framed([begun, snapshot, {"type": "RUN_FINISHED", **about, "outcome": {"type": "success"}}])
+
+
+def _framed(events: Iterable[JsonObject]) -> bytes:
+    return b"".join([b"data: %s\n\n" % msgspec.json.encode(event) for event in events])

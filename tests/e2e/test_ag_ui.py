@@ -1,0 +1,168 @@
+"""AG-UI as its own client has it, held to its schemas and to a validator by others."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.e2e.processes import until
+from tests.e2e.service import ROOT, Json, Service, a_turn, serving
+from tests.e2e.test_gateway_conformance import NODES
+
+NODE = ROOT / "tests" / "node"
+VALIDATE = ROOT / ".venv-peers" / "bin" / "ag-ui-validate"
+
+pytestmark = [
+    pytest.mark.requirement("X4"),
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(
+        not (NODES and VALIDATE.exists() and (NODE / "node_modules" / "@ag-ui").exists()),
+        reason="needs `make node peers`",
+    ),
+]
+
+LOOK, NOTE, HELD = "mcp__watched__look", "mcp__watched__note", "mcp__watched__held_look"
+CITY: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(tmp_path_factory.mktemp("ag-ui") / "home") as running:
+        running.watched_server("watched", trusted=True)
+        notes = a_turn("May I?", (NOTE, {"text": "x"}), (LOOK, {"text": "y"})), a_turn("Done with {{ user }}.")
+        policies = {NOTE: {"decision": "require_approval"}}
+        running.agent("guide", running.script("guide", *notes), mcp_servers=["watched"], tool_policies=policies)
+        asks = running.script("asks", a_turn("", ("weather", {"city": "Lisbon"})), a_turn("It is {{ results.last }}."))
+        running.agent("asks", asks)
+        running.agent("broken", running.script("broken", a_turn("{{ results.last }}")))
+        yield running
+
+
+def asked(service: Service, agent: str, messages: Sequence[Json], *, path: str = "", **more: object) -> list[Json]:
+    """The events of one stream, which are valid."""
+    body = {"threadId": "t1", "runId": "r1", "messages": list(messages), "tools": [], "context": [], **more}
+    response = httpx.post(
+        f"{service.url}/ag-ui/v1/{agent}{path}", json=body, headers=service.headers, timeout=60, trust_env=False
+    )
+    assert (response.status_code, response.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+    events = [json.loads(frame.removeprefix("data: ")) for frame in response.text.strip().split("\n\n")]
+    assert_valid(events)
+    return events
+
+
+def assert_valid(events: Sequence[Json]) -> None:
+    lines = "".join(f"{json.dumps(event)}\n" for event in events)
+    checked = subprocess.run(
+        [NODES[-1], NODE / "ag_ui_events.mjs"], input=lines, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert json.loads(checked.stdout) == {"events": len(events), "wrong": []}
+    validated = subprocess.run(
+        [VALIDATE, "-", "--max-warnings", "0"], input=lines, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert validated.returncode == 0, validated.stdout
+
+
+def kinds(events: Sequence[Json]) -> list[str]:
+    return [event["type"] for event in events]
+
+
+def user(text: str) -> Json:
+    return {"id": "m1", "role": "user", "content": text}
+
+
+def test_an_approval_is_an_interrupt_and_its_answer_continues_the_run(service: Service) -> None:
+    state, message = {"theme": "dark"}, user("note it")
+    events = asked(service, "guide", [message], threadId="a", state=state)
+    assert kinds(events)[:3] == ["RUN_STARTED", "STATE_SNAPSHOT", "TEXT_MESSAGE_START"]
+    assert events[1]["snapshot"] == state
+    [interrupt] = events[-1]["outcome"]["interrupts"]
+    assert interrupt["toolCallId"] in [event["toolCallId"] for event in events if event["type"] == "TOOL_CALL_START"]
+    resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
+    rest = asked(service, "guide", [message], threadId="a", runId="r2", resume=resume)
+    results = {event["content"] for event in rest if event["type"] == "TOOL_CALL_RESULT"}
+    assert results == {"note says x", "look says y"}
+    assert rest[-1]["outcome"] == {"type": "success"}
+    whole = asked(service, "guide", [], path="/connect", threadId="a", runId="r3")
+    assert whole[1]["snapshot"] == state
+    assert [message["content"] for message in whole[2]["messages"]] == ["note it"]
+    repeated = ["TOOL_CALL_START", "TOOL_CALL_END"]  # of calls whose results come in a later stream
+    assert kinds(whole)[3:] == [*kinds(events)[2:-1], *(kind for kind in kinds(rest)[2:] if kind not in repeated)]
+    denied = asked(service, "guide", [message], threadId="b")
+    resume = [{"interruptId": denied[-1]["outcome"]["interrupts"][0]["id"], "status": "cancelled"}]
+    rest = asked(service, "guide", [message], threadId="b", runId="r2", resume=resume)
+    assert [event["metadata"] for event in rest if "failed" in event.get("metadata", {})] == [{"failed": True}]
+
+
+def test_the_clients_tools_are_pending_and_their_results_continue_the_run(service: Service) -> None:
+    tools = [{"name": "weather", "description": "The weather.", "parameters": CITY}]
+    events = asked(service, "asks", [user("weather?")], threadId="c", tools=tools)
+    [call_id] = events[-1]["outcome"]["pendingToolCallIds"]
+    result = {"id": "m2", "role": "tool", "toolCallId": call_id, "content": "sunny"}
+    rest = asked(service, "asks", [user("weather?"), result], threadId="c", runId="r2", tools=tools)
+    assert kinds(rest) == [
+        "RUN_STARTED",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "RUN_FINISHED",
+    ]
+    assert rest[2]["delta"] == "It is sunny."
+
+
+def test_a_run_that_failed_is_an_error(service: Service) -> None:
+    events = asked(service, "broken", [user("go")], threadId="d")
+    assert kinds(events) == ["RUN_STARTED", "RUN_ERROR"]
+
+
+@pytest.mark.requirement("U3")
+def test_the_example_lets_its_user_decide_and_prints_the_conversation(service: Service, tmp_path: Path) -> None:
+    with example(tmp_path, service, "note it") as program:
+        told, _ = program.communicate("yes\n", timeout=60)
+    assert program.returncode == 0
+    said = [
+        "user: note it",
+        "assistant: May I?",
+        "tool: note says x",
+        "tool: look says y",
+        "assistant: Done with note it.",
+    ]
+    assert told.endswith("yes or no? " + "".join(f"{line}\n" for line in said))
+
+
+def test_the_example_reads_the_run_again_after_a_kill(tmp_path: Path) -> None:
+    home, gate = tmp_path / "home", tmp_path / "gate"
+    with serving(home) as service:
+        log = service.watched_server("watched", trusted=True)
+        held = a_turn("Looking.", (HELD, {"text": "x", "gate": str(gate)}))
+        service.agent("guide", service.script("guide", held, a_turn("Found.")), mcp_servers=["watched"])
+        program = example(tmp_path, service, "look")
+        until(lambda: log.exists() and "called held_look x" in log.read_text(), what="the call")
+        service.stop(signal.SIGKILL)
+    gate.touch()
+    with serving(home, DRAGOMAN_PORT=str(urlsplit(service.url).port)), program:
+        told, _ = program.communicate(timeout=120)
+    assert program.returncode == 0
+    assert told.splitlines() == [
+        "user: look",
+        "assistant: Looking.",
+        "tool: held_look says x",
+        "assistant: Found.",
+    ]
+
+
+def example(folder: Path, service: Service, question: str) -> "subprocess.Popen[str]":
+    (folder / "ag_ui.mjs").write_bytes((ROOT / "examples" / "ag_ui.mjs").read_bytes())
+    (folder / "node_modules").symlink_to(NODE / "node_modules")
+    return subprocess.Popen(
+        [NODES[-1], folder / "ag_ui.mjs", question],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "DRAGOMAN_URL": service.url, "DRAGOMAN_API_KEY": service.key},
+    )

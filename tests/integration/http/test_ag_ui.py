@@ -1,0 +1,123 @@
+"""Runs of AG-UI at the edge: keys and roles as everywhere, threads by the client's ids."""
+
+import json
+from collections.abc import Mapping
+
+import httpx
+import pytest
+
+from domain.identity.role import Role
+from tests.builders import ORG
+from tests.composition import MODEL
+from tests.integration.http.service import OTHER_ADMIN, Act, Service, problem_of, token_of
+
+RUN = "/ag-ui/v1/guide"
+ROUTES = [RUN, f"{RUN}/connect", f"{RUN}/threads/t1/stop"]
+
+pytestmark = pytest.mark.requirement("X4")
+
+Json = Mapping[str, object]
+
+
+@pytest.fixture(autouse=True)
+async def agent(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+
+
+def says(text: object, message_id: str = "m1") -> Json:
+    return {"id": message_id, "role": "user", "content": text}
+
+
+def asks(*messages: Json, thread: str = "t1", run: str = "r1", **more: object) -> Json:
+    return {"threadId": thread, "runId": run, "messages": messages, "tools": [], "context": [], **more}
+
+
+def events(response: httpx.Response) -> list[dict[str, object]]:
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/event-stream")
+    return [json.loads(frame.removeprefix("data: ")) for frame in response.text.strip().split("\n\n")]
+
+
+def thread_of(told: list[dict[str, object]]) -> object:
+    about = told[0]["metadata"]
+    assert isinstance(about, dict)
+    return about["threadId"]
+
+
+@pytest.mark.requirement("C6")
+async def test_every_route_needs_a_known_key_and_the_right_role(service: Service) -> None:
+    for path in ROUTES:
+        problem_of(await service.call("POST", path, json=asks(), token="dgm_unknown"), 401, "token_invalid")
+    viewer = token_of(Role.VIEWER)
+    problem_of(await service.call("POST", RUN, json=asks(says("hello")), token=viewer), 403, "role_insufficient")
+    thread = str(thread_of(events(await service.call("POST", RUN, json=asks(says("hello"))))))
+    assert events(await service.call("POST", ROUTES[1], json=asks(thread=thread), token=viewer))
+    problem_of(await service.call("POST", f"{RUN}/threads/{thread}/stop", token=viewer), 403, "role_insufficient")
+
+
+@pytest.mark.requirement("C6")
+async def test_threads_of_another_organization_are_not_found(service: Service) -> None:
+    thread = str(thread_of(events(await service.call("POST", RUN, json=asks(says("hello"))))))
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL}, token=OTHER_ADMIN)
+    for path in (RUN, f"{RUN}/connect", f"{RUN}/threads/{thread}/stop"):
+        missing = await service.call("POST", path, json=asks(says("hello"), thread=thread), token=OTHER_ADMIN)
+        problem_of(missing, 404, "thread_not_found")
+
+
+async def test_a_thread_is_read_again_with_its_messages_and_its_newest_run(service: Service) -> None:
+    nothing = events(await service.call("POST", ROUTES[1], json=asks()))
+    assert [event["type"] for event in nothing] == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
+    image = {"type": "image", "source": {"type": "data", "value": "iVBO", "mimeType": "image/png"}}
+    first = events(await service.call("POST", RUN, json=asks(says([{"type": "text", "text": "See"}, image]))))
+    again = await service.call("POST", RUN, json=asks(says([{"type": "text", "text": "See"}, image])))
+    assert events(again) == first
+    second = events(await service.call("POST", RUN, json=asks(says("hello"), says("and?", "m2"), run="r2")))
+    assert thread_of(second) == thread_of(first)
+    assert len(service.worker.submitted) == 2
+    _, snapshot, *rest = events(await service.call("POST", ROUTES[1], json=asks(run="r2")))
+    assert rest == second[1:]
+    messages = snapshot["messages"]
+    assert isinstance(messages, list)
+    assert [(message["role"], message["content"]) for message in messages] == [
+        ("user", [{"type": "text", "text": "See"}, image]),
+        ("assistant", "Done."),
+        ("user", "and?"),
+    ]
+
+
+async def test_context_state_and_messages_of_the_system_are_instructions(service: Service) -> None:
+    system = {"id": "m0", "role": "system", "content": "Be kind."}
+    context = [{"description": "Page", "value": "home"}]
+    activity = {"id": "m9", "role": "activity", "activityType": "PROGRESS", "content": {}}
+    body = asks(system, activity, says("hello"), context=context, state={"theme": "dark"})
+    told = events(await service.call("POST", RUN, json=body))
+    assert told[1] == {"type": "STATE_SNAPSHOT", "snapshot": {"theme": "dark"}}
+    run = await service.stores.runs.get(ORG, service.worker.submitted[0])
+    assert run is not None
+    assert run.instructions == 'Be kind.\n\nPage: home\n\nState of the application: {"theme": "dark"}'
+
+
+async def test_a_question_of_a_server_is_an_interrupt_with_its_form(service: Service) -> None:
+    service.worker.act = Act.ELICIT
+    told = events(await service.call("POST", RUN, json=asks(says("hello"))))
+    outcome = told[-1]["outcome"]
+    assert isinstance(outcome, dict)
+    [interrupt] = outcome["interrupts"]
+    assert (interrupt["reason"], interrupt["message"]) == ("input_required", "Which colour?")
+    assert interrupt["responseSchema"]["required"] == ["colour"]
+    answer = {"interruptId": interrupt["id"], "status": "resolved"}
+    wrong = asks(says("hello"), run="r2", resume=[{**answer, "payload": {"shade": 1}}])
+    problem_of(await service.call("POST", RUN, json=wrong), 422, "elicitation_answer_invalid")
+    service.worker.act = Act.REST
+    right = asks(says("hello"), run="r2", resume=[{**answer, "payload": {"colour": "red"}}])
+    await service.call("POST", f"{RUN}/threads/t1/stop")
+    problem_of(await service.call("POST", RUN, json=asks(run="r3")), 422, "body_invalid")
+    again = events(await service.call("POST", RUN, json=right))
+    assert again[-1]["outcome"] == {"type": "cancelled"}
+
+
+async def test_answers_to_calls_of_no_run_are_refused(service: Service) -> None:
+    resume = [{"interruptId": "call_1", "status": "resolved", "payload": {"approved": True}}]
+    problem_of(await service.call("POST", RUN, json=asks(resume=resume)), 404, "thread_not_found")
+    await service.call("POST", RUN, json=asks(says("hello")))
+    problem_of(await service.call("POST", RUN, json=asks(resume=resume)), 422, "tool_call_not_pending")

@@ -1,0 +1,108 @@
+"""Messages of AG-UI as a conversation and back, and outcomes of calls in an input."""
+
+from dataclasses import replace
+
+import pytest
+
+from domain.ids import MessageId, ToolCallId
+from domain.threads.message import (
+    Content,
+    FileContent,
+    ImageContent,
+    Message,
+    Role,
+    TextContent,
+    ToolResultContent,
+    ToolUse,
+)
+from interfaces.http.ag_ui.messages import conversation, message_views, settled
+from interfaces.http.ag_ui.schemas import AgUiMessage, RunAgentInputBody
+from tests.builders import START, THREAD
+
+pytestmark = pytest.mark.requirement("X4")
+
+CALL: dict[str, object] = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}
+
+
+def message(role: str, **more: object) -> AgUiMessage:
+    return AgUiMessage.model_validate({"id": "m1", "role": role, **more})
+
+
+def the_input(*messages: AgUiMessage, **more: object) -> RunAgentInputBody:
+    body = RunAgentInputBody.model_validate({"threadId": "t1", "runId": "r1", "messages": [], **more})
+    return body.model_copy(update={"messages": list(messages)})
+
+
+def stored(role: Role, *content: Content) -> Message:
+    return Message(id=MessageId("msg_1"), thread_id=THREAD, run_id=None, role=role, content=content, created_at=START)
+
+
+def test_messages_become_history_and_input_and_what_is_only_shown_is_left_out() -> None:
+    document = {"type": "document", "source": {"type": "url", "value": "https://example.com/a.pdf"}}
+    said = conversation(
+        [
+            message("developer", content="Be kind."),
+            message("user", content="Look"),
+            message("reasoning", content="Hm."),
+            message("assistant", toolCalls=[CALL]),
+            message("tool", toolCallId="c1", content="found"),
+            message("assistant", content="Found."),
+            message("user", content=[{"type": "text", "text": "And?"}, document]),
+        ]
+    )
+    assert said.instructions == "Be kind."
+    assert [prior.role for prior in said.history()] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
+    url = "https://example.com/a.pdf"
+    assert said.input == (TextContent(text="And?"), FileContent(media_type="application/pdf", url=url))
+
+
+def test_results_at_the_end_and_answers_to_interrupts_are_outcomes() -> None:
+    resume = [
+        {"interruptId": "c3", "status": "resolved", "payload": {"approved": True, "arguments": {"a": 2}}},
+        {"interruptId": "c4", "status": "resolved", "payload": {"approved": False, "reason": "No."}},
+        {"interruptId": "c5", "status": "cancelled"},
+    ]
+    given = settled(
+        the_input(
+            message("user", content="go"),
+            message("tool", toolCallId="c1", content=[{"type": "text", "text": "sun"}]),
+            message("tool", toolCallId="c2", content="", error="It broke."),
+            resume=resume,
+        )
+    )
+    assert given is not None
+    assert {name: (found.result, found.is_error) for name, found in given.results.items()} == {
+        "c1": ("sun", False),
+        "c2": ("It broke.", True),
+        "c3": ({"action": "accept", "content": {"approved": True, "arguments": {"a": 2}}}, False),
+        "c4": ({"action": "accept", "content": {"approved": False, "reason": "No."}}, False),
+        "c5": ({"action": "cancel"}, False),
+    }
+    decided = {name: (found.approve, found.arguments, found.reason) for name, found in given.decisions.items()}
+    assert decided == {"c3": (True, {"a": 2}, None), "c4": (False, None, "No."), "c5": (False, None, None)}
+    assert settled(the_input(message("user", content="go"))) is None
+
+
+def test_stored_messages_are_those_of_the_protocol() -> None:
+    use = ToolUse(id=ToolCallId("call_1"), name="look", params={"a": 1})
+    failed = ToolResultContent(tool_id=use.id, tool_name="look", result="no", is_error=True)
+    audio = FileContent(media_type="audio/wav", data="UklG")
+    picture = ImageContent(media_type="image/png", url="https://example.com/a.png")
+    views = message_views(
+        [
+            stored(Role.USER, TextContent(text="See"), picture, audio),
+            stored(Role.ASSISTANT, TextContent(text="Looking."), use),
+            stored(Role.TOOL, failed, replace(failed, result="yes", is_error=False)),
+        ]
+    )
+    url = {"type": "url", "value": "https://example.com/a.png", "mimeType": "image/png"}
+    data = {"type": "data", "value": "UklG", "mimeType": "audio/wav"}
+    parts = [{"type": "text", "text": "See"}, {"type": "image", "source": url}, {"type": "audio", "source": data}]
+    calls = [{"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"a": 1}'}}]
+    result = {"id": "call_1_result", "role": "tool", "toolCallId": "call_1"}
+    assert views == [
+        {"id": "msg_1", "role": "user", "content": parts},
+        {"id": "msg_1", "role": "assistant", "content": "Looking.", "toolCalls": calls},
+        {**result, "content": "no", "error": "no"},
+        {**result, "content": "yes"},
+    ]
