@@ -41,7 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 MISTAKES = [
     # commands and options
-    ("rnu hello", "Did you mean 'run'"),
+    ("rnu hello", "Did you mean 'run'? Try"),
     ("agents list", "Did you mean 'agent'"),
     ("agent lst", "Did you mean 'list'"),
     ("agent", "Commands:"),
@@ -92,8 +92,8 @@ MISTAKES = [
     # servers and tools
     ("mcp add clock", "--url URL"),
     ("mcp add clock --package mcp-server-time", "--kind"),
-    ("mcp add clock --kind npn --package x", "npm"),
-    ("mcp add time -- true", "'time'"),
+    ("mcp add clock --kind npn --package x", "did you mean 'npm'?"),
+    ("mcp add time -- true", "dragoman mcp update time"),
     ("mcp add Clock! -- true", "[a-z0-9]"),
     ("mcp add x --url http://x --header oops", "NAME=VALUE"),
     ("mcp show tiem", "Did you mean 'time'"),

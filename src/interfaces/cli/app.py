@@ -120,7 +120,8 @@ def _usage_line(error: typer.TyperException) -> str:
         return message
     # Usage errors know their command; typer does not export their type.
     path: object = getattr(getattr(error, "ctx", None), "command_path", "dragoman")
-    return f"Error: {message.rstrip('.')}. Try `{path} --help`."
+    end = "" if message.endswith("?") else "."
+    return f"Error: {message.rstrip('.')}{end} Try `{path} --help`."
 
 
 def _connecting(terminal: Terminal) -> Connect:

@@ -125,6 +125,9 @@ class References:
 
     async def _explained(self, problem: ApiProblem) -> ApiProblem:
         """The problem, with what to do about it."""
+        if problem.code == "mcp_server_slug_taken":
+            slug = _quoted(problem.message)
+            return problem.with_hint(f"`dragoman mcp update {slug} FIELD=VALUE` changes it.")
         kind = BY_CODE.get(problem.code)
         if problem.status != 404 or kind is None:
             return problem

@@ -1,5 +1,6 @@
 """JSON bodies: strict pydantic models, and their faults as violations with paths."""
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from typing import Annotated, Any, ClassVar, Optional, TypeVar
@@ -22,7 +23,8 @@ MAX_NAME = 200
 
 MAX_FAULTS = 20
 """Most faults in one response."""
-_NEAR_NAMES = 5  # most unknown fields that get a suggestion
+_NEAR_NAMES = 5  # most unknown fields and values that get a suggestion
+_OPTION = re.compile(r"'([^']*)'")
 _DESCRIBED = 500
 
 Name = Annotated[str, Field(max_length=MAX_NAME)]
@@ -176,9 +178,22 @@ def _violation(model: type[Body], value: object, fault: ErrorDetails, place: int
             message = "is not a known field" + (f"; did you mean {near!r}?" if near is not None else "")
         case "model_type":
             message = "must be a JSON object"
+        case "enum" | "literal_error":
+            message = _of_options(
+                str(fault.get("ctx", {}).get("expected", "")), value if is_searched else None, fault["loc"]
+            )
         case _:
             message = fault["msg"]
     return Violation(path=path, message=message)
+
+
+def _of_options(expected: str, body: object, loc: Sequence[int | str]) -> str:
+    """`expected` lists the options in quotes. The text at `loc` of the body is compared, not shown."""
+    given = body
+    for step in loc:
+        given = given.get(step) if isinstance(given, dict) else None
+    near = nearest(given, _OPTION.findall(expected)) if isinstance(given, str) else None
+    return f"must be {expected}" + (f"; did you mean {near!r}?" if near is not None else "")
 
 
 def _path(value: object, loc: Sequence[int | str], *, missing: bool) -> str:

@@ -1,5 +1,6 @@
 """`dragoman chat`: a conversation in the terminal, with decisions about calls in between."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,8 @@ from interfaces.http.runs.views import RunView
 
 _HELP = "/attach FILE adds a file to the next message; /quit or Ctrl-D ends the chat; Ctrl-C cancels a run."
 _ATTACH = "/attach "
+_QUIT = ("/quit", "/exit", "/q")
+_COMMAND = re.compile(r"/\w*\s*")
 
 
 def chat(
@@ -44,9 +47,12 @@ def chat(
     session.show(AgentView, lambda api: api.get(path_to("agents", agent)), greet, as_json=False)
     files: list[Path] = []
     while (text := session.read_line("> ")) is not None:
-        if text.strip() == "/quit":
+        if text.strip() in _QUIT:
             break
         if not text.strip():
+            continue
+        if _COMMAND.fullmatch(text):  # a guess, which should not cost a run
+            session.terminal.note(f"Not sent. {_HELP} Begin a message with a space to send it as it is.")
             continue
         try:
             if text.startswith(_ATTACH):

@@ -18,7 +18,7 @@ from interfaces.http.mcp_servers.views import ImportedEntryView, TestResultView
 
 
 def install_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
-    """Install an npm, python, oci or copied server, and test it once. Afterwards it starts without
+    """Install a server (npm, python, oci or copied) and test it. Afterwards it starts without
     network access. Exit code 1 if it was not installed."""
     session = session_of(context)
 

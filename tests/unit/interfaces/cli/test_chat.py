@@ -93,6 +93,18 @@ def test_an_agent_that_there_is_not_ends_the_chat_before_a_message_is_read() -> 
     assert service.sent("POST", "/v1/runs") == []
 
 
+@pytest.mark.requirement("U4")
+def test_a_guessed_command_costs_no_run_and_is_told_what_there_is() -> None:
+    service = talking()
+    outcome = service.run(
+        "chat", "--agent", "guide", typed=["/help", "/attach", " /help", "/etc/hosts?", "/exit", "on"]
+    )
+    assert outcome.exit_code == 0
+    assert outcome.err.count("Not sent. /attach FILE") == 2
+    assert service.sent("POST", "/v1/runs") == [{"agent": "guide", "input": " /help"}]
+    assert service.sent("POST", "/v1/threads/thr_1/runs") == [{"agent": "guide", "input": "/etc/hosts?"}]
+
+
 def test_a_message_that_is_rejected_ends_no_chat() -> None:
     service = talking()
     service.answers["POST", "/v1/runs"].insert(0, problem(429, "limit", "Too many runs."))
