@@ -39,6 +39,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "mcp_ports": "The TCP ports that started MCP servers may connect to.",
         "mcp_container_engine": f"The engine of servers of [kind oci]({_GUIDES}/confinement.md#containers): by `auto` the first socket of Podman or Docker that is there.",
         "mcp_container_cpus": "How many processors a server in a container may use.",
+        "registry_organization": f"The organization whose MCP servers everybody may read as a [registry]({_GUIDES}/gateway.md#let-ides-read-your-servers), without a key. Unset, none.",
         "workflow_tool_ttl_s": "How long after its registration a [tool of a workflow run](workflow-language.md#credentials) may be called with what the run bound to it.",
         "tool_search_threshold": f"How many MCP tools an agent is shown at most; with more it [searches]({_GUIDES}/many-tools.md).",
         "gateway_tool_search_threshold": f"How many MCP tools a client of the gateway is listed at most; with more it [searches]({_GUIDES}/gateway.md#let-clients-search-for-tools). Without it all are listed.",

@@ -87,6 +87,9 @@ class Settings(ProcessSettings, ProviderSettings):
     gateway_tool_search_threshold: int | None = Field(
         default=None, ge=0, le=10_000, description="0 to 10000", examples=["40"]
     )
+    registry_organization: str | None = Field(
+        default=None, pattern="^org_[0-9A-Za-z]{26}$", description="the id of an organization", examples=["org_01HX4B…"]
+    )
     workflow_tool_ttl_s: int = Field(
         default=604_800, ge=60, le=31_536_000, description="60 to 31536000 seconds", examples=["604800"]
     )

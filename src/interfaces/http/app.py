@@ -27,6 +27,7 @@ from interfaces.http.organization import routes as organization
 from interfaces.http.organizations import routes as organizations
 from interfaces.http.problems import exception_handlers
 from interfaces.http.query_names import only_declared_queries
+from interfaces.http.registry.router import registry_router
 from interfaces.http.requests import ApiRequest
 from interfaces.http.routing import OwnRouter, dependencies, instance_of, routes_of
 from interfaces.http.runs import routes as runs
@@ -108,6 +109,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
         route_handlers=[
             v1,
             openai_router(container, places=places, heartbeat_s=heartbeat_s),
+            registry_router(container),
             ai_sdk_router(container, places=places, heartbeat_s=heartbeat_s),
             ag_ui_router(container, places=places, heartbeat_s=heartbeat_s),
             front_door,
