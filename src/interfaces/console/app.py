@@ -14,16 +14,21 @@ from interfaces.console.routes import (
     agents,
     approvals,
     audit,
+    budgets,
     chat,
+    deliveries,
     first_agent,
     frame,
+    gateway_sessions,
     keys,
     overview,
+    palette,
     pending,
     playground,
     run_events,
     run_list,
     runs,
+    schedules,
     secrets,
     server_actions,
     server_forms,
@@ -32,16 +37,21 @@ from interfaces.console.routes import (
     settings,
     sign_in,
     static,
+    threads,
     usage,
     workflow_runs,
     workflows,
 )
 from interfaces.console.routes.approvals import WaitingApprovals
+from interfaces.console.routes.budgets import Budgets
 from interfaces.console.routes.chat import ChatPages
 from interfaces.console.routes.frame import Frame
+from interfaces.console.routes.gateway_sessions import GatewayPages
 from interfaces.console.routes.keys import KeyPages
 from interfaces.console.routes.overview import Overview
+from interfaces.console.routes.palette import Palette
 from interfaces.console.routes.runs import RunPages
+from interfaces.console.routes.schedules import SchedulePages
 from interfaces.console.routes.secrets import SecretPages
 from interfaces.console.routes.servers import ServerPages
 from interfaces.console.routes.workflow_runs import WorkflowRunPages
@@ -75,6 +85,10 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "sign_in_attempts": SignInAttempts(clock=container.clock()),
         "run_costs": run_costs,
         "run_starters": run_starters,
+        "budgets": built_by(container, Budgets),
+        "gateway_pages": built_by(container, GatewayPages),
+        "schedule_pages": built_by(container, SchedulePages),
+        "palette": built_by(container, Palette),
         "chat_pages": built_by(container, ChatPages),
         "frame": built_by(container, Frame),
         "waiting_approvals": built_by(container, WaitingApprovals),
@@ -117,16 +131,21 @@ def console_routes() -> list[HTTPRouteHandler]:
         agents,
         approvals,
         audit,
+        budgets,
         chat,
+        deliveries,
         first_agent,
         frame,
+        gateway_sessions,
         keys,
         overview,
+        palette,
         pending,
         playground,
         run_events,
         run_list,
         runs,
+        schedules,
         secrets,
         server_actions,
         server_forms,
@@ -135,6 +154,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         settings,
         sign_in,
         static,
+        threads,
         usage,
         workflow_runs,
         workflows,

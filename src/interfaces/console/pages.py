@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from litestar import Response
 
 from domain.hidden_text import revealed, revealed_json
+from domain.identity.role import Role
 from domain.runs.run import Run
 from domain.threads.message import TextContent
 from interfaces.console.requests import ConsoleRequest
@@ -49,11 +50,21 @@ NAVIGATION = (
             ("Workflows", f"{PATH}/workflows"),
         ),
     ),
-    ("Operate", (("Runs", f"{PATH}/runs"), ("Approvals", f"{PATH}/approvals"))),
+    (
+        "Operate",
+        (
+            ("Runs", f"{PATH}/runs"),
+            ("Approvals", f"{PATH}/approvals"),
+            ("Schedules", f"{PATH}/schedules"),
+            ("Threads", f"{PATH}/threads"),
+            ("Gateway", f"{PATH}/gateway"),
+        ),
+    ),
     (
         "Govern",
         (
             ("Usage", f"{PATH}/usage"),
+            ("Budgets", f"{PATH}/budgets"),
             ("Audit", f"{PATH}/audit"),
             ("API keys", f"{PATH}/keys"),
             ("Settings", f"{PATH}/settings"),
@@ -61,8 +72,8 @@ NAVIGATION = (
     ),
 )
 """Groups of the sidebar, with their pages."""
-FOR_ADMINS = frozenset({"API keys", "Settings"})
-"""Pages for admins only."""
+ROLES = {"API keys": Role.ADMIN, "Settings": Role.ADMIN, "Gateway": Role.OPERATOR}
+"""The role that a page requires, if not every role may read it."""
 
 
 TITLE_LENGTH = 90
@@ -91,7 +102,7 @@ class Pages:
         self._environment.globals |= {
             "version": version,
             "navigation": NAVIGATION,
-            "pages_of_admins": FOR_ADMINS,
+            "roles_of_pages": ROLES,
             "static": {name: f"{PATH}/static/{name}?v={digest}" for name, (_, digest) in self.assets.items()},
         }
         self._environment.filters |= {

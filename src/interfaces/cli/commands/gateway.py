@@ -8,9 +8,9 @@ from domain.json_value import JsonObject
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import AGENTS
-from interfaces.cli.client_configs import CLIENTS
 from interfaces.cli.failures import BadUsage, CommandFailure
 from interfaces.cli.session import JsonFlag, session_of
+from interfaces.client_configs import CLIENTS
 from interfaces.http.gateway_sessions.views import GatewaySessionView, OpenedGatewaySessionView
 
 gateway_app = typer.Typer(

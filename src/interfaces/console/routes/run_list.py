@@ -13,6 +13,7 @@ from litestar.plugins.htmx import HTMXHeaders
 from application.agents.name_agents import NameAgents
 from application.agents.queries import ListAgents
 from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.cancel_runs import CancelRuns, CancelRunsCommand
 from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
 from application.runs.retry_run import RetryRun, RetryRunCommand
@@ -24,6 +25,7 @@ from domain.ids import AgentId, RunId
 from domain.runs.run import RunStatus
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
 from interfaces.console.run_costs import RunCosts
 from interfaces.console.run_starters import RunStarters
 from interfaces.console.whole_lists import all_of
@@ -135,6 +137,7 @@ async def show_runs(
             "statuses": list(RunStatus),
             "asked": asked,
             "may_run": principal.role.includes(Role.RUNNER),
+            "may_stop": principal.role.includes(Role.OPERATOR),
         },
     )
 
@@ -160,6 +163,17 @@ async def act_on_runs(
     done = {"action": "cancelled" if action == "cancel" else "retried", "done": len(chosen[:PAGE]) - len(failures)}
     headers = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
     return pages.show(request, "parts/bulk.html", {**done, "failures": failures}, headers=headers)
+
+
+@post("/runs/stop", status_code=200)
+async def stop_runs(
+    request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], cancel_runs: NamedDependency[CancelRuns]
+) -> Response[str]:
+    """Cancel all unfinished runs, or those of the MCP server `server`."""
+    command = CancelRunsCommand(principal=request.principal, server=data.get("server") or None)
+    headers = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
+    context = {"cancelled": await cancel_runs.execute(command)}
+    return pages.show(request, "parts/cancelled_runs.html", context, headers=headers)
 
 
 async def _act(principal: Principal, run_id: RunId, *, cancel: CancelRun | None, retry: RetryRun) -> None:

@@ -69,11 +69,44 @@
     if (!button) return;
     if (button.dataset.copy !== undefined) copy(button);
     else if (button.dataset.dismiss !== undefined) button.closest(".flash").remove();
+    else if (button.dataset.palette !== undefined) search();
     else if (button.classList.contains("menu")) {
       const open = document.body.classList.toggle("open");
       button.setAttribute("aria-expanded", String(open));
     }
   });
+
+  const palette = document.getElementById("palette");
+  const find = document.getElementById("find");
+
+  function search() {
+    if (palette.open) return;
+    palette.showModal();
+    find.value = "";
+    find.focus();
+    find.dispatchEvent(new CustomEvent("palette-opened"));
+  }
+
+  // Up and down lead through what was found; Enter in the field takes the first.
+  function walk(event) {
+    const links = [...palette.querySelectorAll("#found a")];
+    const at = links.indexOf(document.activeElement);
+    if (event.key === "ArrowDown") (links[at + 1] ?? links[0])?.focus();
+    else if (event.key === "ArrowUp") (at > 0 ? links[at - 1] : find).focus();
+    else if (event.key === "Enter" && at < 0) links[0]?.click();
+    else return;
+    event.preventDefault();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (!palette) return;
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      search();
+    }
+  });
+  palette?.addEventListener("keydown", walk);
+  palette?.addEventListener("click", (event) => { if (event.target === palette) palette.close(); });
 
   document.addEventListener("change", (event) => {
     if (event.target.dataset?.all === undefined) return;

@@ -13,7 +13,7 @@ from litestar.response import Stream
 
 from application.sources.add_source import AddSource, AddSourceCommand
 from application.sources.delete_source import DeleteSource, DeleteSourceCommand
-from application.sources.queries import GetSource, ListSources, ReadSource
+from application.sources.queries import GetSource, ListSources, ReadSource, SourceContent
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.identity.role import Role
 from domain.ids import SourceId, ThreadId
@@ -122,12 +122,7 @@ async def get_source_content(
     request: ApiRequest, source_id: SourcePath, read_source: NamedDependency[ReadSource]
 ) -> Stream:
     """The original file, always as a download."""
-    found = await read_source.execute(principal=request.principal, source_id=SourceId(source_id))
-    return Stream(
-        found.content,
-        media_type=_SHOWN_AS.get(found.source.kind, _BINARY),
-        headers=_download_headers(found.source),
-    )
+    return content_response(await read_source.execute(principal=request.principal, source_id=SourceId(source_id)))
 
 
 @delete("/sources/{source_id:str}", summary="Delete a source", responses=documented(403, 404))
@@ -136,6 +131,15 @@ async def delete_source(
 ) -> None:
     """Requires the role runner. Deletes the file and its text."""
     await delete_source.execute(DeleteSourceCommand(principal=request.principal, source_id=SourceId(source_id)))
+
+
+def content_response(found: SourceContent) -> Stream:
+    """The file as a download."""
+    return Stream(
+        found.content,
+        media_type=_SHOWN_AS.get(found.source.kind, _BINARY),
+        headers=_download_headers(found.source),
+    )
 
 
 def _download_headers(source: Source) -> dict[str, str]:

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from domain.json_value import JsonObject
-from interfaces.cli.client_configs import CLIENTS
+from interfaces.client_configs import CLIENTS
 from interfaces.http.gateway_sessions.views import GatewaySessionView
 from tests.unit.interfaces.cli.fake_service import FakeService, whole
 

@@ -1,0 +1,89 @@
+"""Budgets of today as gauges: the organization's and those of agents."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from litestar import Response, get
+from litestar.di import NamedDependency
+
+from application.agents.queries import ListAgents
+from application.identity.queries import GetOrganization
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from application.system.ports import Clock
+from application.usage.ports import UsageFilter
+from application.usage.queries import GetUsage
+from domain.identity.api_key import Principal
+from domain.ids import AgentId
+from domain.usage.daily_usage import UsageKey
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.whole_lists import all_of
+from interfaces.console_paths import PATH
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """What was spent today of a daily budget, in USD. `budget` None: none is set."""
+
+    name: str
+    link: str
+    spent: Decimal
+    budget: Decimal | None
+
+    @property
+    def percent(self) -> int | None:
+        if self.budget is None:
+            return None
+        return 100 if not self.budget else min(100, round(100 * self.spent / self.budget))
+
+
+class Budgets:
+    """Reads today's costs, by UTC day as the budgets are."""
+
+    def __init__(
+        self, *, get_organization: GetOrganization, list_agents: ListAgents, get_usage: GetUsage, clock: Clock
+    ) -> None:
+        self._get_organization = get_organization
+        self._list_agents = list_agents
+        self._get_usage = get_usage
+        self._clock = clock
+
+    async def of(self, principal: Principal) -> dict[str, object]:
+        """The organization, and all agents that have a budget or spent something."""
+        organization = await self._get_organization.execute(principal)
+        agents = await all_of(lambda page: self._list_agents.execute(principal=principal, page=page))
+        spent = await self._spent(principal)
+        gauges = [
+            Gauge(
+                name=each.config.name,
+                link=f"{PATH}/agents/{each.id}",
+                spent=spent.get(each.id, Decimal(0)),
+                budget=each.config.daily_budget_usd,
+            )
+            for each in agents
+        ]
+        return {
+            "whole": Gauge(
+                name=organization.name,
+                link=f"{PATH}/settings",
+                spent=sum(spent.values(), Decimal(0)),
+                budget=organization.daily_budget_usd,
+            ),
+            "gauges": sorted(
+                (each for each in gauges if each.budget is not None or each.spent),
+                key=lambda each: (-(each.percent or 0), -each.spent, each.name),
+            ),
+        }
+
+    async def _spent(self, principal: Principal) -> dict[AgentId, Decimal]:
+        today = self._clock.now().date()
+        wanted = UsageFilter(since=today, until=today, by=frozenset({UsageKey.AGENT}))
+        page = await self._get_usage.execute(principal, wanted, PageRequest(limit=MAX_PAGE_SIZE))
+        return {each.agent_id: each.cost_usd for each in page.items if each.agent_id is not None}
+
+
+@get("/budgets")
+async def show_budgets(
+    request: ConsoleRequest, pages: NamedDependency[Pages], budgets: NamedDependency[Budgets]
+) -> Response[str]:
+    return pages.show(request, "budgets.html", await budgets.of(request.principal))

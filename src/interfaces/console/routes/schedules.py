@@ -1,0 +1,122 @@
+"""Schedules: when they run next, what came of the last time, and changes by admins."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
+from litestar.plugins.htmx import HTMXHeaders
+
+from application.agents.name_agents import NameAgents
+from application.agents.queries import ListAgents
+from application.schedules.create_schedule import CreateSchedule, CreateScheduleCommand
+from application.schedules.delete_schedule import DeleteSchedule, DeleteScheduleCommand
+from application.schedules.ports import CronTimes
+from application.schedules.queries import ListSchedules
+from application.schedules.update_schedule import UpdateSchedule, UpdateScheduleCommand
+from application.system.ports import Clock
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.schedules.schedule import Schedule
+from domain.threads.message import TextContent
+from interfaces.console.faults import FormCheck
+from interfaces.console.pages import Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
+from interfaces.console.whole_lists import all_of
+from interfaces.console_paths import PATH
+
+NEXT = 5
+"""Run times that are shown of each schedule."""
+
+
+class SchedulePages:
+    """Data of the page of schedules."""
+
+    def __init__(
+        self,
+        *,
+        list_schedules: ListSchedules,
+        list_agents: ListAgents,
+        name_agents: NameAgents,
+        cron_times: CronTimes,
+        clock: Clock,
+    ) -> None:
+        self._list_schedules = list_schedules
+        self._list_agents = list_agents
+        self._name_agents = name_agents
+        self._times = cron_times
+        self._clock = clock
+
+    async def of(self, principal: Principal) -> dict[str, object]:
+        """All schedules, newest first."""
+        schedules = await all_of(lambda page: self._list_schedules.execute(principal, page))
+        agents = await all_of(lambda page: self._list_agents.execute(principal=principal, page=page))
+        return {
+            "schedules": [(schedule, tuple(self._next(schedule))) for schedule in schedules],
+            "agents": [each for each in agents if each.config.enabled],
+            "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in schedules)),
+            "may_change": principal.role.includes(Role.ADMIN),
+        }
+
+    def _next(self, schedule: Schedule) -> Iterator[datetime]:
+        """The next times; none while it is paused."""
+        after: datetime | None = self._clock.now()
+        for _ in range(NEXT if schedule.enabled else 0):
+            if after is None or (after := self._times.next_after(schedule.cron, schedule.timezone, after)) is None:
+                return
+            yield after
+
+
+@get("/schedules")
+async def show_schedules(
+    request: ConsoleRequest, pages: NamedDependency[Pages], schedule_pages: NamedDependency[SchedulePages]
+) -> Response[str]:
+    return pages.show(request, "schedules.html", await schedule_pages.of(request.principal))
+
+
+@post("/schedules", status_code=200)
+async def create_schedule(
+    request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], create_schedule: NamedDependency[CreateSchedule]
+) -> Response[str]:
+    """Save a new schedule, and show it in the list."""
+    with FormCheck() as check:
+        await create_schedule.execute(
+            CreateScheduleCommand(
+                principal=request.principal,
+                name=data.get("name", ""),
+                cron=data.get("cron", ""),
+                timezone=data.get("timezone") or "UTC",
+                agent=data.get("agent", ""),
+                input=(TextContent(text=data.get("input", "")),),
+            )
+        )
+        return _to_list()
+    return check.shown(pages, request)
+
+
+@post("/schedules/{schedule_id:str}/enabled", status_code=200)
+async def pause_or_resume(
+    request: ConsoleRequest,
+    schedule_id: FromPath[str],
+    data: Form,
+    update_schedule: NamedDependency[UpdateSchedule],
+) -> Response[str]:
+    changes = {"enabled": data.get("enabled") == "yes"}
+    await update_schedule.execute(
+        UpdateScheduleCommand(principal=request.principal, schedule=schedule_id, changes=changes)
+    )
+    return _to_list()
+
+
+@post("/schedules/{schedule_id:str}/delete", status_code=200)
+async def delete_schedule(
+    request: ConsoleRequest, schedule_id: FromPath[str], delete_schedule: NamedDependency[DeleteSchedule]
+) -> Response[str]:
+    await delete_schedule.execute(DeleteScheduleCommand(principal=request.principal, schedule=schedule_id))
+    return _to_list()
+
+
+def _to_list() -> Response[str]:
+    return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/schedules"})

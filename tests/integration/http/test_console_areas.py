@@ -1,0 +1,146 @@
+"""Areas of the console over the same use cases as the API: schedules, threads, files, gateway sessions, budgets, stops."""
+
+import re
+
+import httpx
+import pytest
+
+from domain.identity.role import Role
+from tests.composition import MODEL
+from tests.integration.http.service import OTHER_ADMIN, Act, Service, token_of
+from tests.integration.http.test_canaries import a_halted_run
+from tests.integration.http.test_console import browse, signed_in, waiting_run
+from tests.integration.http.test_webhooks import URL, started
+
+pytestmark = pytest.mark.requirement("U6")
+
+
+async def page(service: Service, path: str, token: str | None = None) -> str:
+    answer = await browse(service, "GET", f"/console{path}", headers=await signed_in(service, token))
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+async def send(service: Service, path: str, token: str | None = None, **data: str) -> httpx.Response:
+    return await browse(service, "POST", f"/console{path}", headers=await signed_in(service, token), data=data)
+
+
+async def an_agent(service: Service, **settings: object) -> str:
+    body = {"name": "guide", "model": MODEL, **settings}
+    return str((await service.call("POST", "/v1/agents", json=body)).json()["id"])
+
+
+async def test_a_schedule_is_made_shown_with_its_next_five_times_paused_and_deleted(service: Service) -> None:
+    agent = await an_agent(service)
+    form = {"name": "daily", "cron": "0 8 * * *", "timezone": "Europe/Vienna", "agent": agent, "input": "Good morning"}
+    assert (await send(service, "/schedules", **form)).headers["hx-redirect"] == "/console/schedules"
+    shown = await page(service, "/schedules")
+    assert len(re.findall(r"<li><time", shown)) == 5
+    wrong = await send(service, "/schedules", **{**form, "cron": "every day"})
+    assert (wrong.status_code, wrong.headers["hx-retarget"]) == (422, "#faults")
+    [schedule] = (await service.call("GET", "/v1/schedules")).json()["data"]
+    viewer = token_of(Role.VIEWER)
+    assert (await send(service, f"/schedules/{schedule['id']}/enabled", viewer, enabled="no")).status_code == 403
+    assert "New schedule" not in await page(service, "/schedules", viewer)
+    await send(service, f"/schedules/{schedule['id']}/enabled", enabled="no")
+    paused = await page(service, "/schedules")
+    assert "paused" in paused
+    assert "<li><time" not in paused
+    await send(service, f"/schedules/{schedule['id']}/delete")
+    assert "No schedules yet" in await page(service, "/schedules")
+
+
+async def test_a_thread_is_found_released_from_quarantine_and_deleted(service: Service) -> None:
+    thread = (await a_halted_run(service))["thread_id"]
+    assert "quarantined" in await page(service, "/threads")
+    assert "In quarantine since" in await page(service, f"/threads/{thread}")
+    assert (await send(service, f"/threads/{thread}/release", token_of(Role.RUNNER))).status_code == 403
+    await send(service, f"/threads/{thread}/release")
+    assert "quarantined" not in await page(service, "/threads")
+    assert (await send(service, f"/threads/{thread}/release")).status_code == 409
+    stranger = await signed_in(service, OTHER_ADMIN)
+    assert (await browse(service, "GET", f"/console/threads/{thread}", headers=stranger)).status_code == 404
+    await send(service, f"/threads/{thread}/delete")
+    assert (await service.call("GET", f"/v1/threads/{thread}")).status_code == 404
+
+
+async def test_a_file_is_added_to_a_thread_downloaded_and_deleted(service: Service) -> None:
+    thread = (await service.call("POST", "/v1/threads", json={})).json()["id"]
+    browser = await signed_in(service)
+    path = f"/console/threads/{thread}/sources"
+    assert (await service.client.post(path, headers=browser, files={"other": b""})).status_code == 422
+    added = await service.client.post(path, headers=browser, files={"file": ("notes.txt", b"apples: 42")})
+    assert added.headers["hx-redirect"] == f"/console/threads/{thread}"
+    shown = await page(service, f"/threads/{thread}")
+    found = re.search(r'href="/console/sources/(src_\w+)" download>notes.txt', shown)
+    assert found is not None
+    download = await browse(service, "GET", f"/console/sources/{found[1]}", headers=browser)
+    assert (download.content, download.headers["content-disposition"].split(";")[0]) == (b"apples: 42", "attachment")
+    await send(service, f"/threads/{thread}/sources/{found[1]}/delete")
+    assert "No files." in await page(service, f"/threads/{thread}")
+
+
+async def test_a_gateway_session_is_opened_with_configurations_of_clients_and_revoked(service: Service) -> None:
+    agent = await an_agent(service)
+    opened = (await send(service, "/gateway", agent=agent, hours="24")).text
+    token = re.search(r'value="(dgs_\w+)"', opened)
+    assert token is not None
+    assert opened.count(token[1]) > 10
+    assert "claude_desktop_config.json" in opened
+    [session] = (await service.call("GET", "/v1/gateway-sessions")).json()["data"]
+    shown = await page(service, "/gateway")
+    assert token[1] not in shown
+    assert session["id"] in shown
+    await send(service, f"/gateway/{session['id']}/revoke")
+    assert "revoked" in await page(service, "/gateway")
+    viewer = await signed_in(service, token_of(Role.VIEWER))
+    assert (await browse(service, "GET", "/console/gateway", headers=viewer)).status_code == 403
+    assert 'href="/console/gateway"' not in await page(service, "", token_of(Role.VIEWER))
+
+
+async def test_budgets_are_gauges_of_what_was_spent_today(service: Service) -> None:
+    await an_agent(service, daily_budget_usd=2)
+    shown = await page(service, "/budgets")
+    assert 'value="0" aria-label="Budget of guide"' in shown
+    assert "of $2.00" in shown
+
+
+async def test_decided_approvals_show_who_decided_and_why(service: Service) -> None:
+    _, approval = await waiting_run(service)
+    assert "Nothing has been decided yet." in await page(service, "/approvals-decided")
+    service.worker.act = Act.FINISH
+    await send(service, f"/approvals/{approval}", decision="deny", reason="Not on a Sunday.")
+    shown = await page(service, "/approvals-decided")
+    assert "Not on a Sunday." in shown
+    assert 'class="status denied"' in shown
+
+
+async def test_all_runs_are_stopped_at_once_by_operators(service: Service) -> None:
+    run_id, _ = await waiting_run(service)
+    assert (await send(service, "/runs/stop", token_of(Role.RUNNER))).status_code == 403
+    assert "1 cancelled" in (await send(service, "/runs/stop")).text
+    assert (await service.call("GET", f"/v1/runs/{run_id}")).json()["status"] == "cancelled"
+    assert (await send(service, "/runs/stop", server="nowhere")).status_code == 404
+
+
+async def test_deliveries_of_a_run_are_shown_and_sent_again(service: Service) -> None:
+    run_id = (await started(service, URL)).json()["id"]
+    assert f'hx-get="/console/runs/{run_id}/deliveries"' in await page(service, f"/runs/{run_id}")
+    shown = await page(service, f"/runs/{run_id}/deliveries")
+    assert "hooks.example.com" in shown
+    found = re.search(r"/console/deliveries/(\w+)/retry", shown)
+    assert found is not None
+    assert (await send(service, f"/deliveries/{found[1]}/retry", token_of(Role.VIEWER))).status_code == 403
+    again = await send(service, f"/deliveries/{found[1]}/retry")
+    assert again.headers["hx-trigger"] == "deliveries-changed"
+
+
+async def test_the_palette_finds_what_has_a_name_and_what_the_role_may_see(service: Service) -> None:
+    await waiting_run(service)
+    found = await page(service, "/parts/palette?find=GUIDE")
+    assert "guide <small>Agent</small>" in found
+    said = await page(service, "/parts/palette?find=hello")
+    assert "<small>Run</small>" in said
+    assert "API keys" in await page(service, "/parts/palette")
+    assert "API keys" not in await page(service, "/parts/palette", token_of(Role.VIEWER))
+    assert "Nothing has this name." in await page(service, "/parts/palette?find=guide", OTHER_ADMIN)
