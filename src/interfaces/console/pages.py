@@ -26,6 +26,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 STATIC = (
+    "applications.css",
     "chat.js",
     "console.css",
     "frame.js",
