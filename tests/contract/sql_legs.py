@@ -37,6 +37,7 @@ from infrastructure.persistence.retention.store import SqlRetentionStore
 from infrastructure.persistence.runs.backlog import SqlBacklogReader
 from infrastructure.persistence.runs.journal import SqlRunJournal
 from infrastructure.persistence.runs.leases import SqlRunLeases
+from infrastructure.persistence.runs.queue_lines import SqlQueueReader
 from infrastructure.persistence.runs.store import SqlRunStore
 from infrastructure.persistence.runs.unfinished_runs import SqlUnfinishedRuns
 from infrastructure.persistence.schedules.store import SqlScheduleStore
@@ -114,6 +115,7 @@ def sql_stores(database: Database) -> Stores:
         workflow_tools=(workflow_tools := SqlWorkflowToolStore(database=database)),
         expiring_tools=workflow_tools,
         backlog=SqlBacklogReader(database=database),
+        queue_lines=SqlQueueReader(database=database),
         wakeups=wakeups,
     )
 

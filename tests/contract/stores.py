@@ -25,6 +25,7 @@ from application.metrics.ports import BacklogReader
 from application.model_providers.ports import ModelProviderStore
 from application.retention.ports import ExpiringTools, RetentionStore
 from application.runs.ports import RunJournal, RunLeases, RunReader, RunStore
+from application.runs.queue_lines import QueueReader
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.schedules.ports import DueSchedules, ScheduleStore
 from application.secrets.ports import SecretStore
@@ -53,6 +54,7 @@ from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServer
 from tests.doubles.model_providers import InMemoryModelProviderStore
 from tests.doubles.oauth import InMemoryOAuthStore
 from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.queue_lines import InMemoryQueueReader
 from tests.doubles.retention import InMemoryRetentionStore
 from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.schedules import InMemoryScheduleStore
@@ -117,6 +119,7 @@ class Stores:
     workflow_tools: WorkflowToolStore
     expiring_tools: ExpiringTools
     backlog: BacklogReader
+    queue_lines: QueueReader
     wakeups: Wakeups
 
 
@@ -172,6 +175,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         workflow_tools=(workflow_tools := InMemoryWorkflowToolStore(state)),
         expiring_tools=workflow_tools,
         backlog=InMemoryBacklogReader(state),
+        queue_lines=InMemoryQueueReader(state),
         wakeups=wakeups,
     )
 

@@ -3,6 +3,7 @@
 from application.runs.unfinished_runs import UnfinishedFilter
 from domain.ids import OrganizationId, RunId
 from domain.runs.ledger import ToolCallState
+from domain.runs.run import RunStatus
 from tests.doubles.state import InMemoryState, StoredRun
 
 
@@ -28,7 +29,9 @@ class InMemoryUnfinishedRuns:
 
 
 def _matches(stored: StoredRun, wanted: UnfinishedFilter) -> bool:
-    if wanted == UnfinishedFilter():
+    if wanted.lane not in (None, stored.run.lane) or (wanted.queued and stored.run.status is not RunStatus.QUEUED):
+        return False
+    if (wanted.agent_ids, wanted.server_id, wanted.requested_by) == (None, None, None):
         return True
     if wanted.requested_by is not None and stored.run.requested_by == wanted.requested_by:
         return True

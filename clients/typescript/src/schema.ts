@@ -278,7 +278,7 @@ export interface components {
          * @description The audited actions. The values are part of the public contract.
          * @enum {string}
          */
-        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "webhook_key.created" | "webhook_delivery.retried" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
+        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
         /**
          * AuditEventPage
          * @description A page of audit events; `next_cursor` is null on the last one.
@@ -494,12 +494,14 @@ export interface components {
         };
         /**
          * CancelRunsBody
-         * @description The unfinished runs to cancel: exactly one of the fields.
+         * @description The unfinished runs to cancel: exactly one of agent_id, server and all, narrowed by the others.
          * @example {
          *       "agent_id": "repository-guide"
          *     }
          * @example {
-         *       "all": true
+         *       "all": true,
+         *       "lane": "batch",
+         *       "queued": true
          *     }
          */
         CancelRunsBody: {
@@ -509,6 +511,13 @@ export interface components {
             server?: string | null;
             /** @description Every run of the organization: `true`, or absent. */
             all?: boolean | null;
+            /** @description Only runs in this lane. */
+            lane?: components["schemas"]["Lane"] | null;
+            /**
+             * @description Only runs that are queued.
+             * @default false
+             */
+            queued?: boolean;
         };
         /**
          * CancelledRunsView
@@ -2748,6 +2757,38 @@ export interface components {
             at: string;
         };
         /**
+         * QueueLineView
+         * @description The runs of an agent in a lane.
+         */
+        QueueLineView: {
+            /** @description Id of the organization. */
+            organization_id: string;
+            /** @description Id of the agent. */
+            agent_id: string;
+            /** @description Lane of the runs. */
+            lane: components["schemas"]["Lane"];
+            /** @description Number of queued runs. */
+            queued: number;
+            /** @description Number of runs in progress. */
+            running: number;
+            /** @description When the oldest queued run was created; null without any. */
+            oldest_queued_at: string | null;
+        };
+        /**
+         * QueueView
+         * @description Queued runs and runs in progress.
+         */
+        QueueView: {
+            /** @description Number of queued runs. */
+            queued: number;
+            /** @description Number of runs in progress. */
+            running: number;
+            /** @description When the oldest queued run was created; null without any. */
+            oldest_queued_at: string | null;
+            /** @description The entries of the page, in the order of the list. */
+            lines: components["schemas"]["QueueLineView"][];
+        };
+        /**
          * RateLimitBody
          * @description A rate: `calls` per `per_s` seconds. After a pause, a burst of `calls` is allowed.
          * @example {
@@ -2795,6 +2836,31 @@ export interface components {
             message_id: string;
             /** @description The piece. */
             text: string;
+        };
+        /**
+         * RequeueRunsBody
+         * @description The runs to take from their workers.
+         * @example {
+         *       "idle_s": 900
+         *     }
+         * @example {
+         *       "idle_s": 900,
+         *       "agent_id": "repository-guide"
+         *     }
+         */
+        RequeueRunsBody: {
+            /** @description Only runs without a new event for so many seconds. */
+            idle_s: number;
+            /** @description Only runs of this agent: its id or name. */
+            agent_id?: string | null;
+        };
+        /**
+         * RequeuedRunsView
+         * @description Runs that other workers execute now.
+         */
+        RequeuedRunsView: {
+            /** @description Ids of the requeued runs. */
+            run_ids: string[];
         };
         /**
          * ResumeRunBody

@@ -1,7 +1,7 @@
 """CancelRuns: cancels all unfinished runs of an agent, of a server's agents, of a key, or of the organization."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
@@ -20,6 +20,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, McpServerId, OrganizationId, RunId
+from domain.runs.lane import Lane
 from domain.runs.run import RunStatus
 
 BATCH = 32
@@ -29,12 +30,14 @@ BATCH = 32
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRunsCommand:
     """`agent` by id or name, `server` by id or slug, or the key `requested_by`; with none of them, all
-    runs of the organization."""
+    runs of the organization. Of these, only the ones in `lane`, and only `queued` ones."""
 
     principal: Principal
     agent: str | None = None
     server: str | None = None
     requested_by: ApiKeyId | None = None
+    lane: Lane | None = None
+    queued: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,7 @@ class CancelRuns:
     """Rules:
     - Requires `operator`.
     - A run uses a server if its agent lists the server now, or if a call of it is under way.
+    - Queued runs that begin before their turn comes are cancelled too.
     - Runs started meanwhile continue. To prevent them, disable the agent or the server first.
     - Batches are bounded, newest runs first, so that waiting runs do not replace stopped ones.
     - Each run is audited as a single cancellation, the whole as `runs.cancelled` with the counts.
@@ -85,11 +89,10 @@ class CancelRuns:
         principal = command.principal
         principal.require(Role.OPERATOR)
         target = await self._target(command)
+        wanted = replace(target.wanted, lane=command.lane, queued=command.queued)
         cancelled = stopping = 0
         before: RunId | None = None
-        while batch := await self._unfinished.batch(
-            principal.organization_id, target.wanted, before=before, limit=BATCH
-        ):
+        while batch := await self._unfinished.batch(principal.organization_id, wanted, before=before, limit=BATCH):
             statuses = await together(self._cancelled(principal, run_id) for run_id in batch)
             cancelled += statuses.count(RunStatus.CANCELLED)
             stopping += statuses.count(RunStatus.IN_PROGRESS)

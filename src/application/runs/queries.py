@@ -1,6 +1,7 @@
 """Queries of runs."""
 
 from application.runs.ports import RunFilter, RunReader
+from application.runs.queue_lines import QueueLine, QueueReader
 from application.system.pages import Page, PageRequest
 from domain.errors import existing
 from domain.identity.api_key import Principal
@@ -31,6 +32,20 @@ class ListRuns:
     async def execute(self, principal: Principal, wanted: RunFilter, request: PageRequest) -> Page[Run]:
         principal.require(Role.VIEWER)
         return await self._runs.page(principal.organization_id, wanted, request)
+
+
+class GetQueue:
+    """The lines of the organization's queue, or of all organizations'. Requires the role viewer; all require a platform key."""
+
+    def __init__(self, *, lines: QueueReader) -> None:
+        self._lines = lines
+
+    async def execute(self, principal: Principal, *, of_all: bool = False) -> tuple[QueueLine, ...]:
+        """Raises FORBIDDEN."""
+        principal.require(Role.VIEWER)
+        if of_all:
+            principal.require_platform()
+        return await self._lines.lines(None if of_all else principal.organization_id)
 
 
 class GetRunEvents:

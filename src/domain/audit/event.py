@@ -50,6 +50,7 @@ class AuditAction(StrEnum):
     MODEL_PROVIDER_TESTED = "model_provider.tested"
     MODEL_PROVIDER_DELETED = "model_provider.deleted"
     RUNS_CANCELLED = "runs.cancelled"
+    RUNS_REQUEUED = "runs.requeued"
     WEBHOOK_KEY_CREATED = "webhook_key.created"
     WEBHOOK_DELIVERY_RETRIED = "webhook_delivery.retried"
     SCHEDULE_CREATED = "schedule.created"

@@ -19,7 +19,9 @@ from application.runs.execution.recheck_calls import RecheckCalls
 from application.runs.execution.record_reply import RecordReply
 from application.runs.execution.recover_runs import RecoverRuns
 from application.runs.execution.run_memory import RunMemory
-from application.runs.queries import GetRun, GetRunEvents, ListRuns
+from application.runs.queries import GetQueue, GetRun, GetRunEvents, ListRuns
+from application.runs.queue_lines import QueueReader
+from application.runs.requeue_runs import RequeueRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.retry_run import RetryRun
 from application.runs.start_run import StartRun
@@ -38,6 +40,7 @@ from infrastructure.containers.storage import Storage
 from infrastructure.containers.tools import Tools
 from infrastructure.containers.webhooks import Webhooks
 from infrastructure.containers.wiring import Singletons
+from infrastructure.persistence.runs.queue_lines import SqlQueueReader
 from infrastructure.persistence.runs.unfinished_runs import SqlUnfinishedRuns
 
 singleton = Singletons(Platform, Storage)
@@ -108,6 +111,9 @@ class Runs(containers.DeclarativeContainer):
     )
     unfinished_runs: providers.Provider[UnfinishedRuns] = singleton(SqlUnfinishedRuns)
     cancel_runs = singleton(CancelRuns, unfinished=unfinished_runs, cancel_run=cancel_run)
+    queue_lines: providers.Provider[QueueReader] = singleton(SqlQueueReader)
+    get_queue = singleton(GetQueue, lines=queue_lines)
+    requeue_runs = singleton(RequeueRuns, lines=queue_lines, queue=Storage.run_queue)
     watch_run = singleton(WatchRun, keys=Identity.key_validity, meter=Platform.meters)
     get_run = singleton(GetRun)
     list_runs = singleton(ListRuns)

@@ -55,6 +55,7 @@ NAVIGATION = (
         "Operate",
         (
             ("Runs", f"{PATH}/runs"),
+            ("Queue", f"{PATH}/queue"),
             ("Approvals", f"{PATH}/approvals"),
             ("Schedules", f"{PATH}/schedules"),
             ("Threads", f"{PATH}/threads"),

@@ -27,6 +27,7 @@ from interfaces.http.organization import routes as organization
 from interfaces.http.organizations import routes as organizations
 from interfaces.http.problems import exception_handlers
 from interfaces.http.query_names import only_declared_queries
+from interfaces.http.queue import routes as queue
 from interfaces.http.registry.router import registry_router
 from interfaces.http.requests import ApiRequest
 from interfaces.http.routing import OwnRouter, dependencies, instance_of, routes_of
@@ -65,6 +66,7 @@ _SLICES = (
     workflow_runs,
     model_providers,
     usage,
+    queue,
     webhooks,
 )
 

@@ -115,6 +115,8 @@ CASES = [
         body={"tool_results": [{"tool_call_id": "{call}", "result": "sent"}]},
         foreign=True,
     ),
+    Case(method="GET", path="/v1/queue", role=Role.VIEWER),
+    Case(method="POST", path="/v1/queue/requeue", role=Role.OPERATOR, body={"idle_s": 900}),
     Case(method="GET", path="/v1/approvals", role=Role.VIEWER),
     Case(method="GET", path="/v1/approvals/{approval_id}", role=Role.VIEWER, foreign=True),
     Case(

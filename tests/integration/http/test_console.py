@@ -25,6 +25,7 @@ OPEN_PATHS = frozenset({"/sign-in", "/sign-in/{code:str}", "/static/{name:str}"}
 PAGES = (
     "/console",
     "/console/runs",
+    "/console/queue",
     "/console/approvals",
     "/console/playground",
     "/console/chat",

@@ -90,7 +90,7 @@ class ApproveDefinitionBody(TypedDict):
     """Digest of the definition, as the list of tools has it."""
 
 
-AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'webhook_key.created', 'webhook_delivery.retried', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
+AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
 """The audited actions. The values are part of the public contract."""
 
 
@@ -198,17 +198,6 @@ class CanaryView(TypedDict):
     """Id of the token. `[canary:ID]` replaces the token where it is found."""
     per_run: bool
     """Whether each run gets its own token in place of `{{canary:ID}}`."""
-
-
-class CancelRunsBody(TypedDict):
-    """The unfinished runs to cancel: exactly one of the fields."""
-
-    agent_id: NotRequired[str | None]
-    """Id or name of an agent."""
-    server: NotRequired[str | None]
-    """Id or slug of an MCP server: runs whose agents list it, or that call it now."""
-    all: NotRequired[bool | None]
-    """Every run of the organization: `true`, or absent."""
 
 
 class CancelledRunsView(TypedDict):
@@ -1209,6 +1198,36 @@ class QuarantineView(TypedDict):
     """Time of the quarantine."""
 
 
+class QueueLineView(TypedDict):
+    """The runs of an agent in a lane."""
+
+    organization_id: str
+    """Id of the organization."""
+    agent_id: str
+    """Id of the agent."""
+    lane: Lane
+    """Lane of the runs."""
+    queued: int
+    """Number of queued runs."""
+    running: int
+    """Number of runs in progress."""
+    oldest_queued_at: str | None
+    """When the oldest queued run was created; null without any."""
+
+
+class QueueView(TypedDict):
+    """Queued runs and runs in progress."""
+
+    queued: int
+    """Number of queued runs."""
+    running: int
+    """Number of runs in progress."""
+    oldest_queued_at: str | None
+    """When the oldest queued run was created; null without any."""
+    lines: list[QueueLineView]
+    """The entries of the page, in the order of the list."""
+
+
 class RateLimitBody(TypedDict):
     """A rate: `calls` per `per_s` seconds. After a pause, a burst of `calls` is allowed."""
 
@@ -1245,6 +1264,22 @@ class ReasoningDeltaEvent(TypedDict):
     """Id of the message."""
     text: str
     """The piece."""
+
+
+class RequeueRunsBody(TypedDict):
+    """The runs to take from their workers."""
+
+    idle_s: float
+    """Only runs without a new event for so many seconds."""
+    agent_id: NotRequired[str | None]
+    """Only runs of this agent: its id or name."""
+
+
+class RequeuedRunsView(TypedDict):
+    """Runs that other workers execute now."""
+
+    run_ids: list[str]
+    """Ids of the requeued runs."""
 
 
 class RevokedApiKeyView(TypedDict):
@@ -2399,6 +2434,21 @@ class BearerAuthBody(TypedDict):
     """Kind of the authentication."""
     token: str | SecretReference
     """Write-only."""
+
+
+class CancelRunsBody(TypedDict):
+    """The unfinished runs to cancel: exactly one of agent_id, server and all, narrowed by the others."""
+
+    agent_id: NotRequired[str | None]
+    """Id or name of an agent."""
+    server: NotRequired[str | None]
+    """Id or slug of an MCP server: runs whose agents list it, or that call it now."""
+    all: NotRequired[bool | None]
+    """Every run of the organization: `true`, or absent."""
+    lane: NotRequired[Lane | None]
+    """Only runs in this lane."""
+    queued: NotRequired[bool]
+    """Only runs that are queued."""
 
 
 class ChainReportView(TypedDict):

@@ -5,6 +5,7 @@ from sqlalchemy import ColumnElement, bindparam, exists, or_, select
 from application.runs.unfinished_runs import UnfinishedFilter
 from domain.ids import OrganizationId, RunId
 from domain.runs.ledger import ToolCallState
+from domain.runs.run import RunStatus
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import run, tool_call
 from infrastructure.persistence.threads.queue import is_unfinished
@@ -36,6 +37,10 @@ class SqlUnfinishedRuns:
             conditions.append(run.c.requested_by == wanted.requested_by)
         if conditions:
             statement = statement.where(or_(*conditions))
+        if wanted.lane is not None:
+            statement = statement.where(run.c.lane == wanted.lane.value)
+        if wanted.queued:
+            statement = statement.where(run.c.status == RunStatus.QUEUED.value)
         if before is not None:
             statement = statement.where(run.c.id < before)
         ordered = statement.order_by(run.c.id.desc()).limit(limit)

@@ -110,9 +110,12 @@ class RunBody(Body):
 
 
 class CancelRunsBody(Body):
-    """The unfinished runs to cancel: exactly one of the fields."""
+    """The unfinished runs to cancel: exactly one of agent_id, server and all, narrowed by the others."""
 
-    examples: ClassVar[tuple[JsonObject, ...]] = ({"agent_id": "repository-guide"}, {"all": True})
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {"agent_id": "repository-guide"},
+        {"all": True, "lane": "batch", "queued": True},
+    )
 
     agent_id: Name | None = Field(default=None, description="Id or name of an agent.")
     server: Name | None = Field(
@@ -120,6 +123,8 @@ class CancelRunsBody(Body):
     )
     # Not `Literal[True]`: client generators do not support enums of booleans, and skip the route.
     all: bool | None = Field(default=None, description="Every run of the organization: `true`, or absent.")
+    lane: Annotated[Lane, Field(strict=False)] | None = Field(default=None, description="Only runs in this lane.")
+    queued: bool = Field(default=False, description="Only runs that are queued.")
 
     def to_command(self, principal: Principal) -> CancelRunsCommand:
         """Raises INVALID `body_invalid`."""
@@ -132,7 +137,9 @@ class CancelRunsBody(Body):
                 "The request body is not valid.",
                 Violation(path="agent_id", message="give exactly one of agent_id, server and all"),
             )
-        return CancelRunsCommand(principal=principal, agent=self.agent_id, server=self.server)
+        return CancelRunsCommand(
+            principal=principal, agent=self.agent_id, server=self.server, lane=self.lane, queued=self.queued
+        )
 
 
 class ToolResultBody(Body):

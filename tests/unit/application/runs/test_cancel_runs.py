@@ -15,6 +15,7 @@ from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.role import Role
 from domain.ids import AgentId, OrganizationId, RunId
+from domain.runs.lane import Lane
 from domain.runs.run import Run, RunStatus
 from tests.builders import (
     AGENT,
@@ -235,3 +236,13 @@ async def test_a_server_whose_agents_cannot_be_read_stops_nothing(ports: Ports) 
         await ports.stop(OF_SERVER)
 
     ports.assert_nothing_is_stopped()
+
+
+@pytest.mark.requirement("K8")
+async def test_only_queued_runs_of_the_lane_are_cancelled(ports: Ports) -> None:
+    ports.store(numbered_run(1), replace(numbered_run(2), lane=Lane.BATCH))
+    ports.store(replace(numbered_run(3), lane=Lane.BATCH, status=RunStatus.IN_PROGRESS))
+
+    await ports.stop(replace(OF_AGENT, lane=Lane.BATCH, queued=True))
+
+    assert ports.cancelled == [a_run_id(2)]

@@ -1,12 +1,14 @@
 """GetRun, ListRuns and GetRunEvents: what a viewer reads of runs."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 from pytest_mock import MockerFixture
 
 from application.runs.ports import RunFilter, RunReader
-from application.runs.queries import GetRun, GetRunEvents, ListRuns
+from application.runs.queries import GetQueue, GetRun, GetRunEvents, ListRuns
+from application.runs.queue_lines import QueueReader
 from application.system.pages import PageRequest
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -113,3 +115,16 @@ async def test_a_storage_failure_reaches_the_caller(mocker: MockerFixture, query
         await query(runs, VIEWER)
 
     runs.events.assert_not_awaited()
+
+
+@pytest.mark.requirement("K8")
+async def test_the_queue_of_all_organizations_needs_a_platform_key(mocker: MockerFixture) -> None:
+    lines = mocker.create_autospec(QueueReader, instance=True)
+    lines.lines.return_value = ()
+    with refused("platform_key_required"):
+        await GetQueue(lines=lines).execute(VIEWER, of_all=True)
+    lines.lines.assert_not_awaited()
+    await GetQueue(lines=lines).execute(replace(VIEWER, platform=True), of_all=True)
+    lines.lines.assert_awaited_once_with(None)
+    await GetQueue(lines=lines).execute(VIEWER)
+    lines.lines.assert_awaited_with(VIEWER.organization_id)
