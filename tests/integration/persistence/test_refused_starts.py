@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import psycopg
 import pytest
 from pytest_mock import MockerFixture
 from sqlalchemy import Connection, text
@@ -11,9 +12,11 @@ from domain.runs.admission import Admission
 from domain.runs.run import MultitaskStrategy
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
-from tests.builders import a_new_run, a_run, a_run_id, a_thread, a_thread_id
+from infrastructure.persistence.runs.admission import admit, lock_running
+from tests.builders import ORG, a_new_run, a_run, a_run_id, a_thread, a_thread_id
 from tests.contract.stores import Stores
 from tests.databases import PostgresDatabases
+from tests.refusals import refused
 
 
 @pytest.mark.requirement("K2")
@@ -55,5 +58,38 @@ async def test_the_bound_is_exact_where_the_server_gives_each_transaction_one_sn
         await database.start()
         try:
             assert await database.write(level, scope=SYSTEM) == "read committed"
+        finally:
+            await database.stop()
+
+
+@pytest.mark.requirement("K2")
+@pytest.mark.parametrize("whose", ["start", "claim"])
+async def test_a_process_that_stands_still_with_a_lock_of_a_bound_holds_up_others_for_some_seconds_only(
+    postgres_databases: PostgresDatabases, whose: str
+) -> None:
+    new = replace(a_new_run(a_run()), admission=Admission(organization=1))
+
+    def lock(connection: Connection) -> None:
+        admit(connection, new) if whose == "start" else lock_running(connection)
+
+    def settings(connection: Connection) -> list[str]:
+        lock(connection)
+        names = ("lock_timeout", "idle_in_transaction_session_timeout")
+        return [str(connection.execute(text(f"SHOW {name}")).scalar_one()) for name in names]
+
+    def impatient(connection: Connection) -> None:
+        connection.execute(text("SET LOCAL lock_timeout = '10ms'"))
+        lock(connection)
+
+    with postgres_databases.fresh() as url:
+        database = PostgresDatabase(url)
+        await database.start()
+        key = f"hashtext('admission'), hashtext('{ORG}')" if whose == "start" else "hashtext('running')"
+        try:
+            assert await database.write(settings, scope=SYSTEM) == ["5s", "5s"]
+            with psycopg.connect(url) as standing:
+                standing.execute(f"SELECT pg_advisory_xact_lock({key})".encode())
+                with refused("storage_unavailable"):
+                    await database.write(impatient, scope=SYSTEM)
         finally:
             await database.stop()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, bindparam, func, select, text
+from sqlalchemy.sql.elements import TextClause
 
 from application.runs.ports import NewRun
 from domain.runs.admission import MAX_RUNNING, QueuedRuns, require_place
@@ -18,9 +19,22 @@ _queued = (run.c.organization_id == bindparam("organization_id")) & (
 _of_agent = run.c.agent_id == bindparam("agent_id")
 _count = select(func.count()).select_from(run).where(_queued)
 _since = select(func.min(run.c.created_at)).where(_queued, run.c.started_at.is_(None))
-_lock = text("SELECT pg_advisory_xact_lock(hashtext('admission'), hashtext(:organization_id))")
+
+
+def _locking(*key: str) -> TextClause:
+    """Takes an advisory lock until the commit. Waits 5 s for it, unless the transaction waits for locks a shorter time already; and a
+    process that stands still while it has the lock loses its session after 5 s, so that it holds up nothing for longer."""
+    lock_of = f"pg_advisory_xact_lock({', '.join(f'hashtext({part})' for part in key)})"
+    waits = (
+        "set_config('lock_timeout', coalesce(nullif(current_setting('lock_timeout'), '0'), '5s'), true),"
+        " set_config('idle_in_transaction_session_timeout', '5s', true)"
+    )
+    return text(f"WITH waits AS MATERIALIZED (SELECT {waits}) SELECT {lock_of} FROM waits")  # noqa: S608  # names of ours alone
+
+
+_lock = _locking("'admission'", ":organization_id")
 # One lock for all organizations: groups of claims (ADR 0030) that took several in different orders would wait for each other.
-_lock_running = Prepared(text("SELECT pg_advisory_xact_lock(hashtext('running'))"))
+_lock_running = Prepared(_locking("'running'"))
 _other = run.alias("other")
 _running = (
     select(func.count())

@@ -43,7 +43,7 @@ _SESSION_ENDED = frozenset({"57P01", "57P02", "57P05", "25P03"})
 """admin_shutdown, crash_shutdown, idle_session_timeout, idle_in_transaction_session_timeout: the server ends the session with these
 words, which may be read a moment before the end of its socket is."""
 _LOCKED = "55P03"
-"""lock_not_available: a read waited for a lock longer than `_LOCK_WAIT_S`."""
+"""lock_not_available: a read waited for a lock longer than `_LOCK_WAIT_S`, or a write longer than it says itself."""
 _LOCK_WAIT_S = 5.0
 """How long a read waits for a locked table. A request that waits longer is of no use to its client."""
 _READ_WAIT_S = 10.0
@@ -260,7 +260,7 @@ def _run(engine: Engine, begin: _Opening, scope: Scope, job: Job[T]) -> None:
                     # SQLAlchemy does not know of it yet; a rollback would fail.
                     connection.invalidate(error)
                 if _sqlstate(error) == _LOCKED:
-                    logger.warning("a read waited too long for a locked table")
+                    logger.warning("a transaction waited too long for a lock")
                     raise StorageAway(_BUSY) from error
                 if in_doubt is None and attempt < _ATTEMPTS and (cut or _sqlstate(error) in _RETRYABLE):
                     continue
