@@ -77,7 +77,7 @@ def test_the_explorer_shows_every_operation_from_own_files_and_sends_requests_wi
         person.page.on("request", lambda request: asked.append(request.url))
         person.go("/docs")
         page = person.page
-        page.get_by_role("button", name="Authorize").first.click()
+        page.get_by_role("button", name="Authorize").first.click(timeout=120_000)  # when it has drawn every operation
         page.locator(".modal-ux").get_by_role("textbox").fill(service.key)
         page.locator(".modal-ux").get_by_role("button", name="Apply credentials").click()
         page.locator(".modal-ux").get_by_role("button", name="Close").last.click()
