@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Engine, event
+from sqlalchemy.dialects.sqlite import dialect
 
+from application.runs.ports import RunFilter
 from infrastructure.persistence.engine.database import SYSTEM
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from infrastructure.persistence.runs.filters import conditions
+from infrastructure.persistence.runs.rows import select_run
+from infrastructure.persistence.tables.runs import run
 from tests.builders import ORG, RUN, a_message, a_thread, after, an_agent, an_audit_event
 from tests.contract.run_steps import claim, finish_step, run_number, start
 from tests.contract.sql_legs import sql_stores
@@ -92,3 +97,18 @@ async def test_a_sweep_that_finds_nothing_lapsed_writes_nothing(sqlite: SqliteDa
     before = sqlite.commits
     assert await stores.leases.recoverable(at=after(60), limit=10) == (RUN,)
     assert sqlite.commits == before
+
+
+@pytest.mark.requirement("X2", "X3", "X4")
+async def test_runs_of_a_conversation_are_found_by_its_digest_alone(sqlite: SqliteDatabase) -> None:
+    """The digest of a new conversation finds none: the organization's runs must not be read for that."""
+    named = conditions(ORG, RunFilter(history_key="0" * 64))
+    newest = select_run.where(*named).order_by(run.c.created_at.desc(), run.c.id.desc()).limit(2)
+    statement = newest.compile(dialect=dialect(), compile_kwargs={"literal_binds": True})
+
+    def plan(connection: Connection) -> list[str]:
+        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}")]
+
+    steps = await sqlite.read(plan, scope=SYSTEM)
+    assert "INDEX ix_run_request_history_key (organization_id=? AND history_key=?)" in steps[0]
+    assert "(id=?)" in steps[1]

@@ -17,7 +17,11 @@ _call = type_coerce(tool_call.c.call, Text)
 
 def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[ColumnElement[bool]]:
     """All of them must hold."""
-    yield run.c.organization_id == organization_id
+    if wanted.history_key is None:
+        yield run.c.organization_id == organization_id
+    else:  # With the organization of `run`, SQLite would walk all its runs by their time to find none.
+        yield run_request.c.organization_id == organization_id
+        yield run_request.c.history_key == wanted.history_key
     for column, value in (
         (run.c.thread_id, wanted.thread_id),
         (run.c.agent_id, wanted.agent_id),
@@ -28,9 +32,6 @@ def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[C
     ):
         if value is not None:
             yield column == value
-    if wanted.history_key is not None:
-        yield run_request.c.organization_id == organization_id
-        yield run_request.c.history_key == wanted.history_key
     if wanted.since is not None:
         yield run.c.created_at >= wanted.since
     if wanted.until is not None:

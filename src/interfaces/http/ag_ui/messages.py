@@ -16,7 +16,9 @@ from interfaces.http.openai.chat_messages import Conversation, conversation_of
 from interfaces.http.openai.chat_schemas import ChatMessage
 from interfaces.http.openai.response_items import arguments_text
 
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+INSTRUCTING = frozenset({"system", "developer"})
+"""Roles of messages that are instructions."""
+_ROLES = INSTRUCTING | {"user", "assistant", "tool"}
 _FILES = frozenset({"image", "audio", "video", "document"})
 
 

@@ -14,7 +14,7 @@ from domain.runs.events import RunEvent
 from domain.runs.run import Run
 from domain.threads.message import Message
 from interfaces.http.ag_ui.events import AgUiEvents
-from interfaces.http.ag_ui.messages import conversation, instructions, message_views, settled
+from interfaces.http.ag_ui.messages import INSTRUCTING, conversation, instructions, message_views, settled
 from interfaces.http.ag_ui.schemas import RunAgentInputBody
 from interfaces.http.chats.client_threads import Answer, ChatMessageCommand, ClientThreads
 from interfaces.http.chats.shown import ReplyDropped, RunShown
@@ -81,16 +81,16 @@ class AgUiRuns:
         given = settled(body)
         if given is not None:
             return await self._threads.settle(principal, body.thread_id, given)
-        body.last()
-        said = conversation(body.messages)
+        last = body.last()
+        said = conversation([*(message for message in body.messages if message.role in INSTRUCTING), last])
         return await self._threads.ask(
             ChatMessageCommand(
                 principal=principal,
                 agent=agent,
                 thread=body.thread_id,
                 message_id=body.run_id,
-                input=conversation(body.messages[-1:]).input,
-                history=said.history(),
+                input=said.input,
+                history=lambda: conversation(body.messages).history(),
                 instructions=instructions(body, said),
                 client_tools=body.client_tools(),
                 client_request=body.client_request(),

@@ -136,16 +136,15 @@ class AiSdkChats:
         last = body.last()
         if last.role == "assistant":
             return await self._threads.settle(principal, body.id, settled(last))
-        said = conversation(body.messages)
-        newest = conversation(body.messages[-1:])
+        said = conversation([*(message for message in body.messages if message.role == "system"), last])
         return await self._threads.ask(
             ChatMessageCommand(
                 principal=principal,
                 agent=agent,
                 thread=body.id,
                 message_id=last.id,
-                input=newest.input,
-                history=said.history(),
+                input=said.input,
+                history=lambda: conversation(body.messages).history(),
                 branches=body.branches,
                 instructions=said.instructions,
                 client_tools=body.client_tools(),

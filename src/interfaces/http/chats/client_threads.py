@@ -1,6 +1,6 @@
 """Threads by the ids that front ends give their chats, and the runs that answer there (ADR 0071)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from application.runs.cancel_run import CancelRun, CancelRunCommand
@@ -36,8 +36,8 @@ class Answer:
 class ChatMessageCommand:
     """A message of the user.
 
-    - `thread` is the client's id of its chat. `message_id` names the message: the same one again starts nothing.
-    - `history` are the messages before it, for a new thread. `branches` begins one also where the chat has a thread.
+    - `thread` is the client's id of its chat. `message_id` names the message.
+    - `history` reads the messages before it, for a new thread. `branches` begins one also where the chat has a thread.
     """
 
     principal: Principal
@@ -45,7 +45,7 @@ class ChatMessageCommand:
     thread: str
     message_id: str
     input: tuple[UserContent, ...]
-    history: tuple[PriorMessage, ...] = ()
+    history: Callable[[], tuple[PriorMessage, ...]]
     branches: bool = False
     instructions: str | None = None
     client_tools: tuple[ClientTool, ...] = ()
@@ -64,6 +64,7 @@ class ClientThreads:
     """Rules:
     - A client's id names the thread of the newest run that the same key started with this id. The id of a thread names
       that thread, as in `/v1`.
+    - The newest message again is answered by the run that it started.
     - A message continues the thread. It waits for a run that is not finished, and is refused while a person must decide.
     - An edited or repeated message begins a new thread with the messages before it. The id then names that one.
     - Results and decisions resume the run that waits for them. Given again, the answer after them is the same again.
@@ -88,20 +89,21 @@ class ClientThreads:
 
     async def newest(self, principal: Principal, thread: str) -> Run | None:
         """The newest run of the thread. Raises NOT_FOUND for the id of a thread that there is not."""
-        thread_id = await self._thread_id(principal, thread)
+        thread_id, _ = await self._named(principal, thread)
         return None if thread_id is None else await self._first(principal, RunFilter(thread_id=thread_id))
 
     async def ask(self, command: ChatMessageCommand) -> Answer:
         """Raises as StartRun."""
         principal, thread = command.principal, command.thread
-        thread_id, strategy = None, MultitaskStrategy.ENQUEUE
+        key, thread_id, strategy = _key(principal, thread), None, MultitaskStrategy.ENQUEUE
         if not command.branches:
-            thread_id = await self._thread_id(principal, thread)
+            thread_id, named = await self._named(principal, thread)
+            if named is not None and named.history_key == key and _message(named) == command.message_id:
+                return Answer(run=named)
         if thread_id is not None:
             newest = await self._first(principal, RunFilter(thread_id=thread_id))
             if newest is not None and newest.status is RunStatus.REQUIRES_ACTION:
                 strategy = MultitaskStrategy.REJECT
-        key = _key(principal, thread)
         started = await self._start_run.execute(
             StartRunCommand(
                 principal=principal,
@@ -111,10 +113,9 @@ class ClientThreads:
                 strategy=strategy,
                 instructions=command.instructions,
                 client_tools=command.client_tools,
-                client_request=command.client_request,
-                history=() if thread_id is not None else command.history,
+                client_request={"message": command.message_id, **(command.client_request or {})},
+                history=() if thread_id is not None else command.history(),
                 history_key=key,
-                idempotency_key=None if command.branches else canonical_digest([key, command.message_id]),
             )
         )
         return Answer(run=started.run)
@@ -148,11 +149,13 @@ class ClientThreads:
             raise not_found("thread", thread)
         return run
 
-    async def _thread_id(self, principal: Principal, thread: str) -> ThreadId | None:
+    async def _named(self, principal: Principal, thread: str) -> tuple[ThreadId | None, Run | None]:
+        """The thread that an id names, if there is one, and the newest run of the name."""
         if thread.startswith(_OURS):
-            return (await self._get_thread.execute(principal, ThreadId(thread))).id
+            thread_id = (await self._get_thread.execute(principal, ThreadId(thread))).id
+            return thread_id, await self._first(principal, RunFilter(thread_id=thread_id))
         run = await self._first(principal, RunFilter(history_key=_key(principal, thread)))
-        return None if run is None else run.thread_id
+        return None if run is None else run.thread_id, run
 
     async def _first(self, principal: Principal, wanted: RunFilter) -> Run | None:
         page = await self._list_runs.execute(principal, wanted, PageRequest(limit=1))
@@ -161,6 +164,11 @@ class ClientThreads:
 
 def _key(principal: Principal, thread: str) -> str:
     return canonical_digest(["chat", principal.key_id, thread])
+
+
+def _message(run: Run) -> object:
+    """The client's id of the message that started the run."""
+    return (run.client_request or {}).get("message")
 
 
 def _asks_for(event: RunEvent, named: Collection[str]) -> bool:

@@ -27,7 +27,7 @@ from interfaces.http.openai.chat_views import (
 from interfaces.http.openai.client_calls import Begun
 from interfaces.http.openai.errors import NO_RETRY, ErrorView, run_error_view, stream_error
 from interfaces.http.openai.ids import is_client_call, notice
-from interfaces.http.openai.leaving import unless_left
+from interfaces.http.openai.leaving import at_rest
 from interfaces.http.openai.replies import Piece, PieceKind, Reply
 from interfaces.http.openai.stored_events import stored_events
 from interfaces.http.sse import EventStream
@@ -67,10 +67,12 @@ class ChatCompletions:
         self._heartbeat_s = heartbeat_s
 
     async def whole(self, principal: Principal, body: ChatBody, receive: Receive, *, is_repeated: bool) -> ASGIResponse:
-        begun = await self._chat_runs.begin(principal, body, is_repeated=is_repeated)
+        run_id, reply = self._chat_runs.new_id(), Reply()
         # One signal at the end costs less than one for each event.
-        await unless_left(receive, self._watch_run.wait(principal, begun.run.id))
-        reply = Reply()
+        async with self._watch_run.listening(run_id) as woken:
+            begun = await self._chat_runs.begin(principal, body, is_repeated=is_repeated, run_id=run_id)
+            outcome = await at_rest(self._watch_run, principal, begun.run.id, receive, announced=run_id, woken=woken)
+        reply.ended = None if outcome is None else outcome.run
         stored = stored_events(self._get_run_events, principal, begun.run.id, after_seq=begun.after_seq)
         pieces = [piece async for piece in self._pieces(principal, begun, reply, stored)]
         run = reply.ended or begun.run
@@ -137,7 +139,8 @@ class ChatCompletions:
                         continue
                     has_text = has_text or piece.kind is PieceKind.TEXT
                     yield piece
-        reply.ended = run = await self._get_run.execute(principal, begun.run.id)
+        run = reply.ended or await self._get_run.execute(principal, begun.run.id)
+        reply.ended = run
         if is_object and run.output:
             yield _object(run)
         if run.status is RunStatus.REQUIRES_ACTION and not any(map(is_client_call, run.pending)):

@@ -51,8 +51,14 @@ class ChatRuns:
         self._client_calls = client_calls
         self._clock = clock
 
-    async def begin(self, principal: Principal, body: ChatBody, *, is_repeated: bool) -> Begun:
-        """Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
+    def new_id(self) -> RunId:
+        """An id for the run of `begin`, to follow it from before its start."""
+        return self._start_run.new_id()
+
+    async def begin(
+        self, principal: Principal, body: ChatBody, *, is_repeated: bool, run_id: RunId | None = None
+    ) -> Begun:
+        """`run_id` is the id of a run that is started. Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
         principal.require(Role.RUNNER)
         body.require_supported()
         conversation = conversation_of(body.messages)
@@ -81,6 +87,7 @@ class ChatRuns:
             instructions=conversation.instructions,
             history_key=key,
             client_request=request,
+            run_id=run_id,
         )
         return Begun(run=await self._started(command, conversation, last), after_seq=0)
 

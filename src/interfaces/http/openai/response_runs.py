@@ -12,7 +12,7 @@ from domain.agents.agent import Agent
 from domain.errors import Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import ThreadId
+from domain.ids import RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import PriorMessage, UserContent
@@ -66,8 +66,14 @@ class ResponseRuns:
         self._client_calls = client_calls
         self._clock = clock
 
-    async def begin(self, principal: Principal, body: ResponseBody, *, is_repeated: bool) -> tuple[Run, Place]:
-        """Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
+    def new_id(self) -> RunId:
+        """An id for the run of `begin`, to follow it from before its start."""
+        return self._start_run.new_id()
+
+    async def begin(
+        self, principal: Principal, body: ResponseBody, *, is_repeated: bool, run_id: RunId | None = None
+    ) -> tuple[Run, Place]:
+        """`run_id` is the id of a run that is started. Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
         principal.require(Role.RUNNER)
         body.require_supported()
         given = read_input(body.input)
@@ -105,6 +111,7 @@ class ResponseRuns:
             history=said.history() if history is None else history,
             history_key=key,
             client_request=_request(body, listed),
+            run_id=run_id,
         )
         run = (await self._start_run.execute(command)).run
         return run, Place(run_id=run.id)

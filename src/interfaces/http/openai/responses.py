@@ -21,7 +21,7 @@ from domain.json_value import JsonObject
 from domain.runs.run import Run
 from interfaces.http.openai.chat import json_response
 from interfaces.http.openai.errors import stream_error
-from interfaces.http.openai.leaving import unless_left
+from interfaces.http.openai.leaving import at_rest
 from interfaces.http.openai.response_events import ResponseEvents
 from interfaces.http.openai.response_ids import Place, no_response, place_of
 from interfaces.http.openai.response_inputs import input_items
@@ -73,10 +73,11 @@ class Responses:
     ) -> ASGIResponse:
         if body.stream:
             return await self._streamed(principal, body, is_repeated=is_repeated)
-        run, place = await self._response_runs.begin(principal, body, is_repeated=is_repeated)
-        if body.background:
-            return json_response((await self._read(principal, run, place)).view(), headers=_headers(run))
-        await unless_left(receive, self._watch_run.wait(principal, run.id))
+        run_id = self._response_runs.new_id()
+        async with self._watch_run.listening(run_id) as woken:
+            run, place = await self._response_runs.begin(principal, body, is_repeated=is_repeated, run_id=run_id)
+            if not body.background:
+                await at_rest(self._watch_run, principal, run.id, receive, announced=run_id, woken=woken)
         return json_response((await self._read(principal, run, place)).view(), headers=_headers(run))
 
     async def get(self, principal: Principal, response_id: str) -> JsonObject:
