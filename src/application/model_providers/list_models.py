@@ -39,6 +39,7 @@ class ListModels:
     - The provider is asked once in VALID_S, and after a failure once in FAILURE_VALID_S, unless its address or key
       changes. Lists are kept in memory.
     - The list is that of the first deployment.
+    - Operators and admins read what a provider said that gave no list.
 
     Raises: NOT_FOUND, UNAVAILABLE `model_list_unavailable`.
     """
@@ -54,11 +55,11 @@ class ListModels:
         try:
             return await self._names(principal.organization_id, name)
         except ModelError as error:
-            raise ServiceError(
-                "model_list_unavailable",
-                ErrorKind.UNAVAILABLE,
-                f"The models of {name!r} cannot be listed. {error.detail}",
-            ) from error
+            detail = f"The models of {name!r} cannot be listed. {error.detail}"
+            said = error.provider_error
+            if said is not None and said.message and principal.role.includes(Role.OPERATOR):
+                detail += f" The provider said: {said.message}"
+            raise ServiceError("model_list_unavailable", ErrorKind.UNAVAILABLE, detail) from error
 
     async def of_all(self, principal: Principal) -> tuple[str, ...]:
         """Models of all providers, without those of providers that give no list."""

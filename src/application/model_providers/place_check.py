@@ -98,7 +98,9 @@ class PlaceCheck:
     ) -> ProviderCheck:
         name = ProviderCheckName.CREDENTIALS
         if not isinstance(listed, _Failure):
-            return self._ok(name, f"Accepted; the provider lists {len(listed)} models.", took_ms)
+            return self._ok(
+                name, f"Accepted; the provider lists {len(listed)} model{'' if len(listed) == 1 else 's'}.", took_ms
+            )
         if isinstance(reply, ModelReply):
             return self._ok(name, "Accepted by the model; the provider does not list its models.", took_ms)
         if reply is not None and reply.error.code == "model_auth":

@@ -21,7 +21,7 @@ from interfaces.cli.diagnosis.machine import (
 from interfaces.cli.diagnosis.reach import port_finding, reach_findings, shown_address
 from interfaces.cli.diagnosis.service import (
     agent_findings,
-    extra_findings,
+    organization_provider_findings,
     provider_findings,
     readiness_finding,
     server_findings,
@@ -93,7 +93,7 @@ async def _through_service(
         async with connect(worker=False) as api:
             findings.append(await readiness_finding(api))
             findings += await agent_findings(api, without_key=without_key)
-            findings += await extra_findings(api, has_extra=has_extra)
+            findings += await organization_provider_findings(api, has_extra=has_extra)
             findings += await server_findings(api, remark=remark)
     except CommandFailure as failure:
         findings.append(problem("service", failure.message, "Further checks were not possible."))

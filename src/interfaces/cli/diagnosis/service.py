@@ -1,4 +1,4 @@
-"""Checks through the service: its readiness, the models that agents use, and every MCP server."""
+"""Checks through the service: its readiness, the models that agents use, their providers, and every MCP server."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from interfaces.http.agents.views import AgentView
 from interfaces.http.mcp_servers.views import McpServerView, PinnedToolView, ServerStatusView, TestResultView
 from interfaces.http.model_providers.views import ModelProviderView
 
-_SERVERS_AT_ONCE = 4
+_AT_ONCE = 4
 _TO_DO = {
     "not_installed": "Install it: `dragoman mcp install {slug}`.",
     "needs_auth": "Authorize it: `dragoman mcp authorize {slug}`.",
@@ -48,26 +48,40 @@ async def agent_findings(api: ServiceApi, *, without_key: frozenset[str]) -> lis
     ]
 
 
-async def extra_findings(api: ServiceApi, *, has_extra: Callable[[], bool]) -> list[Finding]:
-    """Providers that need packages which this installation lacks."""
-    if has_extra():
-        return []
+async def organization_provider_findings(api: ServiceApi, *, has_extra: Callable[[], bool]) -> list[Finding]:
+    """The organization's providers: packages that this installation lacks, and what a provider says that does not list
+    its models. Costs no tokens."""
     providers = entries_of(ModelProviderView, await listed(api, path_to("model-providers")))
-    return [
-        problem(
-            "model provider",
-            f"{provider['name']} needs the extra `providers`, which is not installed",
-            "Install it (pip install 'dragoman[providers]') and restart the service.",
-        )
-        for provider in providers
-        if is_native(ProviderKind(provider["kind"]), ProviderWire(provider["wire"]), provider["base_url"])
-    ]
+    complete = has_extra()
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def tested(provider: ModelProviderView) -> Finding:
+        native = is_native(ProviderKind(provider["kind"]), ProviderWire(provider["wire"]), provider["base_url"])
+        if native and not complete:
+            return problem(
+                "model provider",
+                f"{provider['name']} needs the extra `providers`, which is not installed",
+                "Install it (pip install 'dragoman[providers]') and restart the service.",
+            )
+        async with places:
+            return await _provider_finding(api, provider["name"])
+
+    return list(await asyncio.gather(*map(tested, providers)))
+
+
+async def _provider_finding(api: ServiceApi, name: str) -> Finding:
+    check = f"model provider {name}"
+    try:
+        await api.get(path_to("model-providers", name, "models"))
+    except CommandFailure as failure:
+        return warning(check, failure.message, f"`dragoman provider test {name}` says whether its models answer.")
+    return well(check, "lists its models")
 
 
 async def server_findings(api: ServiceApi, *, remark: Callable[[str], None]) -> list[Finding]:
     """Tests every enabled MCP server, a few at a time."""
     servers = entries_of(McpServerView, await listed(api, path_to("mcp-servers")))
-    places = asyncio.Semaphore(_SERVERS_AT_ONCE)
+    places = asyncio.Semaphore(_AT_ONCE)
 
     async def tested(server: McpServerView) -> Finding:
         if not server["enabled"]:

@@ -7,8 +7,10 @@ import pytest
 from application.model_providers.list_models import FAILURE_VALID_S, VALID_S, ListModels
 from application.model_providers.ports import ProviderPlace
 from application.models.ports import ModelError
+from domain.errors import ServiceError
 from domain.identity.role import Role
 from domain.ids import OrganizationId
+from domain.runs.provider_error import ProviderError
 from tests.doubles.provider_places import InMemoryProviderPlaces, TalkingPlace
 from tests.doubles.surroundings import StepClock
 from tests.refusals import refused, storage_away
@@ -108,3 +110,13 @@ async def test_models_of_all_providers_need_the_storage() -> None:
 async def test_an_unknown_provider_is_not_found() -> None:
     with refused("model_provider_not_found"):
         await listing().execute(a_principal(), "acme")
+
+
+@pytest.mark.requirement("H6")
+@pytest.mark.parametrize("role", list(Role))
+async def test_what_a_provider_said_is_for_operators_and_admins(role: Role) -> None:
+    said = ProviderError(status=401, code=None, message="Your key was disabled on Monday.")
+    refusal = ModelError("model_auth", "The key was refused.", retryable=False, provider_error=said)
+    with pytest.raises(ServiceError) as raised:
+        await listing(acme=TalkingPlace(models=refusal)).execute(a_principal(role), "acme")
+    assert ("Monday" in raised.value.detail) is role.includes(Role.OPERATOR)

@@ -8,7 +8,7 @@ import pytest
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.diagnosis.finding import State
 from interfaces.cli.diagnosis.machine import disk_finding, home_findings, node_finding, python_finding
-from interfaces.cli.diagnosis.service import extra_findings, provider_findings
+from interfaces.cli.diagnosis.service import organization_provider_findings, provider_findings
 from interfaces.http.mcp_servers import views
 from interfaces.http.mcp_servers.views import McpServerView, PinnedToolView, ServerStatusView
 from interfaces.http.model_providers.views import ModelProviderView
@@ -33,6 +33,7 @@ def healthy() -> FakeService:
         .on("GET", "/health/ready", {"status": "ready"})
         .on("GET", "/v1/agents", {"data": [agent_document()], "next_cursor": None})
         .on("GET", "/v1/mcp-servers", {"data": [], "next_cursor": None})
+        .on("GET", "/v1/model-providers", {"data": [], "next_cursor": None})
     )
 
 
@@ -236,9 +237,26 @@ async def test_a_provider_that_needs_packages_which_are_missing_is_a_problem() -
     openai = {"name": "acme", "kind": "openai", "wire": "auto", "base_url": "https://models.example.com/v1"}
     known: list[JsonValue] = [whole(ModelProviderView, each) for each in (vertex, openai)]
     service = FakeService().on("GET", "/v1/model-providers", {"data": known, "next_cursor": None})
+    for each in ("vertex", "acme"):
+        service.on("GET", f"/v1/model-providers/{each}/models", {"data": []})
     async with service.connected() as api:
-        [found] = await extra_findings(api, has_extra=lambda: False)
-        assert await extra_findings(api, has_extra=lambda: True) == []
+        found, other = await organization_provider_findings(api, has_extra=lambda: False)
+        installed = await organization_provider_findings(api, has_extra=lambda: True)
+    assert [each.state for each in (other, *installed)] == [State.OK] * 3
     assert found.state is State.PROBLEM
     assert "vertex needs the extra" in found.detail
     assert "pip install 'dragoman[providers]'" in str(found.advice)
+
+
+@pytest.mark.requirement("H6")
+async def test_what_a_provider_says_that_refuses_its_key_is_shown() -> None:
+    acme = {"name": "acme", "kind": "openai", "wire": "auto", "base_url": "https://models.example.com/v1"}
+    said = "The models of 'acme' cannot be listed. The model provider refused the API key. The provider said: Disabled."
+    known: list[JsonValue] = [whole(ModelProviderView, acme)]
+    service = FakeService().on("GET", "/v1/model-providers", {"data": known, "next_cursor": None})
+    service.on("GET", "/v1/model-providers/acme/models", problem(503, "model_list_unavailable", said))
+    async with service.connected() as api:
+        [found] = await organization_provider_findings(api, has_extra=lambda: True)
+    assert (found.state, found.check) == (State.WARNING, "model provider acme")
+    assert "The provider said: Disabled." in found.detail
+    assert "dragoman provider test acme" in found.advice
