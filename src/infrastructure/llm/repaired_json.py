@@ -25,6 +25,8 @@ def decoded(decode: Callable[[bytes], Value], data: bytes) -> Value:
 
 def repaired(data: bytes) -> bytes:
     """The JSON text without lone surrogates and invalid UTF-8."""
+    if b"\\u" not in data and data.isascii():
+        return data
     return _ESCAPE.sub(_without_lone_surrogate, data.decode("utf-8", "replace").encode())
 
 

@@ -100,7 +100,7 @@ class ResponsesReply:
         self._has_reasoning = False
         self._texts: list[str] = []
         self._text_indexes: set[int] = set()
-        self._items: dict[int, bytes] = {}
+        self._items: dict[int, tuple[_Item, bytes]] = {}
         self._response: _Response | None = None
         self._is_refusal = False
 
@@ -134,8 +134,11 @@ class ResponsesReply:
         response = self._response
         if response is None:
             raise invalid_reply("ended its reply too early")
-        raw = [self._items[index] for index in sorted(self._items)]
-        items = [_decode_item(item) for item in raw]
+        items, raw = [], []
+        for index in sorted(self._items):
+            item, data = self._items[index]
+            items.append(item)
+            raw.append(data)
         calls = _calls_in(items)
         reason = self._finish_reason(response, calls)
         reply = finished_reply(self._model, self._texts, calls, _model_usage(response.usage), reason)
@@ -183,8 +186,9 @@ class ResponsesReply:
 
     def _add_item(self, index: int, raw: msgspec.Raw) -> str:
         """Keep a finished item; returns its text, if no delta brought it."""
-        self._items[index] = data = repaired(bytes(raw))
+        data = repaired(bytes(raw))
         item = _decode_item(data)
+        self._items[index] = item, data
         if item.type != "message" or index in self._text_indexes:
             return ""
         parts = _decode_parts(item.content) or []

@@ -79,6 +79,16 @@ def test_any_split_of_a_stream_gives_the_same_events(cuts: set[int]) -> None:
     assert fed(*(STREAM[begin:end] for begin, end in itertools.pairwise(edges))) == EVENTS
 
 
+LINES = [b"", b"data: x", b"data:y", b"data", b"event: one", b"event", b"id: 3", b": a comment", b"retry: 10"]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=12), st.integers(min_value=1, max_value=9))
+def test_lines_that_end_with_lf_alone_are_read_as_all_others(lines: list[bytes], piece: int) -> None:
+    text = b"".join(line + b"\n" for line in lines)
+    pieces = [text[begin : begin + piece] for begin in range(0, len(text), piece)]
+    assert fed(*pieces) == fed(text) == fed(text.replace(b"\n", b"\r\n"))
+
+
 @given(st.lists(st.sampled_from([b"data: a", b"data:b", b"data", b"id: 1", b": c", b"", b"\n", b"\n\n"]), max_size=12))
 def test_lines_in_one_piece_give_the_events_that_they_give_byte_by_byte(lines: list[bytes]) -> None:
     stream = b"\n".join(lines)
