@@ -84,7 +84,7 @@ class EventStream:
         return events
 
     def _split(self) -> list[StreamEvent | OversizedEvent]:
-        """The events of a buffer whose lines end with LF alone, of which none is too large: nearly all are read here."""
+        """The events of a buffer without CR and without an event that is too large. Nearly all streams are read here."""
         buffer = self._buffer
         events: list[StreamEvent | OversizedEvent] = []
         if buffer.find(b"\n\n", self._searched) >= 0:
