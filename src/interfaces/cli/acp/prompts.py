@@ -30,10 +30,18 @@ def _part(block: JsonValue) -> JsonValue:
         case {"type": "resource", "resource": {"uri": str(uri), "text": str(text)}}:
             return {"type": "text", "text": f"{uri}:\n\n{text}"}
         case {"type": "resource", "resource": {"uri": str(uri), "blob": str(data), "mimeType": str(media_type)}}:
-            name = unquote(urlsplit(uri).path).rpartition("/")[2]
+            name = _name_in(uri)
             return {"type": "file", "media_type": media_type, "data": data, **({"name": name} if name else {})}
         case _:
             raise RpcFailure(INVALID_PARAMS, "A content block of the prompt is of no known type.")
+
+
+def _name_in(uri: str) -> str:
+    """The last segment of its path; empty if there is none."""
+    try:
+        return unquote(urlsplit(uri).path).rpartition("/")[2]
+    except ValueError:
+        return ""
 
 
 def text_chunk(kind: str, text: str, message_id: str) -> JsonObject:

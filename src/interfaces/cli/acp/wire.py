@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import sys
 from collections.abc import Awaitable, Callable
 from typing import cast
@@ -14,6 +15,7 @@ MAX_REQUESTS = 64
 _LAST_ANSWERS_S = 1.0
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, FAILED = -32700, -32600, -32601, -32602, -32603
 Handler = Callable[[str, JsonObject], Awaitable[JsonObject]]
+logger = logging.getLogger(__name__)
 
 
 class RpcFailure(Exception):
@@ -26,7 +28,8 @@ class RpcFailure(Exception):
 
 
 class Peer:
-    """The other side of the connection. A request is handled in a task, a notification at once, in order."""
+    """The other side of the connection. A request is handled in a task, a notification at once, in order. A fault of a handler
+    is logged on stderr and ends neither: the request gets an error as its answer."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -100,6 +103,9 @@ class Peer:
             await self._refuse(request_id, failure)
         except CommandFailure as failure:
             await self._refuse(request_id, RpcFailure(FAILED, failure.message))
+        except Exception:
+            logger.exception("the request %s failed", method)
+            await self._refuse(request_id, RpcFailure(FAILED, "The request failed; stderr says why."))
         else:
             await self._send({"id": request_id, "result": result})
 
@@ -108,6 +114,8 @@ class Peer:
             await handler(method, params)
         except (RpcFailure, CommandFailure):
             return  # a notification has no answer
+        except Exception:
+            logger.exception("the notification %s failed", method)
 
     def _answered(self, request_id: JsonValue, message: JsonObject) -> None:
         waiting = self._waiting.get(request_id) if isinstance(request_id, int) else None

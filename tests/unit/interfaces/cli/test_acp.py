@@ -86,6 +86,22 @@ async def test_notifications_and_unknown_answers_get_no_answer() -> None:
     assert await answered(FakeService(), *lines) == []
 
 
+async def test_a_fault_of_a_handler_is_logged_and_the_next_request_gets_its_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    peer, written = a_peer(a_request("fail", None, None), a_request("fail"), a_request("well", request_id=2))
+
+    async def handler(method: str, params: JsonObject) -> JsonObject:
+        if method == "fail":
+            raise ValueError("unforeseen")
+        return {}
+
+    await peer.serve(handler)
+    refused, answer = sorted(written.messages, key=lambda message: cast(int, message["id"]))
+    assert (code_of(refused), answer["result"]) == (-32603, {})
+    assert caplog.text.count("ValueError: unforeseen") == 2
+
+
 async def test_more_requests_at_a_time_than_the_bound_are_refused() -> None:
     peer, written = a_peer(*(a_request("wait", request_id=number) for number in range(MAX_REQUESTS + 1)))
     released = asyncio.Event()
@@ -128,6 +144,10 @@ async def test_more_requests_at_a_time_than_the_bound_are_refused() -> None:
                 "resource": {"uri": "file:///a%20b.pdf", "blob": "QQ==", "mimeType": "application/pdf"},
             },
             {"type": "file", "media_type": "application/pdf", "data": "QQ==", "name": "a b.pdf"},
+        ),
+        (
+            {"type": "resource", "resource": {"uri": "file://[x", "blob": "QQ==", "mimeType": "application/pdf"}},
+            {"type": "file", "media_type": "application/pdf", "data": "QQ=="},
         ),
     ],
 )
