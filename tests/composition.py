@@ -15,6 +15,7 @@ from tests.doubles.audit_chain import GivenSealKeys
 from tests.doubles.authorizer import InMemoryAuthorizer
 from tests.doubles.mcp_connections import InMemoryMcpConnections
 from tests.doubles.mcp_installer import InMemoryMcpInstaller
+from tests.doubles.people import AbsentIdentityProviders
 from tests.doubles.plain_text_extractor import PlainTextExtractor
 from tests.doubles.provider_places import TalkingProviders
 from tests.doubles.secrets import InMemorySecretVault
@@ -80,6 +81,7 @@ def a_container(settings: Settings | None = None, **doubles: object) -> Containe
         prices=FlatPrices(),
         native_tools={},
         mcp_installer=InMemoryMcpInstaller(clock=clock, ids=ids),
+        identity_client=AbsentIdentityProviders(),
         oauth=InMemoryAuthorizer(expires_at=START),
         text_extractor=PlainTextExtractor(),
         expressions=JmesPathExpressions(),

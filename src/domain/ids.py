@@ -6,6 +6,8 @@ from typing import NewType
 
 OrganizationId = NewType("OrganizationId", str)
 ApiKeyId = NewType("ApiKeyId", str)
+UserId = NewType("UserId", str)
+IdentityProviderId = NewType("IdentityProviderId", str)
 AgentId = NewType("AgentId", str)
 ThreadId = NewType("ThreadId", str)
 MessageId = NewType("MessageId", str)

@@ -29,7 +29,9 @@ from infrastructure.persistence.gateway.ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway.notes import SqlGatewayNotes
 from infrastructure.persistence.gateway.store import SqlGatewaySessionStore
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
+from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
 from infrastructure.persistence.identity.store import SqlIdentityStore, add_organization
+from infrastructure.persistence.identity.user_store import SqlUserStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
 from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
@@ -79,6 +81,9 @@ def sql_stores(database: Database) -> Stores:
         servers=SqlMcpServerStore(database=database, box=MirrorBox()),
         catalogs=SqlMcpCatalogStore(database=database),
         identity=SqlIdentityStore(database=database),
+        identity_providers=SqlIdentityProviderStore(database=database, box=MirrorBox()),
+        users=(users := SqlUserStore(database=database)),
+        user_access=users,
         organizations=SqlOrganizationStore(database=database),
         audit=SqlAuditLog(database=database),
         audit_seals=SqlAuditSeals(database=database),

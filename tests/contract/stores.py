@@ -19,7 +19,14 @@ from application.gateway.ports import (
     GatewaySessionStore,
     LostCalls,
 )
-from application.identity.ports import IdentityStore, OrganizationStore
+from application.identity.ports import (
+    IdentityProviderDirectory,
+    IdentityProviderStore,
+    IdentityStore,
+    OrganizationStore,
+    UserAccess,
+    UserStore,
+)
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.metrics.ports import BacklogReader
 from application.model_providers.ports import ModelProviderStore
@@ -54,6 +61,7 @@ from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServer
 from tests.doubles.model_providers import InMemoryModelProviderStore
 from tests.doubles.oauth import InMemoryOAuthStore
 from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.people import InMemoryIdentityProviderStore, InMemoryUserStore
 from tests.doubles.queue_lines import InMemoryQueueReader
 from tests.doubles.retention import InMemoryRetentionStore
 from tests.doubles.runs import InMemoryRunStore
@@ -70,6 +78,10 @@ from tests.doubles.workflow_tools import InMemoryWorkflowToolStore
 from tests.doubles.workflows import InMemoryWorkflowStore
 
 
+class IdentityProviders(IdentityProviderStore, IdentityProviderDirectory, Protocol):
+    """Identity providers of one organization, and of all."""
+
+
 class Runs(RunStore, RunReader, Protocol):
     """Stored runs, read and changed."""
 
@@ -83,6 +95,9 @@ class Stores:
     servers: McpServerStore
     catalogs: McpCatalogStore
     identity: IdentityStore
+    identity_providers: IdentityProviders
+    users: UserStore
+    user_access: UserAccess
     organizations: OrganizationStore
     audit: AuditLog
     audit_seals: AuditSeals
@@ -139,6 +154,9 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         servers=InMemoryMcpServerStore(state),
         catalogs=InMemoryMcpCatalogStore(state),
         identity=InMemoryIdentityStore(state),
+        identity_providers=InMemoryIdentityProviderStore(state),
+        users=(users := InMemoryUserStore(state)),
+        user_access=users,
         organizations=InMemoryOrganizationStore(state),
         audit=InMemoryAuditLog(state),
         audit_seals=InMemoryAuditChain(state),

@@ -18,13 +18,16 @@ from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.chain import ChainHead, Link
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import ApiKey
+from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
+from domain.identity.user import User
 from domain.ids import (
     AgentId,
     ApiKeyId,
     ApprovalId,
     AuditEventId,
     GatewaySessionId,
+    IdentityProviderId,
     McpServerId,
     OrganizationId,
     RunId,
@@ -32,6 +35,7 @@ from domain.ids import (
     SourceId,
     ThreadId,
     ToolCallId,
+    UserId,
     WebhookDeliveryId,
     WorkerId,
     WorkflowId,
@@ -100,6 +104,8 @@ class InMemoryState:
     def __init__(self) -> None:
         self.organizations: dict[OrganizationId, Organization] = {}
         self.keys: dict[ApiKeyId, ApiKey] = {}
+        self.identity_providers: dict[IdentityProviderId, IdentityProvider] = {}
+        self.users: dict[UserId, User] = {}
         self.threads: dict[ThreadId, StoredThread] = {}
         self.agents: dict[AgentId, list[Agent]] = {}
         self.deleted_agents: set[AgentId] = set()

@@ -30,6 +30,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0048": ("0031", "adds to tools of workflow runs what those from before hold in another column"),
     "0049": ("0031", "adds to installed servers what none from before has"),
     "0055": ("0031", "adds to requests of runs what none from before has"),
+    "0060": ("0031", "adds identity providers and users, of which there were none"),
     "0051": ("0031", "adds to model providers what no provider from before has"),
     "0037": ("0031", "adds to approvals what those from before do not have"),
 }

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from application.identity.authenticate_person import AuthenticatePerson, AuthenticatePersonCommand
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from application.identity.ports import IdentityStore
@@ -24,22 +25,31 @@ class Authenticate:
     - A key is refused as soon as its revocation is stored.
     - The key's rate limit and the service's limit both apply.
     - The time of use is recorded.
+    - A token without the prefix of keys is a person's (`AuthenticatePerson`).
 
     Raises: ServiceError token_invalid (UNAUTHENTICATED), rate_limited (LIMIT).
     """
 
     def __init__(
-        self, *, identities: IdentityStore, cache: TokenCache, limits: KeyLimits, uses: KeyUses, clock: Clock
+        self,
+        *,
+        identities: IdentityStore,
+        cache: TokenCache,
+        limits: KeyLimits,
+        uses: KeyUses,
+        people: AuthenticatePerson,
+        clock: Clock,
     ) -> None:
         self._identities = identities
         self._cache = cache
         self._limits = limits
         self._uses = uses
+        self._people = people
         self._clock = clock
 
     async def execute(self, command: AuthenticateCommand) -> Principal:
         if not command.token.startswith(TOKEN_PREFIX):
-            raise _unauthenticated()
+            return await self._people.execute(AuthenticatePersonCommand(token=command.token))
         token_hash = hash_token(command.token)
         key = self._cache.get(token_hash) or await self._look_up(token_hash)
         now = self._clock.now()

@@ -1,27 +1,36 @@
-"""Checks whether a key is still valid during long streams and waits."""
+"""Checks whether a caller's key, or user, is still valid during long streams and waits."""
 
-from application.identity.ports import IdentityStore
+from datetime import datetime
+
+from application.identity.ports import IdentityStore, UserAccess
 from application.identity.token_cache import TokenCache
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
+from domain.ids import UserId
 
 
 class KeyValidity:
-    """Checks the token cache first, then the stored key."""
+    """Checks the token cache first, then the stored key. A user is read from storage."""
 
-    def __init__(self, *, identities: IdentityStore, cache: TokenCache, clock: Clock) -> None:
+    def __init__(self, *, identities: IdentityStore, user_access: UserAccess, cache: TokenCache, clock: Clock) -> None:
         self._identities = identities
+        self._users = user_access
         self._cache = cache
         self._clock = clock
 
     async def require(self, principal: Principal) -> None:
-        """Raises UNAUTHENTICATED `token_invalid` if the key is revoked or expired."""
+        """Raises UNAUTHENTICATED `token_invalid` if the key is revoked or expired, or the user not admitted."""
+        expires_at: datetime | None
         known = self._cache.of_key(principal.key_id)
-        if known is not None:
+        if principal.user_until is not None:
+            user = await self._users.admitted(principal.organization_id, UserId(principal.key_id))
+            expires_at, revoked = principal.user_until, user is None
+        elif known is not None:
             expires_at, revoked = known.expires_at, False
         else:
             key = await self._identities.key(principal.organization_id, principal.key_id)
             expires_at, revoked = (None, True) if key is None else (key.expires_at, key.revoked_at is not None)
         if revoked or (expires_at is not None and expires_at <= self._clock.now()):
-            raise ServiceError("token_invalid", ErrorKind.UNAUTHENTICATED, "The API key has expired or was revoked.")
+            detail = "The API key or token has expired or was revoked."
+            raise ServiceError("token_invalid", ErrorKind.UNAUTHENTICATED, detail)

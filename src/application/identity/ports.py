@@ -1,14 +1,18 @@
 """Ports of the identity slice."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import ApiKey
+from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
-from domain.ids import ApiKeyId, OrganizationId
+from domain.identity.user import User
+from domain.ids import ApiKeyId, IdentityProviderId, OrganizationId, UserId
+from domain.json_value import JsonValue
 
 
 class OrganizationStore(Protocol):
@@ -70,3 +74,112 @@ class FirstKey(Protocol):
 
     def discard(self) -> None:
         """The draft belongs to no key: remove it."""
+
+
+UserChange = Callable[[User], tuple[User, AuditEvent] | None]
+"""Decides over the stored user, with its row locked: the changed user and the audit entry, or None for no change."""
+
+
+class UserStore(Protocol):
+    """Users of organizations."""
+
+    async def get(self, organization_id: OrganizationId, user_id: UserId) -> User | None:
+        """The user, whatever its status."""
+
+    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[User]:
+        """Users that are not removed, newest first."""
+
+    async def change(self, organization_id: OrganizationId, user_id: UserId, decide: UserChange) -> User:
+        """Store a change. Raises NOT_FOUND `user_not_found`, and what `decide` raises."""
+
+
+class UserAccess(Protocol):
+    """What sign-in and requests of people read and write."""
+
+    async def admitted(self, organization_id: OrganizationId, user_id: UserId) -> User | None:
+        """The user, if active and if its identity provider exists."""
+
+    async def find(self, organization_id: OrganizationId, issuer: str, subject: str) -> User | None:
+        """The person's user in an organization, whatever its status."""
+
+    async def add(self, user: User, audit: AuditEvent) -> User:
+        """Store a new user. The stored one if the person has one in this organization already."""
+
+    async def saw(self, user: User, audit: AuditEvent | None) -> None:
+        """Store profile, role, identity provider and last sign-in of an active user; another one stays as it is."""
+
+
+class IdentityProviderStore(Protocol):
+    """Identity providers of organizations; at most `MAX_IDENTITY_PROVIDERS` each."""
+
+    async def add(self, provider: IdentityProvider, audit: AuditEvent) -> None:
+        """Raises CONFLICT `identity_provider_exists`, `identity_provider_audience_taken` (an audience at the issuer
+        belongs to another identity provider), `too_many_identity_providers`."""
+
+    async def save(self, changed: IdentityProvider, *, expected_version: int, audit: AuditEvent) -> None:
+        """Raises NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT as `add`."""
+
+    async def delete(self, organization_id: OrganizationId, provider_id: IdentityProviderId, audit: AuditEvent) -> bool:
+        """False if there is none. Its users are not admitted from then on."""
+
+    async def all(self, organization_id: OrganizationId) -> tuple[IdentityProvider, ...]:
+        """By name."""
+
+
+class IdentityProviderDirectory(Protocol):
+    """Identity providers of all organizations, for callers whose organization is not known yet."""
+
+    async def of_issuer(self, issuer: str) -> tuple[IdentityProvider, ...]: ...
+
+    async def named(self, provider_id: IdentityProviderId) -> IdentityProvider | None: ...
+
+    async def offered(self, organization_id: OrganizationId | None) -> tuple[IdentityProvider, ...]:
+        """Identity providers of the installation, and of the organization, by name."""
+
+
+Claims = Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedToken:
+    """The claims of a token whose signature, issuer, audience and time were checked."""
+
+    claims: Claims = field(repr=False)
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderMetadata:
+    """What an identity provider says about itself."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    userinfo_endpoint: str | None = None
+    device_authorization_endpoint: str | None = None
+    end_session_endpoint: str | None = None
+    has_pkce: bool = False
+    names_itself_in_answers: bool = False
+
+
+class TokenVerifier(Protocol):
+    """Signed tokens (JWT) of identity providers."""
+
+    async def issuer_of(self, token: str) -> str | None:
+        """The issuer that an unverified token names; None for what is not a token."""
+
+    async def verify(self, provider: IdentityProvider, token: str, *, nonce: str | None = None) -> VerifiedToken:
+        """Check a token; with `nonce`, as the ID token of that sign-in. Raises UNAUTHENTICATED `token_invalid`,
+        UNAVAILABLE `identity_provider_unavailable`."""
+
+
+class IdentityProviderClient(Protocol):
+    """Requests to identity providers. Raises UNAVAILABLE `identity_provider_unavailable`."""
+
+    async def metadata(self, provider: IdentityProvider) -> ProviderMetadata: ...
+
+    async def redeem(self, provider: IdentityProvider, code: str, *, redirect_uri: str, verifier: str) -> str:
+        """The ID token for a code. Raises UNAUTHENTICATED `sign_in_refused`."""
+
+    async def count_keys(self, provider: IdentityProvider) -> int:
+        """How many keys that can verify tokens the provider publishes, read now."""

@@ -1,13 +1,22 @@
-"""Reading organizations and API keys."""
+"""Reading organizations, API keys, identity providers and users."""
 
 from application.identity.key_uses import KeyUses
-from application.identity.ports import IdentityStore, OrganizationStore
+from application.identity.ports import (
+    IdentityProviderDirectory,
+    IdentityProviderStore,
+    IdentityStore,
+    OrganizationStore,
+    UserStore,
+)
+from application.identity.provider_lookup import existing_identity_provider
 from application.system.pages import FIRST_PAGE, Page, PageRequest
 from domain.errors import existing
 from domain.identity.api_key import ApiKey, Principal
+from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
 from domain.identity.role import Role
-from domain.ids import OrganizationId
+from domain.identity.user import User
+from domain.ids import ApiKeyId, OrganizationId, UserId
 
 
 class GetOrganization:
@@ -53,3 +62,62 @@ class ListApiKeys:
         principal.require(Role.ADMIN)
         await self._uses.store()
         return await self._identities.keys(principal.organization_id, page)
+
+
+class GetIdentityProvider:
+    """Admins read identity providers of their organization, by id or name; views leave the secret out."""
+
+    def __init__(self, *, providers: IdentityProviderStore) -> None:
+        self._providers = providers
+
+    async def execute(self, principal: Principal, provider: str) -> IdentityProvider:
+        """Raises FORBIDDEN, NOT_FOUND."""
+        principal.require(Role.ADMIN)
+        return await existing_identity_provider(self._providers, principal.organization_id, provider)
+
+
+class ListIdentityProviders:
+    """Admins see all identity providers of their organization, by name."""
+
+    def __init__(self, *, providers: IdentityProviderStore) -> None:
+        self._providers = providers
+
+    async def execute(self, principal: Principal) -> tuple[IdentityProvider, ...]:
+        """Raises FORBIDDEN."""
+        principal.require(Role.ADMIN)
+        return await self._providers.all(principal.organization_id)
+
+
+class ListOfferedProviders:
+    """Everybody sees the identity providers of the installation, and those of an organization whose id they know."""
+
+    def __init__(self, *, identity_providers: IdentityProviderDirectory) -> None:
+        self._providers = identity_providers
+
+    async def execute(self, organization_id: OrganizationId | None) -> tuple[IdentityProvider, ...]:
+        """By name. Callers show neither secrets nor rules."""
+        return await self._providers.offered(organization_id)
+
+
+class GetUser:
+    """Admins read users of their organization, also removed ones; every user reads their own."""
+
+    def __init__(self, *, users: UserStore) -> None:
+        self._users = users
+
+    async def execute(self, principal: Principal, user_id: UserId) -> User:
+        """Raises FORBIDDEN, NOT_FOUND."""
+        principal.require(Role.VIEWER if ApiKeyId(user_id) == principal.key_id else Role.ADMIN)
+        return existing(await self._users.get(principal.organization_id, user_id), "user", user_id)
+
+
+class ListUsers:
+    """Admins see the users of their organization that are not removed, newest first."""
+
+    def __init__(self, *, users: UserStore) -> None:
+        self._users = users
+
+    async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[User]:
+        """Raises FORBIDDEN."""
+        principal.require(Role.ADMIN)
+        return await self._users.page(principal.organization_id, page)

@@ -26,7 +26,7 @@ def known_key(key: ApiKey) -> KnownKey:
 
 
 class TokenCache:
-    """At most `capacity` keys by token hash, least recently used evicted first; capacity 0 disables
+    """At most `capacity` keys and tokens of users by token hash, least recently used evicted first; capacity 0 disables
     the cache.
 
     - A look-up that overlaps with a revocation is not cached: `put` takes the `generation` that was
@@ -64,11 +64,12 @@ class TokenCache:
         self._keys.put(token_hash, key)
 
     def forget(self, key_id: ApiKeyId) -> None:
-        """Drop a revoked key, and invalidate look-ups in progress."""
+        """Drop a revoked key, or all tokens of a user, and invalidate look-ups in progress."""
         self.generation += 1
-        token_hash = self._hashes.pop(key_id, None)
-        if token_hash is not None:
-            self._keys.pop(token_hash)
+        self._hashes.pop(key_id, None)
+        for token_hash, key in self._keys.items():
+            if key.principal.key_id == key_id:
+                self._keys.pop(token_hash)
         self._on_forget()
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:

@@ -43,6 +43,13 @@ class AuditAction(StrEnum):
     GATEWAY_SESSION_REVOKED = "gateway_session.revoked"
     KEY_CREATED = "key.created"
     KEY_REVOKED = "key.revoked"
+    IDENTITY_PROVIDER_CREATED = "identity_provider.created"
+    IDENTITY_PROVIDER_UPDATED = "identity_provider.updated"
+    IDENTITY_PROVIDER_DELETED = "identity_provider.deleted"
+    USER_CREATED = "user.created"
+    USER_SIGNED_IN = "user.signed_in"
+    USER_UPDATED = "user.updated"
+    USER_REMOVED = "user.removed"
     SOURCE_ADDED = "source.added"
     SOURCE_DELETED = "source.deleted"
     MODEL_PROVIDER_CREATED = "model_provider.created"
@@ -78,7 +85,7 @@ class AuditAction(StrEnum):
 class AuditEvent:
     """One audit entry.
 
-    - `actor` is an API key id, `schedule:` followed by a schedule's id, or `system`.
+    - `actor` is the id of an API key or of a user, `schedule:` followed by a schedule's id, or `system`.
     - `resource` is the id of the affected object.
     - Arguments of tool calls appear only as a digest: `sha256:` and hex over canonical JSON.
     """

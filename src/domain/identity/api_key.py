@@ -38,18 +38,23 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """The authenticated caller: a key of one organization, with a role."""
+    """The authenticated caller: a key or a user of one organization, with a role.
+
+    - `key_id` is the id of the key or of the user. Runs, calls, approvals and audit entries name it.
+    - `user_until` is when the token or the session of a user expires; None for keys.
+    """
 
     organization_id: OrganizationId
     key_id: ApiKeyId
     role: Role
     platform: bool = False
+    user_until: datetime | None = None
 
     def require(self, role: Role) -> None:
         """Raise FORBIDDEN unless the principal's role includes `role`."""
         if not self.role.includes(role):
             raise ServiceError(
-                "role_insufficient", ErrorKind.FORBIDDEN, f"This needs the role {role}; the key has {self.role}."
+                "role_insufficient", ErrorKind.FORBIDDEN, f"This needs the role {role}; the caller has {self.role}."
             )
 
     def require_platform(self) -> None:

@@ -160,7 +160,9 @@ def sweep_lock(settings: Settings) -> SweepLock:
 
 def token_cache(rows: RowNotifications) -> TokenCache:
     cache = TokenCache(TOKEN_CACHE_CAPACITY, fresh=rows.fresh, on_forget=lambda: rows.wrote(("api_key",), None))
-    rows.listen(cache.forget_organization, "api_key")
+    rows.listen(cache.forget_organization, "api_key", "user_account")
+    # Its users may belong to any organization.
+    rows.listen(lambda _: cache.forget_organization(None), "identity_provider")
     return cache
 
 

@@ -1,4 +1,4 @@
-"""Providers of organizations, API keys and the audit log."""
+"""Providers of organizations, API keys, people and the audit log."""
 
 from dependency_injector import containers, providers
 
@@ -7,18 +7,39 @@ from application.audit.prune_audit import PruneAudit
 from application.audit.queries import ListAuditEvents
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
+from application.identity.admit_person import AdmitPerson
 from application.identity.authenticate import Authenticate
+from application.identity.authenticate_person import AuthenticatePerson
+from application.identity.begin_sign_in import BeginSignIn
 from application.identity.bootstrap_identity import BootstrapIdentity
+from application.identity.check_identity_provider import CheckIdentityProvider
 from application.identity.create_api_key import CreateApiKey
+from application.identity.create_identity_provider import CreateIdentityProvider
 from application.identity.create_organization import CreateOrganization
 from application.identity.create_organization_key import CreateOrganizationKey
+from application.identity.delete_identity_provider import DeleteIdentityProvider
+from application.identity.finish_sign_in import FinishSignIn
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from application.identity.key_validity import KeyValidity
-from application.identity.queries import GetOrganization, ListApiKeys, ListOrganizations
+from application.identity.ports import IdentityProviderClient, TokenVerifier
+from application.identity.queries import (
+    GetIdentityProvider,
+    GetOrganization,
+    GetUser,
+    ListApiKeys,
+    ListIdentityProviders,
+    ListOfferedProviders,
+    ListOrganizations,
+    ListUsers,
+)
+from application.identity.session_of_user import SessionOfUser
 from application.identity.sign_in_links import SignInLinks
+from application.identity.sign_out_address import SignOutAddress
 from application.identity.token_cache import TokenCache
+from application.identity.update_identity_provider import UpdateIdentityProvider
 from application.identity.update_organization import UpdateOrganization
+from infrastructure.assembly import identity as identity_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
@@ -40,7 +61,46 @@ class Identity(containers.DeclarativeContainer):
     key_validity = singleton(KeyValidity, cache=token_cache)
     key_uses = singleton(KeyUses)
     key_limits = singleton(KeyLimits, every=Platform.settings.provided.rate_limit_of_keys)
-    authenticate = singleton(Authenticate, cache=token_cache, limits=key_limits, uses=key_uses)
+    identity_client: providers.Provider[IdentityProviderClient] = singleton(
+        identity_assembly.documents, http=Tools.workflow_http
+    )
+    signed_tokens: providers.Provider[TokenVerifier] = singleton(
+        identity_assembly.signed_tokens, documents=identity_client
+    )
+    admit_person = singleton(AdmitPerson)
+    authenticate = singleton(
+        Authenticate,
+        cache=token_cache,
+        limits=key_limits,
+        uses=key_uses,
+        people=singleton(
+            AuthenticatePerson, tokens=signed_tokens, admit_person=admit_person, cache=token_cache, limits=key_limits
+        ),
+    )
+    session_of_user = singleton(SessionOfUser, limits=key_limits)
+    begin_sign_in = singleton(BeginSignIn, client=identity_client)
+    finish_sign_in = singleton(FinishSignIn, client=identity_client, tokens=signed_tokens, admit_person=admit_person)
+    sign_out_address = singleton(SignOutAddress, client=identity_client)
+    create_identity_provider = singleton(
+        CreateIdentityProvider, providers=Storage.identity_providers, outbound=Platform.egress_policy
+    )
+    update_identity_provider = singleton(
+        UpdateIdentityProvider,
+        providers=Storage.identity_providers,
+        outbound=Platform.egress_policy,
+        cache=token_cache,
+    )
+    delete_identity_provider = singleton(
+        DeleteIdentityProvider, providers=Storage.identity_providers, cache=token_cache
+    )
+    check_identity_provider = singleton(
+        CheckIdentityProvider, providers=Storage.identity_providers, client=identity_client
+    )
+    get_identity_provider = singleton(GetIdentityProvider, providers=Storage.identity_providers)
+    list_identity_providers = singleton(ListIdentityProviders, providers=Storage.identity_providers)
+    list_offered_providers = singleton(ListOfferedProviders)
+    get_user = singleton(GetUser)
+    list_users = singleton(ListUsers)
     bootstrap_identity = singleton(BootstrapIdentity, first_key=Platform.home)
     create_api_key = singleton(CreateApiKey)
     sign_in_links = singleton(SignInLinks)

@@ -8,6 +8,7 @@ from application.retention.ports import ExpiringTools, RetentionStore, SweepLock
 from application.retention.sweep import RetentionSweep
 from application.revocation.revoke_api_key import RevokeApiKey
 from application.revocation.stop_work_of_key import StopWorkOfKey
+from application.revocation.update_user import UpdateUser
 from application.secrets.delete_secret import DeleteSecret
 from application.secrets.ports import SecretVault
 from application.secrets.queries import ListSecrets
@@ -42,17 +43,15 @@ class Maintenance(containers.DeclarativeContainer):
         vault=secret_vault,
         key_ring=singleton(storage_assembly.key_ring, Platform.settings, Platform.secret_box),
     )
-    revoke_api_key = singleton(
-        RevokeApiKey,
-        cache=Identity.token_cache,
-        work=singleton(
-            StopWorkOfKey,
-            sessions=Gateway.gateway_sessions,
-            revoke_session=Gateway.revoke_gateway_session,
-            stop_workflow_run=Workflows.stop_workflow_run,
-            cancel_runs=Runs.cancel_runs,
-        ),
+    stop_work_of_key = singleton(
+        StopWorkOfKey,
+        sessions=Gateway.gateway_sessions,
+        revoke_session=Gateway.revoke_gateway_session,
+        stop_workflow_run=Workflows.stop_workflow_run,
+        cancel_runs=Runs.cancel_runs,
     )
+    revoke_api_key = singleton(RevokeApiKey, cache=Identity.token_cache, work=stop_work_of_key)
+    update_user = singleton(UpdateUser, cache=Identity.token_cache, work=stop_work_of_key)
     get_usage = singleton(GetUsage, reports=Storage.usage_store)
     backlog: providers.Provider[BacklogReader] = singleton(SqlBacklogReader)
     metrics_page = singleton(PrometheusPage, backlog=backlog, active_runs=Runs.active_runs)

@@ -8,7 +8,7 @@ from dependency_injector import containers, providers
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore
 from application.audit.ports import AuditChain, AuditLog, AuditSeals, SealKeys
-from application.identity.ports import IdentityStore, OrganizationStore
+from application.identity.ports import IdentityStore, OrganizationStore, UserAccess, UserStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
 from application.runs.ports import RunJournal, RunLeases
@@ -33,7 +33,9 @@ from infrastructure.persistence.cached.read_through import ReadThrough
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.retry_deadline import RUN_RETRY_S, retrying_for
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
+from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
 from infrastructure.persistence.identity.store import SqlIdentityStore
+from infrastructure.persistence.identity.user_store import SqlUserStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
 from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
@@ -110,6 +112,11 @@ class Storage(containers.DeclarativeContainer):
     )
     readiness = singleton(ProcessReadiness, storage=database_readiness, queue=run_queue)
     identities: providers.Provider[IdentityStore] = singleton(SqlIdentityStore, database=database)
+    identity_providers: providers.Provider[SqlIdentityProviderStore] = singleton(
+        SqlIdentityProviderStore, database=database, box=Platform.secret_box
+    )
+    users: providers.Provider[UserStore] = singleton(SqlUserStore, database=database)
+    user_access: providers.Provider[UserAccess] = singleton(SqlUserStore, database=database)
     sources: providers.Provider[SourceStore] = singleton(SqlSourceStore, database=database)
     source_intake: providers.Provider[SourceIntake] = singleton(SqlSourceIntake, database=database)
     audit_log: providers.Provider[AuditLog] = singleton(SqlAuditLog, database=database)

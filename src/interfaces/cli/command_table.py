@@ -76,6 +76,8 @@ COMMANDS = (
     _group("audit", "Read, export and verify the audit trail."),
     _group("org", "Manage organizations and their settings."),
     _group("key", "Manage API keys."),
+    _group("idp", "Manage the identity providers where people sign in."),
+    _group("user", "Manage people who signed in."),
     _group("gateway", "Open an agent's tools to MCP clients."),
     _group("provider", "Manage the organization's model providers."),
     _group("secret", "Manage named secrets."),

@@ -37,6 +37,7 @@ from interfaces.console.routes import (
     servers,
     settings,
     sign_in,
+    sign_in_providers,
     static,
     threads,
     usage,
@@ -61,6 +62,7 @@ from interfaces.console.run_costs import RunCosts
 from interfaces.console.run_starters import RunStarters
 from interfaces.console.sessions import ConsoleSessions, signed_in
 from interfaces.console.sign_in_attempts import SignInAttempts
+from interfaces.console.sign_in_pages import SignInPages
 from interfaces.console.usage_pages import UsagePages
 from interfaces.console_paths import PATH
 from interfaces.http.bodies import MAX_JSON_BYTES
@@ -72,6 +74,7 @@ from interfaces.http.stream_places import StreamPlaces
 def console_app(container: Container, *, frames: EventFrames, places: StreamPlaces, heartbeat_s: float) -> Litestar:
     sessions = ConsoleSessions(
         authenticate=container.authenticate(),
+        session_of_user=container.session_of_user(),
         box=container.secret_box(),
         clock=container.clock(),
         address=container.public_address(),
@@ -83,6 +86,9 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
     own = {
         "pages": pages,
         "sessions": sessions,
+        "sign_in_pages": built_by(
+            container, SignInPages, box=container.secret_box(), address=container.public_address()
+        ),
         "sign_in_attempts": SignInAttempts(clock=container.clock()),
         "run_costs": run_costs,
         "run_starters": run_starters,
@@ -155,6 +161,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         servers,
         settings,
         sign_in,
+        sign_in_providers,
         static,
         threads,
         usage,

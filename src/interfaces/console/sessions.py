@@ -1,10 +1,10 @@
-"""Sessions: a cookie with the sealed API key, so that any process opens it and revoking the key
-ends it."""
+"""Sessions: a cookie with the sealed API key or user id, so that any process opens it, and revoking
+the key or deactivating the user ends it."""
 
 import hmac
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,12 +13,15 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from application.identity.authenticate import Authenticate, AuthenticateCommand
+from application.identity.session_of_user import SessionOfUser, SessionOfUserCommand
 from application.mcp.oauth_client import PublicAddress
 from application.system.lru import LruCache
 from application.system.ports import Clock
 from application.tools.ports import Box
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
+from domain.identity.user import User
+from domain.ids import IdentityProviderId, OrganizationId, UserId
 from interfaces.console_paths import PATH, SIGN_IN_PATH
 from interfaces.host_names import FOREIGN_HOST, host_of, names_this_service
 
@@ -32,30 +35,43 @@ _SAFE = frozenset({"GET", "HEAD"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """A person in a browser. Every changing request carries `csrf`."""
+    """A person in a browser. Every changing request carries `csrf`. `provider_id` is where the person signed in; None
+    with an API key."""
 
     principal: Principal
     csrf: str
+    provider_id: IdentityProviderId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Session:
-    token: str = field(repr=False)
+    """`holder` has the API key as `token`, or the ids of `user`, `organization` and `provider`."""
+
+    holder: Mapping[str, str] = field(repr=False)
     csrf: str = field(repr=False)
     until: datetime
 
 
 class ConsoleSessions:
     """Rules:
-    - A session lasts twelve hours, at most as long as its key.
+    - A session lasts twelve hours, at most as long as its key or its user is valid. Each sign-in has a new one.
     - A session that was ended by signing out is over, also for copies of its cookie, as long as this
       process lives. Other processes accept a copy until the session is over.
     - The Host must name this service.
     - Changing requests must come from the console's own pages.
     """
 
-    def __init__(self, *, authenticate: Authenticate, box: Box, clock: Clock, address: PublicAddress) -> None:
+    def __init__(
+        self,
+        *,
+        authenticate: Authenticate,
+        session_of_user: SessionOfUser,
+        box: Box,
+        clock: Clock,
+        address: PublicAddress,
+    ) -> None:
         self._authenticate = authenticate
+        self._session_of_user = session_of_user
         self._box = box
         self._clock = clock
         self._address = address
@@ -65,11 +81,14 @@ class ConsoleSessions:
     async def begun(self, token: str) -> Cookie:
         """A new session for a key. Raises UNAUTHENTICATED, LIMIT."""
         await self._authenticate.execute(AuthenticateCommand(token=token))
-        session = {
-            "token": token,
-            "csrf": secrets.token_urlsafe(24),
-            "until": (self._clock.now() + LASTS).isoformat(),
-        }
+        return self._begun({"token": token})
+
+    def begun_by(self, user: User) -> Cookie:
+        """A new session for a user, who has just signed in."""
+        return self._begun({"user": user.id, "organization": user.organization_id, "provider": user.provider_id})
+
+    def _begun(self, holder: Mapping[str, str]) -> Cookie:
+        session = {**holder, "csrf": secrets.token_urlsafe(24), "until": (self._clock.now() + LASTS).isoformat()}
         return self._cookie(self._box.encrypt(json.dumps(session).encode()).decode(), LASTS)
 
     def end(self, person: SignedIn) -> None:
@@ -90,14 +109,25 @@ class ConsoleSessions:
         session = None if not cookie else self._opened(cookie)
         if session is None or session.until <= self._clock.now() or session.csrf in self._ended:
             raise _signed_out()
-        principal = await self._authenticate.execute(AuthenticateCommand(token=session.token))
-        return SignedIn(principal=principal, csrf=session.csrf)
+        holder = session.holder
+        if "token" in holder:
+            principal = await self._authenticate.execute(AuthenticateCommand(token=holder["token"]))
+            return SignedIn(principal=principal, csrf=session.csrf)
+        principal = await self._session_of_user.execute(
+            SessionOfUserCommand(
+                organization_id=OrganizationId(holder["organization"]),
+                user_id=UserId(holder["user"]),
+                expires_at=session.until,
+            )
+        )
+        return SignedIn(principal=principal, csrf=session.csrf, provider_id=IdentityProviderId(holder["provider"]))
 
     def _opened(self, cookie: str) -> _Session | None:
         try:
             data = json.loads(self._box.decrypt(cookie.encode("latin-1", "replace")))
-            return _Session(token=data["token"], csrf=data["csrf"], until=datetime.fromisoformat(data["until"]))
-        except (ServiceError, ValueError, KeyError, TypeError):
+            csrf, until = data.pop("csrf"), datetime.fromisoformat(data.pop("until"))
+            return _Session(holder=data, csrf=csrf, until=until) if data else None
+        except (ServiceError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
     def _cookie(self, value: str, lasts: timedelta) -> Cookie:

@@ -15,6 +15,7 @@ from interfaces.http.audit import routes as audit
 from interfaces.http.auth import authentication
 from interfaces.http.bodies import MAX_JSON_BYTES, BodyDecoding
 from interfaces.http.gateway_sessions import routes as gateway_sessions
+from interfaces.http.identity_providers import routes as identity_providers
 from interfaces.http.mcp_servers import routes as mcp_servers
 from interfaces.http.metrics import metrics_router, monitoring
 from interfaces.http.model_providers import routes as model_providers
@@ -41,6 +42,7 @@ from interfaces.http.stream_places import StreamPlaces
 from interfaces.http.threads import routes as threads
 from interfaces.http.tools import routes as tools
 from interfaces.http.usage import routes as usage
+from interfaces.http.users import routes as users
 from interfaces.http.view_schemas import EnumSchemas, ViewSchemas
 from interfaces.http.webhooks import routes as webhooks
 from interfaces.http.workflow_runs import routes as workflow_runs
@@ -59,6 +61,8 @@ _SLICES = (
     organizations,
     audit,
     api_keys,
+    identity_providers,
+    users,
     gateway_sessions,
     schedules,
     secrets,

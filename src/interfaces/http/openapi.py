@@ -40,7 +40,9 @@ def openapi_config(version: str, *, tags: list[Tag]) -> OpenAPIConfig:
         render_plugins=[JsonRenderPlugin(path=["/", "/openapi.json"]), YamlRenderPlugin()],
         components=Components(
             security_schemes={
-                SECURITY_SCHEME: SecurityScheme(type="http", scheme="bearer", description="An API key: `dgm_…`.")
+                SECURITY_SCHEME: SecurityScheme(
+                    type="http", scheme="bearer", description="An API key: `dgm_…`, or a token of an identity provider."
+                )
             }
         ),
         operation_id_creator=_operation_id,

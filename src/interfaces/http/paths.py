@@ -11,6 +11,8 @@ AgentPath = Annotated[str, PathParameter(description="The id or the name of an a
 ServerPath = Annotated[str, PathParameter(description="The id or the slug of an MCP server.")]
 GatewaySessionPath = Annotated[str, PathParameter(description="The id of a gateway session.")]
 KeyPath = Annotated[str, PathParameter(description="The id of an API key.")]
+UserPath = Annotated[str, PathParameter(description="The id of a user.")]
+IdentityProviderPath = Annotated[str, PathParameter(description="The id or the name of an identity provider.")]
 OrganizationPath = Annotated[str, PathParameter(description="The id of an organization.")]
 ProviderPath = Annotated[str, PathParameter(description="The name of a model provider.")]
 ApprovalPath = Annotated[str, PathParameter(description="The id of an approval.")]

@@ -1,35 +1,17 @@
 """Who may do what: every route against every role, without a key, and from another organization."""
 
 import re
-from dataclasses import dataclass, field
 
 import pytest
 from litestar.routes import HTTPRoute
 
+from domain.audit.event import AuditAction
 from domain.identity.role import Role
-from tests.builders import ORG
+from tests.builders import ORG, an_audit_event
 from tests.composition import MODEL
+from tests.integration.http.route_cases import IDP_BODY, OF_PEOPLE, Case
 from tests.integration.http.service import OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """A route with a request that works: placeholders of the path name things in the service, `foreign` says whether
-    there is something of ORG in it that another organization must not find, `platform` whether it takes a platform
-    key."""
-
-    method: str
-    path: str
-    role: Role
-    status: int = 200
-    body: dict[str, object] | None = None
-    foreign: bool = field(default=False)
-    platform: bool = field(default=False)
-    query: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.path}"
-
+from tests.people_builders import a_user
 
 RUN_BODY: dict[str, object] = {"agent": "guide", "input": "hello"}
 AGENT_BODY: dict[str, object] = {"name": "new", "model": MODEL}
@@ -139,6 +121,7 @@ CASES = [
     Case(method="GET", path="/v1/audit-events/verify", role=Role.VIEWER),
     Case(method="POST", path="/v1/api-keys", role=Role.ADMIN, status=201, body={"name": "new", "role": "viewer"}),
     Case(method="GET", path="/v1/api-keys", role=Role.ADMIN),
+    *OF_PEOPLE,
     Case(method="POST", path="/v1/sign-in-links", role=Role.VIEWER, status=201),
     Case(method="GET", path="/v1/gateway-sessions", role=Role.OPERATOR),
     Case(
@@ -239,6 +222,8 @@ async def names(service: Service) -> dict[str, str]:
     asked = (await service.call("POST", f"/v1/workflow-runs/{begun.json()['id']}/cancel")).json()
     provider = {"name": "only-here", "kind": "openai", "api_key": "sk-nobody-sees"}
     await service.call("POST", "/v1/model-providers", json=provider)
+    await service.call("POST", "/v1/identity-providers", json={**IDP_BODY, "name": "ours", "client_id": "other"})
+    user = await service.stores.user_access.add(a_user(), an_audit_event(1, action=AuditAction.USER_CREATED))
     service.worker.act = Act.ASK
     announced = {"agent": busy.json()["id"], "input": "hello", "webhook": "https://hooks.example.com/"}
     run = (await service.call("POST", "/v1/runs", json=announced)).json()
@@ -265,6 +250,8 @@ async def names(service: Service) -> dict[str, str]:
         "call": waiting["pending"][0]["id"],
         "approval_id": asking["pending"][0]["approval_id"],
         "key_id": "key_viewer",
+        "identity_provider": "ours",
+        "user_id": user.id,
         "secret": "ONLY_HERE",
         "workflow": workflow.json()["id"],
         "workflow_run": asked["id"],

@@ -2,13 +2,15 @@
 
 import pytest
 
+from tests.integration.http.route_cases import Case
 from tests.integration.http.service import PLATFORM, Service, token_of
-from tests.integration.http.test_access import CASES, Case, _filled, names
+from tests.integration.http.test_access import CASES, _filled, names
 
 __all__ = ["names"]
 
 UNAUDITED = {
     "POST /v1/sign-in-links": "changes no record; whoever signs in by it acts as the key that asked for it, and is audited as that key",
+    "POST /v1/identity-providers/{identity_provider}/test": "reads metadata and keys of the provider, and changes no record",
     "POST /v1/threads": "an empty thread does nothing; its runs are audited",
     "POST /v1/threads/{thread_id}/messages": "text for a later run, which is audited",
     "POST /v1/mcp-servers/{server}/refresh": "reads; a tool that changed is audited when it is put in quarantine",

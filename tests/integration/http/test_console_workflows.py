@@ -232,7 +232,9 @@ async def test_a_page_follows_a_run_beyond_where_it_waits_for_somebody(stocked: 
     page = await asking_run(stocked, None)
     run_id = WorkflowRunId(page.rpartition("/")[2])
     stores = stocked.stores
-    keys = KeyValidity(identities=stores.identity, cache=TokenCache(capacity=1), clock=StepClock())
+    keys = KeyValidity(
+        identities=stores.identity, user_access=stores.user_access, cache=TokenCache(capacity=1), clock=StepClock()
+    )
     watch = WatchWorkflowRun(runs=stores.workflow_runs, keys=keys, wakeups=stores.wakeups)
     principal = a_principal(Role.VIEWER)
     async with aclosing(watch.follow(principal, run_id, to_the_end=True)) as events:

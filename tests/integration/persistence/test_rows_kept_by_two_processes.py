@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from unittest.mock import create_autospec
 
 import pytest
 
 from application.gateway.sessions.gateway_access import GatewayAccess
 from application.identity.authenticate import Authenticate, AuthenticateCommand
+from application.identity.authenticate_person import AuthenticatePerson
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from domain.audit.event import AuditAction
@@ -97,6 +99,7 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
             cache=token_cache(feed),
             limits=KeyLimits(every=None, clock=system),
             uses=KeyUses(identities=stores.identity),
+            people=create_autospec(AuthenticatePerson, instance=True),
             clock=system,
         )
         running = Process(

@@ -1,4 +1,4 @@
--- revision 0057
+-- revision 0060
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -688,3 +688,39 @@ CREATE INDEX ix_message_items_key ON message (items_key) WHERE items_key IS NOT 
 CREATE INDEX ix_run_request_history_key ON run_request (organization_id, history_key) WHERE history_key IS NOT NULL;
 CREATE INDEX ix_run_queued ON run (organization_id, agent_id, lane, created_at) WHERE status = 'queued';
 CREATE INDEX ix_agent_bounded ON agent (id, max_running) WHERE max_running IS NOT NULL;
+CREATE TABLE identity_provider (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	issuer TEXT NOT NULL,
+	client_id TEXT NOT NULL,
+	client_secret BLOB,
+	scopes TEXT NOT NULL,
+	audiences TEXT NOT NULL,
+	rules TEXT NOT NULL,
+	installation BOOLEAN NOT NULL,
+	version INTEGER NOT NULL,
+	created_at BIGINT NOT NULL,
+	CONSTRAINT pk_identity_provider PRIMARY KEY (id),
+	CONSTRAINT fk_identity_provider_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
+	CONSTRAINT uq_identity_provider_organization_id_name UNIQUE (organization_id, name)
+);
+CREATE INDEX ix_identity_provider_issuer ON identity_provider (issuer);
+CREATE TABLE user_account (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	provider_id TEXT NOT NULL,
+	issuer TEXT NOT NULL,
+	subject TEXT NOT NULL,
+	email TEXT,
+	name TEXT,
+	role TEXT NOT NULL,
+	role_fixed BOOLEAN NOT NULL,
+	status TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	last_sign_in_at BIGINT,
+	CONSTRAINT pk_user_account PRIMARY KEY (id),
+	CONSTRAINT fk_user_account_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
+	CONSTRAINT uq_user_account_organization_id_issuer_subject UNIQUE (organization_id, issuer, subject)
+);
+CREATE INDEX ix_user_account_organization_id_created_at_id ON user_account (organization_id, created_at, id);

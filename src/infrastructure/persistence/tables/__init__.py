@@ -11,7 +11,7 @@ from infrastructure.persistence.tables.agents import agent, agent_version
 from infrastructure.persistence.tables.approvals import approval, timer
 from infrastructure.persistence.tables.audit import audit_event, audit_head, audit_key, audit_seal
 from infrastructure.persistence.tables.gateway import gateway_call, gateway_client, gateway_note, gateway_session
-from infrastructure.persistence.tables.identity import api_key, organization
+from infrastructure.persistence.tables.identity import api_key, identity_provider, organization, user_account
 from infrastructure.persistence.tables.mcp import (
     mcp_connection_state,
     mcp_server,
@@ -53,6 +53,7 @@ __all__ = [
     "gateway_note",
     "gateway_session",
     "idempotency_key",
+    "identity_provider",
     "mcp_connection_state",
     "mcp_server",
     "mcp_server_state",
@@ -75,6 +76,7 @@ __all__ = [
     "timer",
     "tool_call",
     "usage",
+    "user_account",
     "webhook_delivery",
     "webhook_key",
     "workflow",

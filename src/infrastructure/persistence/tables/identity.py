@@ -1,6 +1,6 @@
-"""Tables of organizations and their keys."""
+"""Tables of organizations, their keys, identity providers and users."""
 
-from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, Table
+from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, LargeBinary, Table, UniqueConstraint
 
 from infrastructure.persistence.columns.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
@@ -31,5 +31,43 @@ api_key = Table(
     Column("last_used_at", Moment),
     Column("rate_calls", Integer),
     Column("rate_per_s", Double),
+    Index(None, "organization_id", "created_at", "id"),
+)
+
+identity_provider = Table(
+    "identity_provider",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("name", PlainText, nullable=False),
+    Column("issuer", PlainText, nullable=False),
+    Column("client_id", PlainText, nullable=False),
+    Column("client_secret", LargeBinary),
+    Column("scopes", JsonText, nullable=False),
+    Column("audiences", JsonText, nullable=False),
+    Column("rules", JsonText, nullable=False),
+    Column("installation", Boolean, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    UniqueConstraint("organization_id", "name"),
+    Index(None, "issuer"),
+)
+
+user_account = Table(
+    "user_account",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("provider_id", PlainText, nullable=False),
+    Column("issuer", PlainText, nullable=False),
+    Column("subject", PlainText, nullable=False),
+    Column("email", PlainText),
+    Column("name", PlainText),
+    Column("role", PlainText, nullable=False),
+    Column("role_fixed", Boolean, nullable=False),
+    Column("status", PlainText, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("last_sign_in_at", Moment),
+    UniqueConstraint("organization_id", "issuer", "subject"),
     Index(None, "organization_id", "created_at", "id"),
 )

@@ -5,11 +5,12 @@ from litestar.di import NamedDependency
 
 from application.approvals.ports import ApprovalFilter
 from application.approvals.queries import ListApprovals
-from application.identity.ports import IdentityStore
+from application.identity.ports import IdentityStore, UserStore
 from application.identity.queries import GetOrganization
 from application.system.pages import PageRequest
 from domain.approvals.approval import ApprovalState
 from domain.identity.api_key import Principal
+from domain.ids import UserId
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 
@@ -21,16 +22,21 @@ class Frame:
     """Names and figures beside every page."""
 
     def __init__(
-        self, *, get_organization: GetOrganization, identities: IdentityStore, list_approvals: ListApprovals
+        self,
+        *,
+        get_organization: GetOrganization,
+        identities: IdentityStore,
+        users: UserStore,
+        list_approvals: ListApprovals,
     ) -> None:
         self._get_organization = get_organization
         self._identities = identities
+        self._users = users
         self._list_approvals = list_approvals
 
     async def of(self, principal: Principal) -> dict[str, object]:
         """By their names in the template."""
         organization = await self._get_organization.execute(principal)
-        key = await self._identities.key(principal.organization_id, principal.key_id)
         waiting = await self._list_approvals.execute(
             principal=principal,
             wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
@@ -38,9 +44,17 @@ class Frame:
         )
         return {
             "organization": organization.name,
-            "key": principal.key_id if key is None else key.name,
+            "key": await self._name_of(principal) or principal.key_id,
             "approvals": f"{COUNTED}+" if waiting.next_cursor else str(len(waiting.items) or ""),
         }
+
+    async def _name_of(self, principal: Principal) -> str | None:
+        """The name of the key or of the user."""
+        if principal.user_until is None:
+            key = await self._identities.key(principal.organization_id, principal.key_id)
+            return None if key is None else key.name
+        user = await self._users.get(principal.organization_id, UserId(principal.key_id))
+        return None if user is None else user.name or user.email
 
 
 @get("/parts/frame")

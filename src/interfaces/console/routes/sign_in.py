@@ -13,7 +13,8 @@ from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.sessions import ConsoleSessions
 from interfaces.console.sign_in_attempts import SignInAttempts
-from interfaces.console_paths import PATH, SIGN_IN_PATH
+from interfaces.console.sign_in_pages import SignInPages, local_page
+from interfaces.console_paths import PATH
 
 Form = URLEncodedBody[dict[str, str]]
 _MAX_FORM_BYTES = 16 * 1024
@@ -25,9 +26,12 @@ _USED_UP = "This link was used or is too old. `dragoman open` makes another one;
 async def sign_in_page(
     request: ConsoleRequest,
     pages: NamedDependency[Pages],
+    sign_in_pages: NamedDependency[SignInPages],
     target: Annotated[str, QueryParameter(name="next")] = PATH,
+    organization: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    return pages.show(request, "sign_in.html", {"target": _local(target), "problem": None})
+    """Ask for a key, or an identity provider: those of the installation, and of the named organization."""
+    return pages.show(request, "sign_in.html", await sign_in_pages.context(target, organization))
 
 
 @get("/sign-in/{code:str}")
@@ -48,6 +52,7 @@ async def sign_in_by_link(
     pages: NamedDependency[Pages],
     sessions: NamedDependency[ConsoleSessions],
     sign_in_links: NamedDependency[SignInLinks],
+    sign_in_pages: NamedDependency[SignInPages],
     sign_in_attempts: NamedDependency[SignInAttempts],
 ) -> Response[str]:
     """Start a session with the key that the link stands for. Failures are bounded per address."""
@@ -62,41 +67,42 @@ async def sign_in_by_link(
         cookie = None
     if cookie is None:
         sign_in_attempts.failed(address)
-        return pages.show(request, "sign_in.html", {"target": PATH, "problem": _USED_UP}, status=401)
+        return pages.show(request, "sign_in.html", await sign_in_pages.context(PATH, problem=_USED_UP), status=401)
     return Response("", status_code=303, headers={**HEADERS, "Location": PATH}, cookies=[cookie])
 
 
 @post("/sign-in", status_code=200, request_max_body_size=_MAX_FORM_BYTES)
 async def sign_in(
+    *,
     request: ConsoleRequest,
     data: Form,
     pages: NamedDependency[Pages],
     sessions: NamedDependency[ConsoleSessions],
+    sign_in_pages: NamedDependency[SignInPages],
     sign_in_attempts: NamedDependency[SignInAttempts],
 ) -> Response[str]:
     """Start a session, and redirect to the requested page. Failures are bounded per address."""
     address = "" if request.client is None else request.client.host
     sign_in_attempts.require_room(address)
-    target = _local(data.get("next", PATH))
+    target = local_page(data.get("next", PATH))
     try:
         cookie = await sessions.begun(data.get("key", "").strip())
     except ServiceError as error:
         if error.kind is not ErrorKind.UNAUTHENTICATED:
             raise
         sign_in_attempts.failed(address)
-        return pages.show(request, "sign_in.html", {"target": target, "problem": "Invalid API key."}, status=401)
+        context = await sign_in_pages.context(target, problem="Invalid API key.")
+        return pages.show(request, "sign_in.html", context, status=401)
     return Response("", status_code=303, headers={"Location": target}, cookies=[cookie])
 
 
 @post("/sign-out", status_code=200)
-async def sign_out(request: ConsoleRequest, sessions: NamedDependency[ConsoleSessions]) -> Response[str]:
-    """End the session, also for copies of its cookie."""
+async def sign_out(
+    request: ConsoleRequest,
+    sessions: NamedDependency[ConsoleSessions],
+    sign_in_pages: NamedDependency[SignInPages],
+) -> Response[str]:
+    """End the session, also for copies of its cookie, and that at the identity provider."""
     sessions.end(request.auth)
-    return Response("", headers={HTMXHeaders.REDIRECT.value: SIGN_IN_PATH}, cookies=[sessions.ended()])
-
-
-def _local(target: str) -> str:
-    """The target if it is a page of the console, else the start page: never another site or
-    scheme."""
-    is_page = target == PATH or target.startswith(f"{PATH}/")
-    return target if is_page and target.isascii() and target.isprintable() and "\\" not in target else PATH
+    target = await sign_in_pages.after_sign_out(request.auth)
+    return Response("", headers={HTMXHeaders.REDIRECT.value: target}, cookies=[sessions.ended()])

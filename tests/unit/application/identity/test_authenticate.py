@@ -6,6 +6,7 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.identity.authenticate import Authenticate, AuthenticateCommand
+from application.identity.authenticate_person import AuthenticatePerson, AuthenticatePersonCommand, invalid_token
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from application.identity.ports import IdentityStore
@@ -31,6 +32,8 @@ class Ports:
         self.identities: MockType = mocker.create_autospec(IdentityStore, instance=True)
         self.identities.key_by_hash.side_effect = self._key_by_hash
         self.uses: MockType = mocker.create_autospec(KeyUses, instance=True)
+        self.people: MockType = mocker.create_autospec(AuthenticatePerson, instance=True)
+        self.people.execute.side_effect = invalid_token()
         self.cache = TokenCache(capacity=2)
         self.clock = FixedClock()
         self.limit(None)
@@ -42,6 +45,7 @@ class Ports:
             cache=self.cache,
             limits=KeyLimits(every=every, clock=self.clock),
             uses=self.uses,
+            people=self.people,
             clock=self.clock,
         )
 
@@ -194,4 +198,17 @@ async def test_a_storage_failure_is_not_taken_for_an_unknown_token(ports: Ports)
         await ports.principal_of()
 
     assert ports.cache.get(hash_token(TOKEN)) is None
+    ports.uses.note.assert_not_called()
+
+
+@pytest.mark.requirement("P1")
+async def test_a_token_without_the_prefix_of_keys_is_a_persons(ports: Ports) -> None:
+    bob = Principal(organization_id=ORG, key_id=ApiKeyId("usr_bob"), role=Role.VIEWER, user_until=after(60))
+    ports.people.execute.side_effect = None
+    ports.people.execute.return_value = bob
+
+    assert await ports.principal_of("eyJ.eyJ.sig") == bob
+
+    ports.people.execute.assert_awaited_once_with(AuthenticatePersonCommand(token="eyJ.eyJ.sig"))
+    ports.identities.key_by_hash.assert_not_awaited()
     ports.uses.note.assert_not_called()

@@ -73,6 +73,7 @@ from tests.doubles.leases import InMemoryRunLeases
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.people import InMemoryUserStore
 from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.scripted_model import ModelTurn, Script, ScriptedModel
 from tests.doubles.secrets import InMemorySecretStore
@@ -246,7 +247,10 @@ class RunHarness(RunRecords):
         self.trace_ended = TraceEndedRun(runs=self.runs, agents=self.agents, tracer=self.tracer)
         self.state.keys[KEY] = a_key()
         self.standing = KeyValidity(
-            identities=InMemoryIdentityStore(self.state), cache=TokenCache(capacity=0), clock=self.clock
+            identities=InMemoryIdentityStore(self.state),
+            user_access=InMemoryUserStore(self.state),
+            cache=TokenCache(capacity=0),
+            clock=self.clock,
         )
         self.watch = WatchRun(
             runs=self.runs, keys=self.standing, wakeups=self.wakeups, clock=self.clock, meter=a_meter()

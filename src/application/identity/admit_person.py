@@ -1,0 +1,107 @@
+"""AdmitPerson: the user of a person whose identity provider has vouched for them."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from application.identity.ports import Claims, UserAccess
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction, AuditEvent
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.identity_provider import Admission, IdentityProvider
+from domain.identity.user import Profile, User, UserStatus
+from domain.ids import AuditEventId, UserId
+
+_MAX_TEXT = 320
+_MAX_SUBJECT = 255
+"""OpenID Connect Core 1.0, section 2."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmitPersonCommand:
+    """`claims` are verified. With `signs_in` a person began a session, which is recorded."""
+
+    provider: IdentityProvider
+    claims: Claims = field(repr=False)
+    signs_in: bool = False
+
+
+class AdmitPerson:
+    """Rules:
+    - The first rule of the identity provider that matches gives organization and role. Without one the person is
+      refused.
+    - A person who is new to the organization gets a user, audited as `user.created`.
+    - A deactivated or removed user is refused.
+    - A role that an admin chose stays.
+    - A sign-in is audited as `user.signed_in`. A request with a token writes only what has changed.
+
+    Raises: ServiceError sign_in_refused (UNAUTHENTICATED).
+    """
+
+    def __init__(self, *, user_access: UserAccess, clock: Clock, ids: IdSource) -> None:
+        self._users = user_access
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: AdmitPersonCommand) -> User:
+        provider, profile = command.provider, _profile(command.provider, command.claims)
+        admission = provider.admission(command.claims)
+        if admission is None:
+            raise refused("No rule of the identity provider admits you.")
+        now = self._clock.now()
+        found = await self._users.find(admission.organization_id, profile.issuer, profile.subject)
+        if found is None:
+            new = self._new(provider, profile, admission, now)
+            found = await self._users.add(new, self._entry(new, AuditAction.USER_CREATED, now))
+        if found.status is not UserStatus.ACTIVE:
+            raise refused("Your access to this organization has ended.")
+        seen = found.seen(profile, provider.id, admission.role)
+        if command.signs_in:
+            seen = replace(seen, last_sign_in_at=now)
+            await self._users.saw(seen, self._entry(seen, AuditAction.USER_SIGNED_IN, now))
+        elif seen != found:
+            await self._users.saw(seen, None)
+        return seen
+
+    def _new(self, provider: IdentityProvider, profile: Profile, admission: Admission, now: datetime) -> User:
+        return User(
+            id=UserId(self._ids.new("usr")),
+            organization_id=admission.organization_id,
+            provider_id=provider.id,
+            issuer=profile.issuer,
+            subject=profile.subject,
+            email=profile.email,
+            name=profile.name,
+            role=admission.role,
+            created_at=now,
+        )
+
+    def _entry(self, user: User, action: AuditAction, now: datetime) -> AuditEvent:
+        return AuditEvent(
+            id=AuditEventId(self._ids.new("aud")),
+            organization_id=user.organization_id,
+            action=action,
+            actor=user.id,
+            resource=user.id,
+            at=now,
+            details={"role": user.role.value, "identity_provider": user.provider_id},
+        )
+
+
+def refused(detail: str) -> ServiceError:
+    return ServiceError("sign_in_refused", ErrorKind.UNAUTHENTICATED, detail)
+
+
+def _profile(provider: IdentityProvider, claims: Claims) -> Profile:
+    subject = claims.get("sub")
+    if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_SUBJECT or "\0" in subject:
+        raise refused("The identity provider did not say who you are.")
+    return Profile(
+        issuer=provider.issuer, subject=subject, email=_text(claims.get("email")), name=_text(claims.get("name"))
+    )
+
+
+def _text(value: object) -> str | None:
+    """Shown to admins: one printable line, cut."""
+    if not isinstance(value, str):
+        return None
+    return "".join(character for character in value if character.isprintable())[:_MAX_TEXT] or None

@@ -1,0 +1,42 @@
+"""SessionOfUser: the caller behind a session that a user began in the console."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from application.identity.authenticate_person import invalid_token
+from application.identity.key_limits import KeyLimits
+from application.identity.ports import UserAccess
+from application.system.ports import Clock
+from domain.identity.api_key import Principal
+from domain.ids import OrganizationId, UserId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOfUserCommand:
+    organization_id: OrganizationId
+    user_id: UserId
+    expires_at: datetime
+
+
+class SessionOfUser:
+    """Rules:
+    - The role is what the user has now.
+    - A deactivated or removed user is refused, and one whose identity provider was deleted.
+    - The service's rate limit applies to each user.
+
+    Raises: ServiceError token_invalid (UNAUTHENTICATED), rate_limited (LIMIT).
+    """
+
+    def __init__(self, *, user_access: UserAccess, limits: KeyLimits, clock: Clock) -> None:
+        self._users = user_access
+        self._limits = limits
+        self._clock = clock
+
+    async def execute(self, command: SessionOfUserCommand) -> Principal:
+        user = None
+        if command.expires_at > self._clock.now():
+            user = await self._users.admitted(command.organization_id, command.user_id)
+        if user is None:
+            raise invalid_token()
+        self._limits.take(user.actor, None)
+        return user.principal(command.expires_at)

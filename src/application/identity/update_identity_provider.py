@@ -1,0 +1,81 @@
+"""UpdateIdentityProvider: change the registration or the rules of an identity provider."""
+
+from dataclasses import dataclass, field, replace
+
+from application.audit.entries import audit_entry
+from application.identity.create_identity_provider import require_reachable
+from application.identity.ports import IdentityProviderStore
+from application.identity.provider_lookup import existing_identity_provider
+from application.identity.token_cache import TokenCache
+from application.system.changes import Changes, changed_fields, with_changes
+from application.system.ports import Clock, IdSource, OutboundPolicy
+from domain.audit.event import AuditAction
+from domain.errors import require_version
+from domain.identity.api_key import Principal
+from domain.identity.identity_provider import IdentityProvider
+from domain.identity.role import Role
+from domain.json_value import JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateIdentityProviderCommand:
+    """`changes` are fields of `IdentityProvider`. `expected_version` is what the client last read; None skips the
+    check. `provider` is its id or its name."""
+
+    principal: Principal
+    provider: str
+    changes: Changes = field(default_factory=dict, repr=False)
+    expected_version: int | None = None
+
+
+class UpdateIdentityProvider:
+    """Rules:
+    - Admins change identity providers of their organization. Changing one of the installation, or making one so,
+      requires a platform key.
+    - Changed rules decide with the next token and the next sign-in. Sessions keep their role until then.
+    - A change of nothing makes no version and no audit entry.
+    - Audited as `identity_provider.updated` with the names of the changed fields.
+
+    Raises: ServiceError role_insufficient, platform_key_required, identity_provider_not_found, version_conflict,
+    and as CreateIdentityProvider.
+    """
+
+    def __init__(
+        self,
+        *,
+        providers: IdentityProviderStore,
+        outbound: OutboundPolicy,
+        cache: TokenCache,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._providers = providers
+        self._outbound = outbound
+        self._cache = cache
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: UpdateIdentityProviderCommand) -> IdentityProvider:
+        principal = command.principal
+        principal.require(Role.ADMIN)
+        provider = await existing_identity_provider(self._providers, principal.organization_id, command.provider)
+        require_version("identity provider", provider.version, expected=command.expected_version)
+        changed = with_changes(provider, command.changes)
+        if changed == provider:
+            return provider
+        if provider.installation or changed.installation:
+            principal.require_platform()
+        require_reachable(self._outbound, changed)
+        names: list[JsonValue] = [*changed_fields(provider, changed)]
+        changed = replace(changed, version=provider.version + 1)
+        audit = audit_entry(
+            principal,
+            AuditAction.IDENTITY_PROVIDER_UPDATED,
+            provider.id,
+            ids=self._ids,
+            at=self._clock.now(),
+            details={"name": changed.name, "version": changed.version, "changed": names},
+        )
+        await self._providers.save(changed, expected_version=provider.version, audit=audit)
+        self._cache.forget_organization(None)
+        return changed

@@ -1,0 +1,1 @@
+"""OpenID Connect: metadata, keys, codes and signed tokens of identity providers."""

@@ -1,0 +1,156 @@
+"""Documents of identity providers, over the guarded HTTP client: bounded in size and time, no redirects."""
+
+import base64
+import json
+from urllib.parse import quote, urlencode, urlsplit
+
+from application.identity.admit_person import refused
+from application.identity.ports import ProviderMetadata
+from application.system.lru import LruCache
+from application.system.ports import Clock
+from application.workflows.http_request import HttpAnswer, HttpCall, HttpCaller, HttpCallFailed
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.identity_provider import IdentityProvider
+from domain.json_value import JsonObject, JsonValue
+
+TIMEOUT_S = 10.0
+MAX_DOCUMENT = 256 * 1024
+FRESH_S = 3600.0
+MAX_KNOWN = 200
+_OK, _FIRST_SERVER_ERROR = 200, 500
+_S256 = "S256"
+_WELL_KNOWN = "/.well-known/openid-configuration"
+
+
+class IdentityProviderDocuments:
+    """The `IdentityProviderClient` port. Metadata is cached for an hour."""
+
+    def __init__(self, *, http: HttpCaller, clock: Clock) -> None:
+        self._http = http
+        self._clock = clock
+        self._known: LruCache[str, tuple[JsonObject, float]] = LruCache(MAX_KNOWN)
+
+    async def metadata(self, provider: IdentityProvider) -> ProviderMetadata:
+        document = await self._discovered(provider.issuer)
+        return ProviderMetadata(
+            issuer=provider.issuer,
+            authorization_endpoint=_required(document, "authorization_endpoint", provider.issuer),
+            token_endpoint=_required(document, "token_endpoint", provider.issuer),
+            userinfo_endpoint=_endpoint(document, "userinfo_endpoint", provider.issuer),
+            device_authorization_endpoint=_endpoint(document, "device_authorization_endpoint", provider.issuer),
+            end_session_endpoint=_endpoint(document, "end_session_endpoint", provider.issuer),
+            has_pkce=_S256 in _texts(document.get("code_challenge_methods_supported")),
+            names_itself_in_answers=document.get("authorization_response_iss_parameter_supported") is True,
+        )
+
+    async def redeem(self, provider: IdentityProvider, code: str, *, redirect_uri: str, verifier: str) -> str:
+        document = await self._discovered(provider.issuer)
+        endpoint = _required(document, "token_endpoint", provider.issuer)
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "code_verifier": verifier,
+        }
+        headers = [("content-type", "application/x-www-form-urlencoded")]
+        methods = _texts(document.get("token_endpoint_auth_methods_supported"))
+        if provider.client_secret is not None and (not methods or "client_secret_basic" in methods):
+            headers.append(("authorization", _basic(provider.client_id, provider.client_secret)))
+        else:
+            form["client_id"] = provider.client_id
+            if provider.client_secret is not None:
+                form["client_secret"] = provider.client_secret
+        answer = await self._send("POST", endpoint, headers=tuple(headers), body=urlencode(form).encode())
+        if answer.status >= _FIRST_SERVER_ERROR:
+            raise unavailable(endpoint, f"answered with HTTP status {answer.status}")
+        token = _object(answer.text).get("id_token") if answer.status == _OK else None
+        if not isinstance(token, str):
+            raise refused("The identity provider did not accept this sign-in. Begin it again.")
+        return token
+
+    async def count_keys(self, provider: IdentityProvider) -> int:
+        self._known.pop(provider.issuer)
+        return len(await self.keys(provider.issuer))
+
+    async def keys(self, issuer: str) -> list[JsonObject]:
+        """The issuer's JSON Web Keys, read now."""
+        document = await self._discovered(issuer)
+        keys = (await self._read(_required(document, "jwks_uri", issuer))).get("keys")
+        return [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else []
+
+    async def _discovered(self, issuer: str) -> JsonObject:
+        now = self._clock.monotonic()
+        known = self._known.get(issuer)
+        if known is not None and known[1] > now:
+            return known[0]
+        document = await self._read(issuer.rstrip("/") + _WELL_KNOWN)
+        if document.get("issuer") != issuer:
+            raise unavailable(issuer, "has metadata of another issuer")
+        self._known.put(issuer, (document, now + FRESH_S))
+        return document
+
+    async def _read(self, url: str) -> JsonObject:
+        answer = await self._send("GET", url)
+        if answer.status != _OK:
+            raise unavailable(url, f"answered with HTTP status {answer.status}")
+        return _object(answer.text)
+
+    async def _send(
+        self, method: str, url: str, *, headers: tuple[tuple[str, str], ...] = (), body: bytes | None = None
+    ) -> HttpAnswer:
+        call = HttpCall(
+            method=method,
+            url=url,
+            headers=(("accept", "application/json"), *headers),
+            query=(),
+            body=body,
+            timeout_s=TIMEOUT_S,
+        )
+        try:
+            answer = await self._http.send(call)
+        except HttpCallFailed as failed:
+            raise unavailable(url, f"cannot be reached: {failed}") from failed
+        if len(answer.text) > MAX_DOCUMENT:
+            raise unavailable(url, "sent a document that is too large")
+        return answer
+
+
+def unavailable(url: str, what: str) -> ServiceError:
+    detail = f"The identity provider ({urlsplit(url).hostname}) {what.rstrip('.')}."
+    return ServiceError("identity_provider_unavailable", ErrorKind.UNAVAILABLE, detail)
+
+
+def _required(document: JsonObject, name: str, issuer: str) -> str:
+    endpoint = _endpoint(document, name, issuer)
+    if endpoint is None:
+        raise unavailable(issuer, f"has no {name} in its metadata")
+    return endpoint
+
+
+def _endpoint(document: JsonObject, name: str, issuer: str) -> str | None:
+    """The address has the protection of the issuer's."""
+    url = document.get(name)
+    if not isinstance(url, str):
+        return None
+    scheme = urlsplit(url).scheme
+    if scheme != "https" and not (scheme == "http" and urlsplit(issuer).scheme == "http"):
+        raise unavailable(issuer, f"has a {name} without TLS in its metadata")
+    return url
+
+
+def _object(text: str) -> JsonObject:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _texts(value: JsonValue) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _basic(client_id: str, secret: str) -> str:
+    """RFC 6749, section 2.3.1: both are form-encoded first."""
+    pair = f"{quote(client_id, safe='')}:{quote(secret, safe='')}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"

@@ -1,0 +1,81 @@
+"""Signing in with an identity provider: the way there, and the way back."""
+
+from typing import Annotated
+
+from litestar import Response, get
+from litestar.di import NamedDependency
+from litestar.params import FromPath, QueryParameter
+
+from application.identity.begin_sign_in import BeginSignIn, BeginSignInCommand
+from application.identity.finish_sign_in import FinishSignIn, FinishSignInCommand
+from domain.errors import ErrorKind, ServiceError
+from domain.ids import IdentityProviderId
+from interfaces.console.pages import HEADERS, Pages
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.sessions import ConsoleSessions
+from interfaces.console.sign_in_attempts import SignInAttempts
+from interfaces.console.sign_in_pages import COOKIE, SignInPages
+from interfaces.console_paths import PATH
+
+_REFUSED = frozenset({ErrorKind.UNAUTHENTICATED, ErrorKind.UNAVAILABLE, ErrorKind.NOT_FOUND})
+
+
+@get("/sign-in/with/{provider_id:str}")
+async def begin_sign_in_with(
+    *,
+    request: ConsoleRequest,
+    provider_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    begin_sign_in: NamedDependency[BeginSignIn],
+    sign_in_pages: NamedDependency[SignInPages],
+    target: Annotated[str, QueryParameter(name="next")] = PATH,
+) -> Response[str]:
+    """Send the browser to the identity provider."""
+    command = BeginSignInCommand(provider_id=IdentityProviderId(provider_id), redirect_uri=sign_in_pages.callback)
+    try:
+        begun = await begin_sign_in.execute(command)
+    except ServiceError as error:
+        if error.kind not in _REFUSED:
+            raise
+        return pages.show(
+            request, "sign_in.html", await sign_in_pages.context(target, problem=error.detail), status=503
+        )
+    cookie = sign_in_pages.begun(begun.pending, target)
+    return Response("", status_code=303, headers={**HEADERS, "Location": begun.url}, cookies=[cookie])
+
+
+@get("/sign-in/callback")
+async def finish_sign_in_with(
+    *,
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    sessions: NamedDependency[ConsoleSessions],
+    finish_sign_in: NamedDependency[FinishSignIn],
+    sign_in_pages: NamedDependency[SignInPages],
+    sign_in_attempts: NamedDependency[SignInAttempts],
+    code: Annotated[str | None, QueryParameter()] = None,
+    given_state: Annotated[str, QueryParameter(name="state")] = "",
+    error: Annotated[str | None, QueryParameter()] = None,
+    iss: Annotated[str | None, QueryParameter()] = None,
+) -> Response[str]:
+    """Start a session of the user, and show the requested page. Failures are bounded per address."""
+    address = "" if request.client is None else request.client.host
+    sign_in_attempts.require_room(address)
+    own = sign_in_pages.of(request.cookies.get(COOKIE))
+    command = FinishSignInCommand(
+        pending=None if own is None else own.pending, state=given_state, code=code, error=error, issuer=iss
+    )
+    try:
+        user = await finish_sign_in.execute(command)
+    except ServiceError as refusal:
+        if refusal.kind not in _REFUSED:
+            raise
+        sign_in_attempts.failed(address)
+        context = await sign_in_pages.context(PATH, problem=refusal.detail)
+        status = 503 if refusal.kind is ErrorKind.UNAVAILABLE else 401
+        response = pages.show(request, "sign_in.html", context, status=status)
+        response.set_cookie(sign_in_pages.ended())
+        return response
+    location = PATH if own is None else own.target
+    cookies = [sessions.begun_by(user), sign_in_pages.ended()]
+    return Response("", status_code=303, headers={**HEADERS, "Location": location}, cookies=cookies)

@@ -1,0 +1,118 @@
+"""Sign-in with identity providers: what the pages show, and the sealed cookie of a sign-in under way."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from litestar.datastructures import Cookie
+
+from application.identity.begin_sign_in import LASTS, PendingSignIn
+from application.identity.queries import ListOfferedProviders
+from application.identity.sign_out_address import SignOutAddress, SignOutAddressCommand
+from application.mcp.oauth_client import PublicAddress, public_url
+from application.tools.ports import Box
+from domain.errors import ServiceError
+from domain.ids import IdentityProviderId, OrganizationId
+from interfaces.console.sessions import SignedIn
+from interfaces.console_paths import PATH, SIGN_IN_PATH
+
+COOKIE = "dragoman_sign_in"
+CALLBACK_PATH = f"{SIGN_IN_PATH}/callback"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrowserSignIn:
+    """A sign-in that this browser began, and the page that it wants."""
+
+    pending: PendingSignIn
+    target: str
+
+
+class SignInPages:
+    """Rules:
+    - State, nonce and verifier of a sign-in are in a sealed cookie of the browser that began it, and nowhere else.
+    - The cookie is valid for ten minutes, for the callback only, and one sign-in ends it.
+    """
+
+    def __init__(
+        self,
+        *,
+        list_offered_providers: ListOfferedProviders,
+        sign_out_address: SignOutAddress,
+        box: Box,
+        address: PublicAddress,
+    ) -> None:
+        self._offered = list_offered_providers
+        self._sign_out_address = sign_out_address
+        self._box = box
+        self._address = address
+
+    @property
+    def callback(self) -> str:
+        """Raises CONFLICT `not_listening`."""
+        return public_url(self._address, CALLBACK_PATH)
+
+    async def context(
+        self, target: str, organization: str | None = None, *, problem: str | None = None
+    ) -> dict[str, object]:
+        """What the sign-in page shows. Every process shows the same."""
+        offered = await self._offered.execute(None if organization is None else OrganizationId(organization))
+        return {"target": local_page(target), "problem": problem, "providers": offered}
+
+    def begun(self, pending: PendingSignIn, target: str) -> Cookie:
+        document = {
+            "provider": pending.provider_id,
+            "redirect_uri": pending.redirect_uri,
+            "state": pending.state,
+            "nonce": pending.nonce,
+            "verifier": pending.verifier,
+            "until": pending.expires_at.isoformat(),
+            "target": local_page(target),
+        }
+        return self._cookie(self._box.encrypt(json.dumps(document).encode()).decode(), LASTS)
+
+    def ended(self) -> Cookie:
+        return self._cookie("", timedelta())
+
+    def of(self, cookie: str | None) -> BrowserSignIn | None:
+        """The sign-in of a browser; None if it began none here."""
+        try:
+            document = json.loads(self._box.decrypt((cookie or "").encode("latin-1", "replace")))
+            pending = PendingSignIn(
+                provider_id=IdentityProviderId(document["provider"]),
+                redirect_uri=document["redirect_uri"],
+                state=document["state"],
+                nonce=document["nonce"],
+                verifier=document["verifier"],
+                expires_at=datetime.fromisoformat(document["until"]),
+            )
+            return BrowserSignIn(pending=pending, target=local_page(document["target"]))
+        except (ServiceError, ValueError, KeyError, TypeError):
+            return None
+
+    async def after_sign_out(self, person: SignedIn) -> str:
+        """The sign-in page, by way of the identity provider where it signs out too."""
+        if person.provider_id is None or self._address.url is None:
+            return SIGN_IN_PATH
+        command = SignOutAddressCommand(
+            provider_id=person.provider_id, return_to=public_url(self._address, SIGN_IN_PATH)
+        )
+        return await self._sign_out_address.execute(command) or SIGN_IN_PATH
+
+    def _cookie(self, value: str, lasts: timedelta) -> Cookie:
+        return Cookie(
+            key=COOKIE,
+            value=value,
+            path=CALLBACK_PATH,
+            max_age=int(lasts.total_seconds()),
+            httponly=True,
+            samesite="lax",
+            secure=(self._address.url or "").startswith("https:"),
+        )
+
+
+def local_page(target: str) -> str:
+    """The target if it is a page of the console, else the start page: never another site or
+    scheme."""
+    is_page = target == PATH or target.startswith(f"{PATH}/")
+    return target if is_page and target.isascii() and target.isprintable() and "\\" not in target else PATH

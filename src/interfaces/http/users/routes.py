@@ -1,0 +1,65 @@
+"""Routes of users."""
+
+from litestar import delete, get, patch
+from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
+from litestar.params import JSONBody
+
+from application.identity.queries import GetUser, ListUsers
+from application.revocation.update_user import UpdateUser, UpdateUserCommand
+from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
+from domain.identity.user import UserStatus
+from domain.ids import UserId
+from interfaces.http.page_views import page_view
+from interfaces.http.paging import PageCursor, PageLimit
+from interfaces.http.paths import UserPath
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+from interfaces.http.users.schemas import UpdateUserBody
+from interfaces.http.users.views import UpdatedUserView, UserPage, UserView, updated_user_view, user_view
+
+TAG = Tag(name="Users", description="People who signed in.")
+
+
+@get("/users", summary="List users", responses=documented(403))
+async def list_users(
+    *,
+    request: ApiRequest,
+    list_users: NamedDependency[ListUsers],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> UserPage:
+    """Requires the role admin. Newest first, without removed users."""
+    page = await list_users.execute(request.principal, PageRequest(limit=limit, cursor=cursor))
+    return page_view(page, user_view)
+
+
+@get("/users/{user_id:str}", summary="Read a user", responses=documented(403, 404))
+async def get_user(request: ApiRequest, user_id: UserPath, get_user: NamedDependency[GetUser]) -> UserView:
+    """Requires the role admin; users read themselves with any role."""
+    return user_view(await get_user.execute(request.principal, UserId(user_id)))
+
+
+@patch("/users/{user_id:str}", summary="Change a user", responses=documented(403, 404, 409, 413))
+async def update_user(
+    request: ApiRequest, user_id: UserPath, data: JSONBody[UpdateUserBody], update_user: NamedDependency[UpdateUser]
+) -> UpdatedUserView:
+    """Requires the role admin. Applies at once. A deactivated user's unfinished runs and workflow runs are cancelled,
+    and gateway sessions that they opened are revoked."""
+    command = UpdateUserCommand(
+        principal=request.principal,
+        user_id=UserId(user_id),
+        role=data.role,
+        status=None if data.status is None else UserStatus(data.status),
+    )
+    return updated_user_view(await update_user.execute(command))
+
+
+@delete("/users/{user_id:str}", status_code=200, summary="Remove a user", responses=documented(403, 404, 409))
+async def remove_user(
+    request: ApiRequest, user_id: UserPath, update_user: NamedDependency[UpdateUser]
+) -> UpdatedUserView:
+    """Requires the role admin. As deactivating; name and e-mail address are deleted too. The person's next sign-in is
+    refused, until an admin sets the status to active."""
+    command = UpdateUserCommand(principal=request.principal, user_id=UserId(user_id), status=UserStatus.REMOVED)
+    return updated_user_view(await update_user.execute(command))

@@ -1,0 +1,65 @@
+"""Users as JSON."""
+
+from typing import Annotated, TypedDict
+
+from application.revocation.stopped_work import UpdatedUser
+from domain.identity.role import Role
+from domain.identity.user import User, UserStatus
+from domain.threads.message_json import timestamp
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp
+
+
+class UserView(TypedDict):
+    """A person who signed in."""
+
+    id: Annotated[str, "Id of the user. Runs, calls, approvals and audit entries name it."]
+    issuer: Annotated[str, "Issuer of the person's identity."]
+    subject: Annotated[str, "The person at the issuer."]
+    email: Annotated[str | None, "E-mail address, as the identity provider says."]
+    name: Annotated[str | None, "Name, as the identity provider says."]
+    role: Annotated[Role, "What the user may do; each role includes the roles before it."]
+    role_fixed: Annotated[bool, "Whether an admin set the role. Otherwise rules set it at each sign-in."]
+    status: Annotated[UserStatus, "Only active users are admitted."]
+    identity_provider_id: Annotated[str, "The identity provider of the last sign-in."]
+    created_at: CreatedAt
+    last_sign_in_at: Annotated[Timestamp | None, "Time of the last sign-in to the console; null if never."]
+
+
+class UpdatedUserView(UserView):
+    """A changed user, and how many runs, workflow runs and gateway sessions end with their access."""
+
+    cancelled_runs: Annotated[int, "Number of their runs that are cancelled."]
+    cancelled_workflow_runs: Annotated[int, "Number of their workflow runs that are cancelled."]
+    revoked_gateway_sessions: Annotated[int, "Number of their gateway sessions that are revoked."]
+
+
+class UserPage(TypedDict):
+    """A page of users; `next_cursor` is null on the last one."""
+
+    data: Items[UserView]
+    next_cursor: NextCursor
+
+
+def user_view(user: User) -> UserView:
+    return {
+        "id": user.id,
+        "issuer": user.issuer,
+        "subject": user.subject,
+        "email": user.email,
+        "name": user.name,
+        "role": user.role,
+        "role_fixed": user.role_fixed,
+        "status": user.status,
+        "identity_provider_id": user.provider_id,
+        "created_at": timestamp(user.created_at),
+        "last_sign_in_at": None if user.last_sign_in_at is None else timestamp(user.last_sign_in_at),
+    }
+
+
+def updated_user_view(updated: UpdatedUser) -> UpdatedUserView:
+    return {
+        **user_view(updated.user),
+        "cancelled_runs": updated.stopped.runs,
+        "cancelled_workflow_runs": updated.stopped.workflow_runs,
+        "revoked_gateway_sessions": updated.stopped.gateway_sessions,
+    }

@@ -1,0 +1,124 @@
+"""A real OpenID Connect provider beside a service, and a person's way through its pages."""
+
+import base64
+import hashlib
+import json
+import re
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import httpx
+import pytest
+
+from tests.e2e.service import ROOT, Json, Service
+
+PROGRAM = ROOT / "tests" / "node" / "identity_provider.mjs"
+NODE = shutil.which("node")
+CLI_CLIENT = "dragoman-cli"
+CLI_CALLBACK = "http://127.0.0.1/callback"
+SECRET = "the-secret-of-dragoman-at-the-provider"
+RULES = [
+    {"claim": "groups", "value": "admins", "role": "admin"},
+    {"claim": "groups", "value": "agents", "role": "operator"},
+]
+GROUPS = {"ann": ["agents"], "bob": ["agents"], "carla": ["admins"], "eve": ["visitors"]}
+
+
+def needs_identity_provider() -> pytest.MarkDecorator:
+    installed = (PROGRAM.parent / "node_modules" / "oidc-provider").exists()
+    return pytest.mark.skipif(NODE is None or not installed, reason="needs `make node`")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityProvider:
+    issuer: str
+
+    def rotate_keys(self) -> None:
+        httpx.post(f"{self.issuer}/test/rotate", trust_env=False, timeout=60.0).raise_for_status()
+
+    def sign_tokens_with(self, algorithm: str) -> None:
+        httpx.post(f"{self.issuer}/test/algorithm/{algorithm}", trust_env=False, timeout=60.0).raise_for_status()
+
+    def tokens(self, name: str, *, scope: str = "openid profile email groups") -> Json:
+        """The tokens of a person, as a client on their machine gets them."""
+        verifier = secrets.token_urlsafe(48)
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+        query = {
+            "response_type": "code",
+            "client_id": CLI_CLIENT,
+            "redirect_uri": CLI_CALLBACK,
+            "scope": scope,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+        }
+        with httpx.Client(trust_env=False, timeout=60.0) as browser:
+            answer = self.answer(browser, str(httpx.URL(f"{self.issuer}/auth", params=query)), name)
+            form = {
+                "grant_type": "authorization_code",
+                "code": parse_qs(urlsplit(answer).query)["code"][0],
+                "redirect_uri": CLI_CALLBACK,
+                "client_id": CLI_CLIENT,
+                "code_verifier": verifier,
+            }
+            tokens = browser.post(f"{self.issuer}/token", data=form).raise_for_status().json()
+        return dict(tokens)
+
+    def answer(self, browser: httpx.Client, url: str, name: str) -> str:
+        """The address to which the provider sends the browser back, after a person has signed in under a name."""
+        for _ in range(10):
+            if not url.startswith(self.issuer):
+                return url
+            response = browser.get(url)
+            if response.is_success:
+                response = browser.post(url, data={"name": name})
+            assert response.has_redirect_location, response.text
+            url = urljoin(url, response.headers["location"])
+        raise AssertionError(f"the provider sends around in circles: {url}")
+
+
+@contextmanager
+def providing(service: Service) -> Iterator[IdentityProvider]:
+    """The provider, with this service among its clients."""
+    assert NODE is not None
+    wanted = {
+        "redirectUris": [f"{service.url}/console/sign-in/callback"],
+        "postLogoutRedirectUris": [f"{service.url}/console/sign-in"],
+        "groups": GROUPS,
+        "resource": f"{service.url}/mcp",
+    }
+    command = [NODE, str(PROGRAM), json.dumps(wanted)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            issuer = process.stdout.readline().strip()
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+", issuer), issuer
+            yield IdentityProvider(issuer=issuer)
+        finally:
+            process.kill()
+
+
+def register(service: Service, provider: IdentityProvider, **changes: object) -> Json:
+    """The provider as one of the whole installation."""
+    body = {
+        "name": "company",
+        "issuer": provider.issuer,
+        "client_id": "dragoman",
+        "client_secret": SECRET,
+        "scopes": ["openid", "profile", "email", "groups"],
+        "audiences": [CLI_CLIENT],
+        "rules": RULES,
+        "installation": True,
+    }
+    return service.call("POST", "/identity-providers", {**body, **changes})
+
+
+def begin(browser: httpx.Client, service: Service, provider_id: str, target: str = "/console") -> str:
+    """The address at the provider to which the console sends a browser."""
+    response = browser.get(f"{service.url}/console/sign-in/with/{provider_id}", params={"next": target})
+    assert response.status_code == httpx.codes.SEE_OTHER, response.text
+    return str(response.headers["location"])

@@ -1,0 +1,40 @@
+"""Routes with requests that work, for the tests of who may do what."""
+
+from dataclasses import dataclass, field
+
+from domain.identity.role import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A route with a request that works: placeholders of the path name things in the service, `foreign` says whether
+    there is something of ORG in it that another organization must not find, `platform` whether it takes a platform
+    key."""
+
+    method: str
+    path: str
+    role: Role
+    status: int = 200
+    body: dict[str, object] | None = None
+    foreign: bool = field(default=False)
+    platform: bool = field(default=False)
+    query: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+IDP_BODY: dict[str, object] = {"name": "new", "issuer": "https://login.invalid", "client_id": "dragoman"}
+ONE_IDP = "/v1/identity-providers/{identity_provider}"
+OF_PEOPLE = (
+    Case(method="POST", path="/v1/identity-providers", role=Role.ADMIN, status=201, body=IDP_BODY),
+    Case(method="GET", path="/v1/identity-providers", role=Role.ADMIN),
+    Case(method="GET", path=ONE_IDP, role=Role.ADMIN, foreign=True),
+    Case(method="PATCH", path=ONE_IDP, role=Role.ADMIN, body={"audiences": ["api"]}, foreign=True),
+    Case(method="DELETE", path=ONE_IDP, role=Role.ADMIN, status=204, foreign=True),
+    Case(method="POST", path=f"{ONE_IDP}/test", role=Role.ADMIN, foreign=True),
+    Case(method="GET", path="/v1/users", role=Role.ADMIN),
+    Case(method="GET", path="/v1/users/{user_id}", role=Role.ADMIN, foreign=True),
+    Case(method="PATCH", path="/v1/users/{user_id}", role=Role.ADMIN, body={"role": "viewer"}, foreign=True),
+    Case(method="DELETE", path="/v1/users/{user_id}", role=Role.ADMIN, foreign=True),
+)

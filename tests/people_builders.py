@@ -1,0 +1,63 @@
+"""Identity providers and users of tests."""
+
+from domain.identity.identity_provider import IdentityProvider, RoleRule
+from domain.identity.role import Role
+from domain.identity.user import User, UserStatus
+from domain.ids import IdentityProviderId, OrganizationId, UserId
+from tests.builders import ORG, START
+
+ISSUER = "https://login.example.com"
+PROVIDER = IdentityProviderId("idp_00000000000000000000000001")
+USER = UserId("usr_00000000000000000000000001")
+AGENTS = RoleRule(claim="groups", value="agents", role=Role.OPERATOR)
+
+
+def a_provider(
+    id: IdentityProviderId = PROVIDER,
+    *,
+    organization_id: OrganizationId = ORG,
+    name: str = "company",
+    issuer: str = ISSUER,
+    client_id: str = "dragoman",
+    client_secret: str | None = None,
+    audiences: tuple[str, ...] = (),
+    rules: tuple[RoleRule, ...] = (AGENTS,),
+    installation: bool = False,
+) -> IdentityProvider:
+    return IdentityProvider(
+        id=id,
+        organization_id=organization_id,
+        name=name,
+        issuer=issuer,
+        client_id=client_id,
+        client_secret=client_secret,
+        audiences=audiences,
+        rules=rules,
+        installation=installation,
+        created_at=START,
+    )
+
+
+def a_user(
+    id: UserId = USER,
+    *,
+    organization_id: OrganizationId = ORG,
+    provider_id: IdentityProviderId = PROVIDER,
+    subject: str = "ann",
+    role: Role = Role.OPERATOR,
+    role_fixed: bool = False,
+    status: UserStatus = UserStatus.ACTIVE,
+) -> User:
+    return User(
+        id=id,
+        organization_id=organization_id,
+        provider_id=provider_id,
+        issuer=ISSUER,
+        subject=subject,
+        email=f"{subject}@example.com",
+        name=subject.title(),
+        role=role,
+        role_fixed=role_fixed,
+        status=status,
+        created_at=START,
+    )

@@ -1,0 +1,116 @@
+"""AdmitPerson: who is admitted, as what, and what is written."""
+
+from dataclasses import replace
+
+import pytest
+
+from application.identity.admit_person import AdmitPerson, AdmitPersonCommand
+from domain.audit.event import AuditAction
+from domain.identity.identity_provider import ANY_VALUE, IdentityProvider, RoleRule
+from domain.identity.role import Role
+from domain.identity.user import User, UserStatus
+from domain.ids import UserId
+from domain.json_value import JsonObject
+from tests.builders import ORG, OTHER_ORG, START, numbered
+from tests.doubles.people import InMemoryUserStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.people_builders import AGENTS, USER, a_provider, a_user
+from tests.refusals import refused
+
+ANN: JsonObject = {"sub": "ann", "email": "ann@example.com", "name": "Ann", "groups": ["agents", "others"]}
+
+
+class Ports:
+    def __init__(self) -> None:
+        self.state = InMemoryState()
+        self.admit = AdmitPerson(user_access=InMemoryUserStore(self.state), clock=FixedClock(), ids=SequentialIds())
+
+    async def admitted(
+        self, claims: JsonObject, provider: IdentityProvider | None = None, *, signs_in: bool = False
+    ) -> User:
+        command = AdmitPersonCommand(provider=provider or a_provider(), claims=claims, signs_in=signs_in)
+        return await self.admit.execute(command)
+
+    @property
+    def actions(self) -> list[AuditAction]:
+        return [entry.action for entry in self.state.audit.values()]
+
+
+@pytest.fixture
+def ports() -> Ports:
+    return Ports()
+
+
+@pytest.mark.requirement("P1", "P2")
+async def test_a_new_person_gets_a_user_with_the_role_of_the_first_matching_rule(ports: Ports) -> None:
+    rules = (RoleRule(claim="groups", value="others", role=Role.VIEWER), AGENTS)
+
+    user = await ports.admitted(ANN, a_provider(rules=rules))
+
+    assert user == replace(a_user(UserId(numbered("usr", 1))), role=Role.VIEWER)
+    assert ports.state.users == {user.id: user}
+    [entry] = ports.state.audit.values()
+    assert (entry.action, entry.actor, entry.resource) == (AuditAction.USER_CREATED, user.id, user.id)
+
+
+@pytest.mark.requirement("P1")
+@pytest.mark.parametrize("claims", [{"sub": "eve"}, {"sub": "eve", "groups": []}, {"sub": "eve", "groups": "agent"}])
+async def test_a_person_without_a_matching_rule_is_refused_and_leaves_no_trace(
+    ports: Ports, claims: JsonObject
+) -> None:
+    with refused("sign_in_refused"):
+        await ports.admitted(claims)
+    assert (ports.state.users, ports.actions) == ({}, [])
+
+
+@pytest.mark.requirement("P1")
+@pytest.mark.parametrize("subject", [None, "", "x" * 256, "a\0b", 7])
+async def test_a_person_without_a_subject_is_refused(ports: Ports, subject: str | int | None) -> None:
+    with refused("sign_in_refused"):
+        await ports.admitted({**ANN, "sub": subject})
+
+
+@pytest.mark.requirement("P1")
+async def test_nobody_is_admitted_by_a_provider_without_rules(ports: Ports) -> None:
+    with refused("sign_in_refused"):
+        await ports.admitted(ANN, a_provider(rules=()))
+
+
+@pytest.mark.requirement("P2")
+@pytest.mark.parametrize("status", [UserStatus.DEACTIVATED, UserStatus.REMOVED])
+async def test_a_user_that_is_not_active_is_refused_and_not_created_again(ports: Ports, status: UserStatus) -> None:
+    ports.state.users[USER] = a_user(status=status)
+    with refused("sign_in_refused"):
+        await ports.admitted(ANN, signs_in=True)
+    assert ports.state.users == {USER: a_user(status=status)}
+    assert ports.actions == []
+
+
+@pytest.mark.requirement("P2")
+async def test_rules_change_the_role_unless_an_admin_chose_it(ports: Ports) -> None:
+    ports.state.users[USER] = a_user(role=Role.ADMIN)
+    assert (await ports.admitted(ANN)).role is Role.OPERATOR
+    ports.state.users[USER] = a_user(role=Role.ADMIN, role_fixed=True)
+    assert (await ports.admitted(ANN)).role is Role.ADMIN
+
+
+@pytest.mark.requirement("P1")
+async def test_a_sign_in_is_recorded_and_a_request_writes_only_what_has_changed(ports: Ports) -> None:
+    ports.state.users[USER] = a_user()
+    await ports.admitted(ANN)
+    assert (ports.state.users[USER], ports.actions) == (a_user(), [])
+    await ports.admitted({**ANN, "name": "Ann\nB."})
+    assert (ports.state.users[USER].name, ports.actions) == ("AnnB.", [])
+    await ports.admitted(ANN, signs_in=True)
+    assert ports.state.users[USER] == replace(a_user(), last_sign_in_at=START)
+    assert ports.actions == [AuditAction.USER_SIGNED_IN]
+
+
+@pytest.mark.requirement("P1")
+async def test_the_installations_provider_puts_people_into_the_organization_of_their_rule(ports: Ports) -> None:
+    rule = RoleRule(claim="sub", value=ANY_VALUE, role=Role.VIEWER, organization_id=OTHER_ORG)
+    user = await ports.admitted(ANN, a_provider(rules=(AGENTS, rule), installation=True))
+    assert user.organization_id == ORG
+    other = await ports.admitted({"sub": "bob"}, a_provider(rules=(AGENTS, rule), installation=True))
+    assert (other.organization_id, other.role) == (OTHER_ORG, Role.VIEWER)

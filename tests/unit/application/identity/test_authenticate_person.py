@@ -1,0 +1,133 @@
+"""AuthenticatePerson: which tokens are a person's, and for how long."""
+
+import pytest
+from pytest_mock import MockerFixture, MockType
+
+from application.identity.admit_person import AdmitPerson
+from application.identity.admit_person import refused as refusal
+from application.identity.authenticate_person import (
+    MAX_TOKEN,
+    AuthenticatePerson,
+    AuthenticatePersonCommand,
+    invalid_token,
+)
+from application.identity.key_limits import KeyLimits
+from application.identity.ports import IdentityProviderDirectory, TokenVerifier, VerifiedToken
+from application.identity.token_cache import TokenCache
+from domain.identity.api_key import Principal
+from domain.identity.identity_provider import IdentityProvider
+from domain.ids import ApiKeyId, IdentityProviderId
+from domain.rate_limit import RateLimit
+from tests.builders import ORG, after, numbered
+from tests.doubles.surroundings import FixedClock
+from tests.people_builders import ISSUER, USER, a_provider, a_user
+from tests.refusals import refused
+
+TOKEN = "eyJ.eyJ.sig"
+OTHER = a_provider(IdentityProviderId(numbered("idp", 2)), name="other", client_id="other")
+
+
+class Ports:
+    """One provider, whose tokens are valid for a minute."""
+
+    def __init__(self, mocker: MockerFixture) -> None:
+        self.providers: MockType = mocker.create_autospec(IdentityProviderDirectory, instance=True)
+        self.providers.of_issuer.return_value = (OTHER, a_provider())
+        self.tokens: MockType = mocker.create_autospec(TokenVerifier, instance=True)
+        self.tokens.issuer_of.return_value = ISSUER
+        self.tokens.verify.side_effect = self._verify
+        self.admit: MockType = mocker.create_autospec(AdmitPerson, instance=True)
+        self.admit.execute.return_value = a_user()
+        self.cache = TokenCache(capacity=4)
+        self.clock = FixedClock()
+        self.limit(None)
+
+    def limit(self, every: RateLimit | None) -> None:
+        self.authenticate = AuthenticatePerson(
+            identity_providers=self.providers,
+            tokens=self.tokens,
+            admit_person=self.admit,
+            cache=self.cache,
+            limits=KeyLimits(every=every, clock=self.clock),
+            clock=self.clock,
+        )
+
+    async def principal_of(self, token: str = TOKEN) -> Principal:
+        return await self.authenticate.execute(AuthenticatePersonCommand(token=token))
+
+    async def _verify(self, provider: IdentityProvider, _: str) -> VerifiedToken:
+        if provider == OTHER:
+            raise invalid_token()
+        return VerifiedToken(claims={"sub": "ann"}, expires_at=after(60))
+
+
+@pytest.fixture
+def ports(mocker: MockerFixture) -> Ports:
+    return Ports(mocker)
+
+
+@pytest.mark.requirement("P1")
+async def test_a_token_stands_for_the_user_until_it_expires(ports: Ports) -> None:
+    principal = await ports.principal_of()
+
+    assert principal == a_user().principal(after(60))
+    assert (principal.organization_id, str(principal.key_id), principal.platform) == (ORG, USER, False)
+    ports.clock.advance(59)
+    assert await ports.principal_of() == principal
+    ports.tokens.verify.assert_awaited()
+    ports.clock.advance(1)
+    with refused("token_invalid"):
+        await ports.principal_of()
+
+
+@pytest.mark.requirement("P1")
+async def test_a_checked_token_is_not_checked_again_until_its_user_changes(ports: Ports) -> None:
+    await ports.principal_of()
+    await ports.principal_of("eyJ.eyJ.second")
+    await ports.principal_of()
+    assert ports.admit.execute.await_count == 2
+
+    ports.admit.execute.side_effect = refusal("Your access has ended.")
+    ports.cache.forget(ApiKeyId(USER))
+    for token in (TOKEN, "eyJ.eyJ.second"):
+        with refused("sign_in_refused"):
+            await ports.principal_of(token)
+
+
+@pytest.mark.requirement("P1")
+async def test_a_user_who_is_removed_during_the_check_is_not_cached(ports: Ports) -> None:
+    async def removed_meanwhile(_: object) -> object:
+        ports.cache.forget(ApiKeyId(USER))
+        return a_user()
+
+    ports.admit.execute.side_effect = removed_meanwhile
+    await ports.principal_of()
+    await ports.principal_of()
+    assert ports.admit.execute.await_count == 2
+
+
+@pytest.mark.requirement("P1")
+@pytest.mark.parametrize("token", ["", "sk-other", "a.b", "a.b.c.d", f"{'x' * MAX_TOKEN}.b.c"])
+async def test_what_is_not_a_signed_token_is_refused_without_a_look_at_it(ports: Ports, token: str) -> None:
+    with refused("token_invalid"):
+        await ports.principal_of(token)
+    ports.tokens.issuer_of.assert_not_awaited()
+
+
+@pytest.mark.requirement("P1")
+async def test_a_token_of_an_unknown_issuer_is_refused(ports: Ports) -> None:
+    ports.tokens.issuer_of.return_value = None
+    with refused("token_invalid"):
+        await ports.principal_of()
+    ports.tokens.issuer_of.return_value = "https://evil.example"
+    ports.providers.of_issuer.return_value = ()
+    with refused("token_invalid"):
+        await ports.principal_of()
+    ports.admit.execute.assert_not_awaited()
+
+
+async def test_the_limit_of_the_service_applies_to_each_user(ports: Ports) -> None:
+    ports.limit(RateLimit(calls=1, per_s=60))
+    await ports.principal_of()
+    with refused("rate_limited"):
+        await ports.principal_of("eyJ.eyJ.second")

@@ -1,0 +1,52 @@
+"""KeyValidity: whether a caller may go on reading a stream."""
+
+from dataclasses import replace
+
+import pytest
+
+from application.identity.key_validity import KeyValidity
+from application.identity.token_cache import TokenCache
+from domain.identity.user import UserStatus
+from tests.builders import KEY, START, a_key, after
+from tests.doubles.identity import InMemoryIdentityStore
+from tests.doubles.people import InMemoryUserStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
+from tests.people_builders import PROVIDER, USER, a_provider, a_user
+from tests.refusals import refused
+from tests.unit.application.actors import a_principal
+
+
+class Ports:
+    def __init__(self) -> None:
+        self.state, self.clock = InMemoryState(), FixedClock()
+        self.state.keys[KEY] = a_key()
+        self.state.identity_providers[PROVIDER] = a_provider()
+        self.state.users[USER] = a_user()
+        self.keys = KeyValidity(
+            identities=InMemoryIdentityStore(self.state),
+            user_access=InMemoryUserStore(self.state),
+            cache=TokenCache(capacity=0),
+            clock=self.clock,
+        )
+
+
+@pytest.mark.requirement("P2")
+async def test_a_user_reads_until_they_are_deactivated_or_their_token_expires() -> None:
+    ports, ann = Ports(), a_user().principal(after(60))
+    await ports.keys.require(ann)
+    ports.state.users[USER] = a_user(status=UserStatus.DEACTIVATED)
+    with refused("token_invalid"):
+        await ports.keys.require(ann)
+    ports.state.users[USER] = a_user()
+    ports.clock.advance(60)
+    with refused("token_invalid"):
+        await ports.keys.require(ann)
+
+
+async def test_a_key_reads_until_it_is_revoked() -> None:
+    ports, key = Ports(), replace(a_principal(), key_id=KEY)
+    await ports.keys.require(key)
+    ports.state.keys[KEY] = replace(a_key(), revoked_at=START)
+    with refused("token_invalid"):
+        await ports.keys.require(key)

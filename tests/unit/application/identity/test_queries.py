@@ -1,0 +1,70 @@
+"""Reads of identity providers and users: who may read which."""
+
+from dataclasses import replace
+
+import pytest
+
+from application.identity.queries import (
+    GetIdentityProvider,
+    GetUser,
+    ListIdentityProviders,
+    ListOfferedProviders,
+    ListUsers,
+)
+from domain.identity.role import Role
+from domain.ids import ApiKeyId
+from tests.builders import ORG
+from tests.doubles.people import InMemoryIdentityProviderStore, InMemoryUserStore
+from tests.doubles.state import InMemoryState
+from tests.people_builders import PROVIDER, USER, a_provider, a_user
+from tests.refusals import refused
+from tests.unit.application.actors import a_principal, a_stranger, roles_below
+
+
+@pytest.fixture
+def state() -> InMemoryState:
+    state = InMemoryState()
+    state.identity_providers[PROVIDER] = a_provider()
+    state.users[USER] = a_user()
+    return state
+
+
+@pytest.mark.requirement("P1")
+async def test_admins_read_the_identity_providers_of_their_organization(state: InMemoryState) -> None:
+    providers = InMemoryIdentityProviderStore(state)
+    get, all_of_them = GetIdentityProvider(providers=providers), ListIdentityProviders(providers=providers)
+    assert await get.execute(a_principal(), "company") == a_provider()
+    assert await all_of_them.execute(a_principal()) == (a_provider(),)
+    with refused("identity_provider_not_found"):
+        await get.execute(a_stranger(), PROVIDER)
+    assert await all_of_them.execute(a_stranger()) == ()
+    for role in roles_below(Role.ADMIN):
+        with refused("role_insufficient"):
+            await get.execute(a_principal(role), "company")
+        with refused("role_insufficient"):
+            await all_of_them.execute(a_principal(role))
+
+
+@pytest.mark.requirement("P1")
+async def test_everybody_sees_what_the_sign_in_page_offers(state: InMemoryState) -> None:
+    offered = ListOfferedProviders(identity_providers=InMemoryIdentityProviderStore(state))
+    assert await offered.execute(None) == ()
+    assert await offered.execute(ORG) == (a_provider(),)
+
+
+@pytest.mark.requirement("P2")
+async def test_admins_read_users_and_users_read_themselves(state: InMemoryState) -> None:
+    users = InMemoryUserStore(state)
+    get, all_of_them = GetUser(users=users), ListUsers(users=users)
+    assert await get.execute(a_principal(), USER) == a_user()
+    assert (await all_of_them.execute(a_principal())).items == (a_user(),)
+    own = replace(a_principal(Role.VIEWER), key_id=ApiKeyId(USER))
+    assert await get.execute(own, USER) == a_user()
+    with refused("user_not_found"):
+        await get.execute(a_stranger(), USER)
+    assert (await all_of_them.execute(a_stranger())).items == ()
+    for role in roles_below(Role.ADMIN):
+        with refused("role_insufficient"):
+            await get.execute(a_principal(role), USER)
+        with refused("role_insufficient"):
+            await all_of_them.execute(a_principal(role))
