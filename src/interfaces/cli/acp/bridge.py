@@ -8,7 +8,7 @@ from interfaces.cli.acp.prompts import input_of, replayed
 from interfaces.cli.acp.turn import RECONNECTS, Turn
 from interfaces.cli.acp.wire import INVALID_PARAMS, METHOD_NOT_FOUND, Peer, RpcFailure
 from interfaces.cli.answers import entries_of, read_as
-from interfaces.cli.api import ServiceApi, listed, path_to
+from interfaces.cli.api import PAGE_SIZE, Query, ServiceApi, listed, path_to
 from interfaces.cli.failures import ApiProblem
 from interfaces.cli.following import persistently
 from interfaces.http.runs.views import RunView
@@ -114,7 +114,9 @@ class AcpBridge:
         return read_as(RunView, run)["id"]
 
     async def _unfinished(self, session_id: str) -> list[RunView]:
-        page = await listed(self._api, path_to("runs"), {"thread_id": session_id})
+        """In order. They are among the newest, because runs of a thread are executed one after the other."""
+        newest: Query = {"thread_id": session_id, "limit": PAGE_SIZE}
+        page = await persistently(lambda: self._api.get(path_to("runs"), newest), attempts=RECONNECTS)
         runs = [run for run in entries_of(RunView, page) if run["status"] in _UNFINISHED]
         return sorted(runs, key=lambda run: run["created_at"])
 

@@ -5,9 +5,11 @@ import json
 from contextlib import aclosing
 from typing import cast
 
+import httpx
 import pytest
 
 from domain.json_value import JsonObject, JsonValue
+from interfaces.cli import following
 from interfaces.cli.acp.bridge import AcpBridge
 from interfaces.cli.acp.prompts import input_of
 from interfaces.cli.acp.wire import MAX_LINE_BYTES, MAX_REQUESTS, Peer, RpcFailure
@@ -52,6 +54,10 @@ async def answered(service: FakeService, *lines: str) -> list[JsonObject]:
     async with aclosing(service.client()) as api:
         await peer.serve(AcpBridge(api=api, peer=peer, agent="guide", version="1").answer)
     return written.messages
+
+
+def away(request: httpx.Request) -> httpx.Response:
+    raise httpx.ConnectError("refused", request=request)
 
 
 def code_of(message: JsonObject) -> JsonValue:
@@ -200,6 +206,22 @@ async def test_a_failed_run_fails_its_prompt_with_the_reason() -> None:
     service = a_service(status="failed", error=error).on("GET", "/v1/runs/run_1/stream", stream_of(end="failed"))
     (refused,) = await answered(service, a_request("session/prompt", PROMPT))
     assert cast(JsonObject, refused["error"])["message"] == "No model answers."
+
+
+async def test_a_prompt_looks_once_for_unfinished_runs_and_again_while_the_service_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(following, "RECONNECT_PAUSE_S", 0)
+    ended = run_document("completed", id="run_0")
+    service = FakeService().on("GET", "/v1/runs", away, {"data": [ended], "next_cursor": "2"})
+    service.on("POST", "/v1/threads/thr_1/runs", run_document(status="queued"))
+    service.on("GET", "/v1/runs/run_1", run_document())
+    service.on("GET", "/v1/runs/run_1/stream", stream_of(end="completed"))
+
+    (answer,) = await answered(service, a_request("session/prompt", PROMPT))
+
+    assert answer["result"] == {"stopReason": "end_turn"}
+    assert len(service.sent("GET", "/v1/runs")) == 2
 
 
 async def test_questions_of_servers_are_declined_and_client_tools_count_as_displayed() -> None:
