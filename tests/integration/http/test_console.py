@@ -24,7 +24,6 @@ from tests.integration.http.test_audit import seal
 PAGES = (
     "/console",
     "/console/runs",
-    "/console/queue",
     "/console/approvals",
     "/console/playground",
     "/console/chat",
