@@ -32,7 +32,7 @@ def test_what_has_a_name_is_found_and_opened_by_the_keyboard(
     somebody = Person(browser, service.url, width=width, dark=dark)
     somebody.sign_in(service.key)
     page = somebody.page
-    palette = page.get_by_role("dialog", name="Command palette")
+    palette = page.get_by_role("dialog", name="Palette", exact=True)
     page.keyboard.press("Control+k")
     expect(palette.get_by_role("link", name="Audit")).to_be_visible()
     page.keyboard.type("ATLAS")
