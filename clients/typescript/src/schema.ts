@@ -278,7 +278,7 @@ export interface components {
          * @description The audited actions. The values are part of the public contract.
          * @enum {string}
          */
-        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
+        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
         /**
          * AuditEventPage
          * @description A page of audit events; `next_cursor` is null on the last one.
@@ -1302,6 +1302,112 @@ export interface components {
              * @enum {string}
              */
             status: "live" | "ready";
+        };
+        /**
+         * IdentityProviderBody
+         * @description An OpenID Connect issuer whose people may sign in. `client_secret` is write-only; without it the service is a
+         *     public client.
+         * @example {
+         *       "name": "company",
+         *       "issuer": "https://login.example.com",
+         *       "client_id": "dragoman",
+         *       "rules": [
+         *         {
+         *           "claim": "groups",
+         *           "value": "agents",
+         *           "role": "operator"
+         *         }
+         *       ]
+         *     }
+         */
+        IdentityProviderBody: {
+            /** @description Name of the identity provider; the sign-in page shows it. */
+            name: string;
+            /** @description Issuer URL (OpenID Connect). Its metadata is below `/.well-known/openid-configuration`. */
+            issuer: string;
+            /** @description Id of the client that is registered for this service. */
+            client_id: string;
+            /** @description Secret of the client; write-only. Absent or null: a public client. */
+            client_secret?: string | null;
+            /**
+             * @description Scopes that a sign-in requests.
+             * @default [
+             *       "openid",
+             *       "profile",
+             *       "email"
+             *     ]
+             */
+            scopes?: string[];
+            /**
+             * @description Audiences of bearer tokens that the API accepts, besides `client_id`.
+             * @default []
+             */
+            audiences?: string[];
+            /**
+             * @description The first rule that matches decides; a person without one is refused.
+             * @default []
+             */
+            rules?: components["schemas"]["RoleRuleBody"][];
+            /**
+             * @description Whether every sign-in page offers it, and rules may name other organizations. Requires a platform key.
+             * @default false
+             */
+            installation?: boolean;
+        };
+        /**
+         * IdentityProviderList
+         * @description All identity providers of the organization.
+         */
+        IdentityProviderList: {
+            /** @description The entries of the page, in the order of the list. */
+            data: components["schemas"]["IdentityProviderView"][];
+        };
+        /**
+         * IdentityProviderTestView
+         * @description The outcome of a test.
+         */
+        IdentityProviderTestView: {
+            /** @description Whether people can sign in. */
+            ok: boolean;
+            /** @description The outcome in a sentence. */
+            detail: string;
+            /** @description Number of keys that the identity provider publishes. */
+            keys: number;
+            /** @description Whether signing out here also signs out there. */
+            signs_out: boolean;
+            /** @description Whether it has the device authorization grant (RFC 8628). */
+            has_device_flow: boolean;
+        };
+        /**
+         * IdentityProviderView
+         * @description An identity provider.
+         */
+        IdentityProviderView: {
+            /** @description Id of the identity provider. */
+            id: string;
+            /** @description Name of the identity provider; the sign-in page shows it. */
+            name: string;
+            /** @description Issuer URL (OpenID Connect). Its metadata is below `/.well-known/openid-configuration`. */
+            issuer: string;
+            /** @description Id of the client that is registered for this service. */
+            client_id: string;
+            /** @description `[hidden]`; null: a public client, protected by PKCE. */
+            client_secret: string | null;
+            /** @description Scopes that a sign-in requests. */
+            scopes: string[];
+            /** @description Audiences of bearer tokens that the API accepts, besides `client_id`. */
+            audiences: string[];
+            /** @description The first rule that matches decides; a person without one is refused. */
+            rules: components["schemas"]["RoleRuleView"][];
+            /** @description Whether every sign-in page offers it, and rules may name other organizations. Requires a platform key. */
+            installation: boolean;
+            /** @description Counts the changes, from 1. `If-Match` takes it. */
+            version: number;
+            /**
+             * Format: date-time
+             * @description Time of the creation.
+             */
+            created_at: string;
         };
         /**
          * ImagePart
@@ -2951,6 +3057,39 @@ export interface components {
          */
         Role: "viewer" | "runner" | "operator" | "admin";
         /**
+         * RoleRuleBody
+         * @description People with this value in a claim get this role.
+         * @example {
+         *       "claim": "groups",
+         *       "value": "agents",
+         *       "role": "operator"
+         *     }
+         */
+        RoleRuleBody: {
+            /** @description Name of the claim, or a path with dots. `email` matches only verified addresses. */
+            claim: string;
+            /** @description The claim, or an item of it, equals this value; `*` matches any. */
+            value: string;
+            /** @description Role of these people. */
+            role: components["schemas"]["Role"];
+            /** @description Organization of these people; null: that of the identity provider. Only with `installation`. */
+            organization_id?: string | null;
+        };
+        /**
+         * RoleRuleView
+         * @description A rule: people with this value in a claim get this role.
+         */
+        RoleRuleView: {
+            /** @description Name of the claim, or a path with dots. `email` matches only verified addresses. */
+            claim: string;
+            /** @description The claim, or an item of it, equals this value; `*` matches any. */
+            value: string;
+            /** @description Role of these people. */
+            role: components["schemas"]["Role"];
+            /** @description Organization of these people; null: that of the identity provider. Only with `installation`. */
+            organization_id: string | null;
+        };
+        /**
          * RotationView
          * @description The result of one step; the rotation is complete when nothing remains.
          */
@@ -4545,6 +4684,38 @@ export interface components {
             max_running?: number | null;
         };
         /**
+         * UpdateIdentityProviderBody
+         * @description Changes to an identity provider; absent fields stay. `rules` replace all earlier ones; `client_secret` null makes
+         *     the service a public client.
+         * @example {
+         *       "rules": [
+         *         {
+         *           "claim": "sub",
+         *           "value": "*",
+         *           "role": "viewer"
+         *         }
+         *       ]
+         *     }
+         */
+        UpdateIdentityProviderBody: {
+            /** @description Name of the identity provider; the sign-in page shows it. */
+            name?: string | null;
+            /** @description Issuer URL (OpenID Connect). Its metadata is below `/.well-known/openid-configuration`. */
+            issuer?: string | null;
+            /** @description Id of the client that is registered for this service. */
+            client_id?: string | null;
+            /** @description Secret of the client; write-only. Absent or null: a public client. */
+            client_secret?: string | null;
+            /** @description Scopes that a sign-in requests. */
+            scopes?: string[] | null;
+            /** @description Audiences of bearer tokens that the API accepts, besides `client_id`. */
+            audiences?: string[] | null;
+            /** @description The first rule that matches decides; a person without one is refused. */
+            rules?: components["schemas"]["RoleRuleBody"][] | null;
+            /** @description Whether every sign-in page offers it, and rules may name other organizations. Requires a platform key. */
+            installation?: boolean | null;
+        };
+        /**
          * UpdateMcpServerBody
          * @description Changes to an MCP server. Absent fields stay. `env` and `headers` are merged entry by
          *     entry: null removes one, `[hidden]` leaves it unchanged.
@@ -4744,6 +4915,22 @@ export interface components {
             enabled?: boolean | null;
         };
         /**
+         * UpdateUserBody
+         * @description Changes to a user; absent fields stay. A role that is set here stays at later sign-ins.
+         * @example {
+         *       "status": "deactivated"
+         *     }
+         */
+        UpdateUserBody: {
+            /** @description The new role. */
+            role?: components["schemas"]["Role"] | null;
+            /**
+             * @description A deactivated user is refused at once, and what they started ends.
+             * @enum {null|string}
+             */
+            status?: "active" | "deactivated" | null;
+        };
+        /**
          * UpdateWorkflowBody
          * @description Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely.
          * @example {
@@ -4757,6 +4944,43 @@ export interface components {
             nodes?: components["schemas"]["NodeBody"][] | null;
             /** @description Edges of the graph. */
             edges?: components["schemas"]["EdgeBody"][] | null;
+        };
+        /**
+         * UpdatedUserView
+         * @description A changed user, and how many runs, workflow runs and gateway sessions end with their access.
+         */
+        UpdatedUserView: {
+            /** @description Id of the user. Runs, calls, approvals and audit entries name it. */
+            id: string;
+            /** @description Issuer of the person's identity. */
+            issuer: string;
+            /** @description The person at the issuer. */
+            subject: string;
+            /** @description E-mail address, as the identity provider says. */
+            email: string | null;
+            /** @description Name, as the identity provider says. */
+            name: string | null;
+            /** @description What the user may do; each role includes the roles before it. */
+            role: components["schemas"]["Role"];
+            /** @description Whether an admin set the role. Otherwise rules set it at each sign-in. */
+            role_fixed: boolean;
+            /** @description Only active users are admitted. */
+            status: components["schemas"]["UserStatus"];
+            /** @description The identity provider of the last sign-in. */
+            identity_provider_id: string;
+            /**
+             * Format: date-time
+             * @description Time of the creation.
+             */
+            created_at: string;
+            /** @description Time of the last sign-in to the console; null if never. */
+            last_sign_in_at: string | null;
+            /** @description Number of their runs that are cancelled. */
+            cancelled_runs: number;
+            /** @description Number of their workflow runs that are cancelled. */
+            cancelled_workflow_runs: number;
+            /** @description Number of their gateway sessions that are revoked. */
+            revoked_gateway_sessions: number;
         };
         /**
          * UsageKey
@@ -4801,6 +5025,54 @@ export interface components {
             unpriced_calls: number;
             /** @description Number of calls whose tokens are estimated: their provider reported none. */
             estimated_calls: number;
+        };
+        /**
+         * UserPage
+         * @description A page of users; `next_cursor` is null on the last one.
+         */
+        UserPage: {
+            /** @description The entries of the page, in the order of the list. */
+            data: components["schemas"]["UserView"][];
+            /** @description Cursor of the next page; null on the last one. */
+            next_cursor: string | null;
+        };
+        /**
+         * UserStatus
+         * @description Only an active user is admitted. The row of a removed one stays, without name and e-mail, so that the next
+         *     sign-in does not create the user again.
+         * @enum {string}
+         */
+        UserStatus: "active" | "deactivated" | "removed";
+        /**
+         * UserView
+         * @description A person who signed in.
+         */
+        UserView: {
+            /** @description Id of the user. Runs, calls, approvals and audit entries name it. */
+            id: string;
+            /** @description Issuer of the person's identity. */
+            issuer: string;
+            /** @description The person at the issuer. */
+            subject: string;
+            /** @description E-mail address, as the identity provider says. */
+            email: string | null;
+            /** @description Name, as the identity provider says. */
+            name: string | null;
+            /** @description What the user may do; each role includes the roles before it. */
+            role: components["schemas"]["Role"];
+            /** @description Whether an admin set the role. Otherwise rules set it at each sign-in. */
+            role_fixed: boolean;
+            /** @description Only active users are admitted. */
+            status: components["schemas"]["UserStatus"];
+            /** @description The identity provider of the last sign-in. */
+            identity_provider_id: string;
+            /**
+             * Format: date-time
+             * @description Time of the creation.
+             */
+            created_at: string;
+            /** @description Time of the last sign-in to the console; null if never. */
+            last_sign_in_at: string | null;
         };
         /**
          * ValidationView

@@ -90,7 +90,7 @@ class ApproveDefinitionBody(TypedDict):
     """Digest of the definition, as the list of tools has it."""
 
 
-AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
+AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
 """The audited actions. The values are part of the public contract."""
 
 
@@ -475,6 +475,21 @@ class HealthView(TypedDict):
 
     status: Literal['live', 'ready']
     """`live`: the process responds; `ready`: it can work."""
+
+
+class IdentityProviderTestView(TypedDict):
+    """The outcome of a test."""
+
+    ok: bool
+    """Whether people can sign in."""
+    detail: str
+    """The outcome in a sentence."""
+    keys: int
+    """Number of keys that the identity provider publishes."""
+    signs_out: bool
+    """Whether signing out here also signs out there."""
+    has_device_flow: bool
+    """Whether it has the device authorization grant (RFC 8628)."""
 
 
 class ImagePart(TypedDict):
@@ -1307,6 +1322,32 @@ The roles of one organization. Managing organizations needs a platform key, not 
 """
 
 
+class RoleRuleBody(TypedDict):
+    """People with this value in a claim get this role."""
+
+    claim: str
+    """Name of the claim, or a path with dots. `email` matches only verified addresses."""
+    value: str
+    """The claim, or an item of it, equals this value; `*` matches any."""
+    role: Role
+    """Role of these people."""
+    organization_id: NotRequired[str | None]
+    """Organization of these people; null: that of the identity provider. Only with `installation`."""
+
+
+class RoleRuleView(TypedDict):
+    """A rule: people with this value in a claim get this role."""
+
+    claim: str
+    """Name of the claim, or a path with dots. `email` matches only verified addresses."""
+    value: str
+    """The claim, or an item of it, equals this value; `*` matches any."""
+    role: Role
+    """Role of these people."""
+    organization_id: str | None
+    """Organization of these people; null: that of the identity provider. Only with `installation`."""
+
+
 class RotationView(TypedDict):
     """The result of one step; the rotation is complete when nothing remains."""
 
@@ -2002,6 +2043,30 @@ MaxRunning5: TypeAlias = None
 """Most of its runs that may be in progress; null: any number."""
 
 
+class UpdateIdentityProviderBody(TypedDict):
+    """
+    Changes to an identity provider; absent fields stay. `rules` replace all earlier ones; `client_secret` null makes
+    the service a public client.
+    """
+
+    name: NotRequired[str | None]
+    """Name of the identity provider; the sign-in page shows it."""
+    issuer: NotRequired[str | None]
+    """Issuer URL (OpenID Connect). Its metadata is below `/.well-known/openid-configuration`."""
+    client_id: NotRequired[str | None]
+    """Id of the client that is registered for this service."""
+    client_secret: NotRequired[str | None]
+    """Secret of the client; write-only. Absent or null: a public client."""
+    scopes: NotRequired[list[str] | None]
+    """Scopes that a sign-in requests."""
+    audiences: NotRequired[list[str] | None]
+    """Audiences of bearer tokens that the API accepts, besides `client_id`."""
+    rules: NotRequired[list[RoleRuleBody] | None]
+    """The first rule that matches decides; a person without one is refused."""
+    installation: NotRequired[bool | None]
+    """Whether every sign-in page offers it, and rules may name other organizations. Requires a platform key."""
+
+
 TimeoutS4: TypeAlias = float
 """Timeout of each call, in seconds."""
 
@@ -2074,6 +2139,15 @@ MaxRunning7: TypeAlias = None
 """Most runs that may be in progress; null: any number. Requires a platform key."""
 
 
+class UpdateUserBody(TypedDict):
+    """Changes to a user; absent fields stay. A role that is set here stays at later sign-ins."""
+
+    role: NotRequired[Role | None]
+    """The new role."""
+    status: NotRequired[Literal['active', 'deactivated'] | None]
+    """A deactivated user is refused at once, and what they started ends."""
+
+
 class UpdateWorkflowBody(TypedDict):
     """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely."""
 
@@ -2114,6 +2188,40 @@ class UsageView(TypedDict):
     """Number of calls of models without a known price."""
     estimated_calls: int
     """Number of calls whose tokens are estimated: their provider reported none."""
+
+
+UserStatus: TypeAlias = Literal['active', 'deactivated', 'removed']
+"""
+Only an active user is admitted. The row of a removed one stays, without name and e-mail, so that the next
+sign-in does not create the user again.
+"""
+
+
+class UserView(TypedDict):
+    """A person who signed in."""
+
+    id: str
+    """Id of the user. Runs, calls, approvals and audit entries name it."""
+    issuer: str
+    """Issuer of the person's identity."""
+    subject: str
+    """The person at the issuer."""
+    email: str | None
+    """E-mail address, as the identity provider says."""
+    name: str | None
+    """Name, as the identity provider says."""
+    role: Role
+    """What the user may do; each role includes the roles before it."""
+    role_fixed: bool
+    """Whether an admin set the role. Otherwise rules set it at each sign-in."""
+    status: UserStatus
+    """Only active users are admitted."""
+    identity_provider_id: str
+    """The identity provider of the last sign-in."""
+    created_at: str
+    """Time of the creation."""
+    last_sign_in_at: str | None
+    """Time of the last sign-in to the console; null if never."""
 
 
 class ValidationView(TypedDict):
@@ -2645,6 +2753,57 @@ class GatewaySessionView(TypedDict):
     """From this time on it is invalid."""
     revoked_at: str | None
     """Time of its revocation, or of the end of its run; null while it is open."""
+
+
+class IdentityProviderBody(TypedDict):
+    """
+    An OpenID Connect issuer whose people may sign in. `client_secret` is write-only; without it the service is a
+    public client.
+    """
+
+    name: str
+    """Name of the identity provider; the sign-in page shows it."""
+    issuer: str
+    """Issuer URL (OpenID Connect). Its metadata is below `/.well-known/openid-configuration`."""
+    client_id: str
+    """Id of the client that is registered for this service."""
+    client_secret: NotRequired[str | None]
+    """Secret of the client; write-only. Absent or null: a public client."""
+    scopes: NotRequired[list[str]]
+    """Scopes that a sign-in requests."""
+    audiences: NotRequired[list[str]]
+    """Audiences of bearer tokens that the API accepts, besides `client_id`."""
+    rules: NotRequired[list[RoleRuleBody]]
+    """The first rule that matches decides; a person without one is refused."""
+    installation: NotRequired[bool]
+    """Whether every sign-in page offers it, and rules may name other organizations. Requires a platform key."""
+
+
+class IdentityProviderView(TypedDict):
+    """An identity provider."""
+
+    id: str
+    """Id of the identity provider."""
+    name: str
+    """Name of the identity provider; the sign-in page shows it."""
+    issuer: str
+    """Issuer URL (OpenID Connect). Its metadata is below `/.well-known/openid-configuration`."""
+    client_id: str
+    """Id of the client that is registered for this service."""
+    client_secret: str | None
+    """`[hidden]`; null: a public client, protected by PKCE."""
+    scopes: list[str]
+    """Scopes that a sign-in requests."""
+    audiences: list[str]
+    """Audiences of bearer tokens that the API accepts, besides `client_id`."""
+    rules: list[RoleRuleView]
+    """The first rule that matches decides; a person without one is refused."""
+    installation: bool
+    """Whether every sign-in page offers it, and rules may name other organizations. Requires a platform key."""
+    version: int
+    """Counts the changes, from 1. `If-Match` takes it."""
+    created_at: str
+    """Time of the creation."""
 
 
 class ImportedEntryView(TypedDict):
@@ -3809,10 +3968,52 @@ class UpdateScheduleBody(TypedDict):
     """`false` pauses the schedule."""
 
 
+class UpdatedUserView(TypedDict):
+    """A changed user, and how many runs, workflow runs and gateway sessions end with their access."""
+
+    id: str
+    """Id of the user. Runs, calls, approvals and audit entries name it."""
+    issuer: str
+    """Issuer of the person's identity."""
+    subject: str
+    """The person at the issuer."""
+    email: str | None
+    """E-mail address, as the identity provider says."""
+    name: str | None
+    """Name, as the identity provider says."""
+    role: Role
+    """What the user may do; each role includes the roles before it."""
+    role_fixed: bool
+    """Whether an admin set the role. Otherwise rules set it at each sign-in."""
+    status: UserStatus
+    """Only active users are admitted."""
+    identity_provider_id: str
+    """The identity provider of the last sign-in."""
+    created_at: str
+    """Time of the creation."""
+    last_sign_in_at: str | None
+    """Time of the last sign-in to the console; null if never."""
+    cancelled_runs: int
+    """Number of their runs that are cancelled."""
+    cancelled_workflow_runs: int
+    """Number of their workflow runs that are cancelled."""
+    revoked_gateway_sessions: int
+    """Number of their gateway sessions that are revoked."""
+
+
 class UsagePage(TypedDict):
     """A page of sums; `next_cursor` is null on the last one."""
 
     data: list[UsageView]
+    """The entries of the page, in the order of the list."""
+    next_cursor: str | None
+    """Cursor of the next page; null on the last one."""
+
+
+class UserPage(TypedDict):
+    """A page of users; `next_cursor` is null on the last one."""
+
+    data: list[UserView]
     """The entries of the page, in the order of the list."""
     next_cursor: str | None
     """Cursor of the next page; null on the last one."""
@@ -4100,6 +4301,13 @@ class GatewaySessionPage(TypedDict):
     """The entries of the page, in the order of the list."""
     next_cursor: str | None
     """Cursor of the next page; null on the last one."""
+
+
+class IdentityProviderList(TypedDict):
+    """All identity providers of the organization."""
+
+    data: list[IdentityProviderView]
+    """The entries of the page, in the order of the list."""
 
 
 class ImportView(TypedDict):
