@@ -85,6 +85,28 @@ async def test_a_thread_is_read_again_with_its_messages_and_its_newest_run(servi
     ]
 
 
+async def test_a_call_without_a_result_does_not_end_the_chat(service: Service) -> None:
+    service.worker.act = Act.ASK
+    asked = events(await service.call("POST", RUN, json=asks(says("hello"))))
+    [begun] = [event for event in asked if event["type"] == "TOOL_CALL_START"]
+    call = {"id": begun["toolCallId"], "type": "function", "function": {"name": "show", "arguments": "{}"}}
+    history = [says("hello"), {"id": "m2", "role": "assistant", "toolCalls": [call]}, says("and?", "m3")]
+    service.worker.act = Act.FINISH
+    second = events(await service.call("POST", RUN, json=asks(*history, run="r2")))
+    assert (thread_of(second), second[-1]["outcome"]) == (thread_of(asked), {"type": "success"})
+    fresh = events(await service.call("POST", RUN, json=asks(*history, thread="t2", run="r3")))
+    assert fresh[-1]["outcome"] == {"type": "success"}
+
+
+async def test_a_message_is_refused_while_a_call_waits_for_a_decision(service: Service) -> None:
+    service.worker.act = Act.APPROVE
+    asked = events(await service.call("POST", RUN, json=asks(says("hello"))))
+    [begun] = [event for event in asked if event["type"] == "TOOL_CALL_START"]
+    call = {"id": begun["toolCallId"], "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    history = [says("hello"), {"id": "m2", "role": "assistant", "toolCalls": [call]}, says("and?", "m3")]
+    problem_of(await service.call("POST", RUN, json=asks(*history, run="r2")), 409, "thread_busy")
+
+
 async def test_context_state_and_messages_of_the_system_are_instructions(service: Service) -> None:
     system = {"id": "m0", "role": "system", "content": "Be kind."}
     context = [{"description": "Page", "value": "home"}]

@@ -1,7 +1,7 @@
 """Messages of AG-UI as a conversation, outcomes of calls in an input, and stored messages as those of AG-UI."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from application.runs.resume_run import ClientToolResult
@@ -23,8 +23,16 @@ _FILES = frozenset({"image", "audio", "video", "document"})
 
 
 def conversation(messages: Sequence[AgUiMessage]) -> Conversation:
-    """Raises INVALID `body_invalid`."""
-    return conversation_of([_said(message) for message in messages if message.role in _ROLES])
+    """Calls without a result after them are left out. Raises INVALID `body_invalid`."""
+    said: list[ChatMessage] = []
+    answered: set[str | None] = set()
+    for message in reversed([message for message in messages if message.role in _ROLES]):
+        said.append(_said(message, answered))
+        if message.role == "tool":
+            answered.add(message.tool_call_id)
+        else:
+            answered.clear()
+    return conversation_of(said[::-1])
 
 
 def instructions(body: RunAgentInputBody, said: Conversation) -> str | None:
@@ -79,11 +87,11 @@ def _answer(entry: ResumeEntry) -> JsonValue:
     return {"action": "accept", **content}
 
 
-def _said(message: AgUiMessage) -> ChatMessage:
+def _said(message: AgUiMessage, answered: Collection[str | None]) -> ChatMessage:
     content = message.content
     if message.role == "user" and isinstance(content, list):
         content = [_content(part) for part in content]
-    calls = [call.model_dump() for call in message.tool_calls or ()]
+    calls = [call.model_dump() for call in message.tool_calls or () if call.id in answered]
     told = {"role": message.role, "content": content, "tool_call_id": message.tool_call_id}
     return decoded_body(ChatMessage, {**told, **({"tool_calls": calls} if calls else {})})
 

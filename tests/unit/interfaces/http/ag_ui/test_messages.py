@@ -56,6 +56,22 @@ def test_messages_become_history_and_input_and_what_is_only_shown_is_left_out() 
     assert said.input == (TextContent(text="And?"), FileContent(media_type="application/pdf", url=url))
 
 
+def test_a_call_without_a_result_is_left_out_of_the_history() -> None:
+    lost = {**CALL, "id": "c2"}
+    said = conversation(
+        [
+            message("user", content="Look"),
+            message("assistant", toolCalls=[CALL, lost]),
+            message("tool", toolCallId="c1", content="found"),
+            message("assistant", content="", toolCalls=[lost]),
+            message("user", content="And?"),
+        ]
+    )
+    _, asked, result = said.history()
+    assert [use.name for use in asked.content if isinstance(use, ToolUse)] == ["look"]
+    assert result.role is Role.TOOL
+
+
 def test_results_at_the_end_and_answers_to_interrupts_are_outcomes() -> None:
     resume = [
         {"interruptId": "c3", "status": "resolved", "payload": {"approved": True, "arguments": {"a": 2}}},
