@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from domain.json_value import JsonObject
 from interfaces.cli.acp.prompts import input_of, replayed
-from interfaces.cli.acp.turn import RECONNECTS, Turn
+from interfaces.cli.acp.turn import RECONNECTS, Turn, stop_reason
 from interfaces.cli.acp.wire import INVALID_PARAMS, METHOD_NOT_FOUND, Peer, RpcFailure
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import PAGE_SIZE, Query, ServiceApi, listed, path_to
@@ -30,6 +30,7 @@ class AcpBridge:
     - A session is a thread of the agent; the client's directory is stored in its metadata and not read. MCP servers of the
       client are not connected: the agent has its own, under its policy.
     - A session has one prompt at a time. A prompt finishes an unfinished run of the thread first, and asks what that waits for.
+      However that run ends, the prompt's own one starts, except after a cancellation.
     - The run continues without the editor; a later session on the thread shows what became of it.
     """
 
@@ -93,9 +94,10 @@ class AcpBridge:
         turn = self._turns[session_id] = Turn(api=self._api, peer=self._peer, session_id=session_id)
         try:
             for waiting in await self._unfinished(session_id):
-                if await turn.follow(waiting["id"]) == "cancelled":
+                await turn.follow(waiting["id"])
+                if turn.is_cancelled:
                     return {"stopReason": "cancelled"}
-            return {"stopReason": await turn.follow(await self._started(session_id, {"input": content}))}
+            return {"stopReason": stop_reason(await turn.follow(await self._started(session_id, {"input": content})))}
         finally:
             del self._turns[session_id]
 

@@ -66,8 +66,12 @@ class Turn:
         if self._run_id is not None:
             await self._api.post(path_to("runs", self._run_id, "cancel"))
 
-    async def follow(self, run_id: str) -> str:
-        """Show a run from its beginning to its end; the stop reason. Raises RpcFailure if it failed."""
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
+
+    async def follow(self, run_id: str) -> RunView:
+        """Show a run from its beginning to its end; the run as it ended."""
         self._run_id, after = run_id, None
         if self._cancelled.is_set():
             await self.cancel()
@@ -82,7 +86,7 @@ class Turn:
             if run["status"] in ("queued", "in_progress"):
                 continue
             if run["status"] != "requires_action":
-                return _stop_reason(run)
+                return run
             await self._settle(run)
 
     async def _show(self, event: ServerEvent) -> None:
@@ -126,6 +130,7 @@ class Turn:
             if call.approval_id is not None:
                 decision = await self._decision(call)
                 if decision is None:
+                    self._cancelled.set()
                     await self._api.post(path_to("runs", run["id"], "cancel"))
                     return
                 approvals.append({"tool_call_id": call.id, "decision": decision})
@@ -171,7 +176,8 @@ class Turn:
         await self._peer.notify("session/update", {"sessionId": self._session_id, "update": update})
 
 
-def _stop_reason(run: RunView) -> str:
+def stop_reason(run: RunView) -> str:
+    """Why the prompt of a run that has ended stops. Raises RpcFailure if the run failed."""
     match run["status"]:
         case "completed":
             return "end_turn"

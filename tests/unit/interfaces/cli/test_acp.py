@@ -224,6 +224,21 @@ async def test_a_prompt_looks_once_for_unfinished_runs_and_again_while_the_servi
     assert len(service.sent("GET", "/v1/runs")) == 2
 
 
+@pytest.mark.parametrize("end", ["failed", "halted", "cancelled", "incomplete"])
+async def test_a_prompt_starts_its_run_however_an_earlier_one_ended(end: str) -> None:
+    service = FakeService().on("GET", "/v1/runs", {"data": [run_document("in_progress", id="run_0")]})
+    service.on("GET", "/v1/runs/run_0", run_document(end, id="run_0"))
+    service.on("GET", "/v1/runs/run_0/stream", stream_of(end=end))
+    service.on("POST", "/v1/threads/thr_1/runs", run_document(status="queued"))
+    service.on("GET", "/v1/runs/run_1", run_document())
+    service.on("GET", "/v1/runs/run_1/stream", stream_of(end="completed"))
+
+    (ended,) = await answered(service, a_request("session/prompt", PROMPT))
+
+    assert ended["result"] == {"stopReason": "end_turn"}
+    assert len(service.sent("POST", "/v1/threads/thr_1/runs")) == 1
+
+
 async def test_questions_of_servers_are_declined_and_client_tools_count_as_displayed() -> None:
     asked: JsonObject = {"request_id": "1", "message": "Which?"}
     pending: list[JsonValue] = [
