@@ -78,6 +78,7 @@ async def editing(service: Service, editor: Editor, agent: str = "helper") -> As
         agent,
         env=environment(service.home, DRAGOMAN_URL=service.url, DRAGOMAN_API_KEY=service.key),
         cwd=ROOT,
+        transport_kwargs={"shutdown_timeout": 60},
     )
     async with started as (agent_side, _):
         hello = await agent_side.initialize(protocol_version=acp.PROTOCOL_VERSION)

@@ -104,7 +104,7 @@ class AcpBridge:
     async def _cancel(self, params: JsonObject) -> JsonObject:
         turn = self._turns.get(_session_id(params))
         if turn is not None:
-            await turn.cancel()
+            turn.cancel()
         return {}
 
     async def _started(self, session_id: str, body: JsonObject) -> str:

@@ -49,7 +49,7 @@ class Turn:
     - A call that requires approval is asked about; the answer is a decision about the approval. One that was decided elsewhere
       meanwhile is not decided again.
     - Questions of MCP servers are declined. Client tools count as displayed.
-    - A cancellation cancels the run, and withdraws what is being asked.
+    - A cancellation cancels the run, as soon as the service answers, and withdraws what is being asked.
     """
 
     def __init__(self, *, api: ServiceApi, peer: Peer, session_id: str) -> None:
@@ -57,24 +57,37 @@ class Turn:
         self._peer = peer
         self._session_id = session_id
         self._cancelled = asyncio.Event()
-        self._run_id: str | None = None
         self._shown: set[str] = set()
         self._streamed: set[str] = set()
 
-    async def cancel(self) -> None:
+    def cancel(self) -> None:
         self._cancelled.set()
-        if self._run_id is not None:
-            await self._api.post(path_to("runs", self._run_id, "cancel"))
 
     @property
     def is_cancelled(self) -> bool:
         return self._cancelled.is_set()
 
     async def follow(self, run_id: str) -> RunView:
-        """Show a run from its beginning to its end; the run as it ended."""
-        self._run_id, after = run_id, None
-        if self._cancelled.is_set():
-            await self.cancel()
+        """Show a run from its beginning to its end; the run as it ended. Raises ApiProblem, also for a refused cancellation."""
+        cancelling = asyncio.create_task(self._cancelled_run(run_id))
+        following = asyncio.create_task(self._followed(run_id, cancelling))
+        try:
+            await asyncio.wait({cancelling, following}, return_when=asyncio.FIRST_COMPLETED)
+            if not following.done():
+                await cancelling
+            return await following
+        finally:
+            cancelling.cancel()
+            following.cancel()
+            await asyncio.gather(cancelling, following, return_exceptions=True)
+
+    async def _cancelled_run(self, run_id: str) -> None:
+        """Cancels the run once that is asked for, also while the service is away."""
+        await self._cancelled.wait()
+        await persistently(lambda: self._api.post(path_to("runs", run_id, "cancel")), attempts=RECONNECTS)
+
+    async def _followed(self, run_id: str, cancelling: asyncio.Task[None]) -> RunView:
+        after: str | None = None
         while True:
             async with aclosing(events_of_run(self._api, run_id, after=after, reconnects=RECONNECTS)) as events:
                 async for event in events:
@@ -87,7 +100,9 @@ class Turn:
                 continue
             if run["status"] != "requires_action":
                 return run
-            await self._settle(run)
+            if not await self._settled(run):
+                self._cancelled.set()
+                await cancelling
 
     async def _show(self, event: ServerEvent) -> None:
         told = parsed_as(TurnEvent, event.data)
@@ -123,16 +138,15 @@ class Turn:
         params = json_params(Part(type="tool_use", params=told.params))
         return tool_call(told.tool_call_id, told.name, params, "in_progress")
 
-    async def _settle(self, run: RunView) -> None:
+    async def _settled(self, run: RunView) -> bool:
+        """Whether the calls that it waits for are settled; False if the turn is cancelled."""
         approvals: list[JsonValue] = []
         results: list[JsonValue] = []
         for call in read_as(list[Part], run["pending"]):
             if call.approval_id is not None:
                 decision = await self._decision(call)
                 if decision is None:
-                    self._cancelled.set()
-                    await self._api.post(path_to("runs", run["id"], "cancel"))
-                    return
+                    return False
                 approvals.append({"tool_call_id": call.id, "decision": decision})
             else:
                 told: JsonValue = _DISPLAYED if call.elicitation is None else {"action": "decline"}
@@ -148,6 +162,7 @@ class Turn:
         except ApiProblem as problem:
             if problem.status != 409:  # decided elsewhere, or the run has ended
                 raise
+        return True
 
     async def _decision(self, call: Part) -> str | None:
         """`approve` or `deny`; None if the turn is cancelled."""

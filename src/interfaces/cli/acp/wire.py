@@ -95,6 +95,7 @@ class Peer:
             task = asyncio.create_task(self._handled(request_id, method, params or {}, handler))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
+            await asyncio.sleep(0)  # it has begun when the next message, perhaps its cancellation, is handled
 
     async def _handled(self, request_id: JsonValue, method: str, params: JsonObject, handler: Handler) -> None:
         try:

@@ -239,6 +239,37 @@ async def test_a_prompt_starts_its_run_however_an_earlier_one_ended(end: str) ->
     assert len(service.sent("POST", "/v1/threads/thr_1/runs")) == 1
 
 
+def a_service_that_waits_for_a_person() -> FakeService:
+    call: JsonObject = {"type": "tool_use", "id": "call_1", "name": "note", "params": {}, "approval_id": "apr_1"}
+    service = a_service(status="requires_action", pending=[call])
+    return service.on("GET", "/v1/runs/run_1/stream", stream_of(end="requires_action"))
+
+
+async def test_a_cancellation_reaches_a_service_that_was_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "RECONNECT_PAUSE_S", 0)
+    service = a_service_that_waits_for_a_person()
+
+    def cancelled(request: httpx.Request) -> httpx.Response:
+        service.answers["GET", "/v1/runs/run_1"] = [run_document("cancelled")]
+        return httpx.Response(200, json=run_document("cancelled"))
+
+    service.on("POST", "/v1/runs/run_1/cancel", away, away, cancelled)
+
+    lines = a_request("session/prompt", PROMPT), a_request("session/cancel", SESSION, None)
+    *_, ended = await answered(service, *lines)
+
+    assert ended["result"] == {"stopReason": "cancelled"}
+    assert len(service.sent("POST", "/v1/runs/run_1/cancel")) == 3
+
+
+async def test_a_refused_cancellation_ends_its_prompt_with_the_reason() -> None:
+    service = a_service_that_waits_for_a_person()
+    service.on("POST", "/v1/runs/run_1/cancel", problem(403, "forbidden", "Not your run."))
+    lines = a_request("session/prompt", PROMPT), a_request("session/cancel", SESSION, None)
+    *_, refused = await answered(service, *lines)
+    assert cast(JsonObject, refused["error"])["message"] == "Not your run."
+
+
 async def test_questions_of_servers_are_declined_and_client_tools_count_as_displayed() -> None:
     asked: JsonObject = {"request_id": "1", "message": "Which?"}
     pending: list[JsonValue] = [
