@@ -46,8 +46,8 @@ class TurnEvent:
 class Turn:
     """Rules:
     - Each event is shown once, in order, over as many connections as needed.
-    - A call that requires approval is asked about; the answer is a decision about the approval. One that was decided elsewhere
-      meanwhile is not decided again.
+    - A call that requires approval is asked about; the answer decides the approval that was asked about, and no later one of
+      the same call. One that was decided elsewhere meanwhile is not decided again.
     - Questions of MCP servers are declined. Client tools count as displayed.
     - A cancellation cancels the run, as soon as the service answers, and withdraws what is being asked.
     """
@@ -140,29 +140,29 @@ class Turn:
 
     async def _settled(self, run: RunView) -> bool:
         """Whether the calls that it waits for are settled; False if the turn is cancelled."""
-        approvals: list[JsonValue] = []
+        decisions: dict[str, str] = {}
         results: list[JsonValue] = []
         for call in read_as(list[Part], run["pending"]):
             if call.approval_id is not None:
                 decision = await self._decision(call)
                 if decision is None:
                     return False
-                approvals.append({"tool_call_id": call.id, "decision": decision})
+                decisions[call.approval_id] = decision
             else:
                 told: JsonValue = _DISPLAYED if call.elicitation is None else {"action": "decline"}
                 results.append({"tool_call_id": call.id, "result": told})
-        body: JsonObject = {"approvals": approvals} if approvals else {}
+        for approval_id, decision in decisions.items():
+            await self._post(path_to("approvals", approval_id), {"decision": decision})
+        if results:
+            await self._post(path_to("runs", run["id"], "resume"), {"tool_results": results})
+        return True
+
+    async def _post(self, path: str, body: JsonObject) -> None:
         try:
-            await persistently(
-                lambda: self._api.post(
-                    path_to("runs", run["id"], "resume"), {**body, "tool_results": results} if results else body
-                ),
-                attempts=RECONNECTS,
-            )
+            await persistently(lambda: self._api.post(path, body), attempts=RECONNECTS)
         except ApiProblem as problem:
             if problem.status != 409:  # decided elsewhere, or the run has ended
                 raise
-        return True
 
     async def _decision(self, call: Part) -> str | None:
         """`approve` or `deny`; None if the turn is cancelled."""

@@ -34,6 +34,20 @@ class Written:
     async def drain(self) -> None: ...
 
 
+class Allowing(Written):
+    """The stream to an editor that allows what it is asked, then leaves."""
+
+    editor: asyncio.StreamReader
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        asked = self.messages[-1]
+        if asked.get("method") == "session/request_permission":
+            answer = {"id": asked["id"], "result": {"outcome": {"outcome": "selected", "optionId": "allow"}}}
+            self.editor.feed_data(json.dumps(answer).encode() + b"\n")
+            self.editor.feed_eof()
+
+
 def a_peer(*lines: str) -> tuple[Peer, Written]:
     """The editor that sends these lines, then leaves."""
     reader, written = asyncio.StreamReader(limit=MAX_LINE_BYTES), Written()
@@ -268,6 +282,27 @@ async def test_a_refused_cancellation_ends_its_prompt_with_the_reason() -> None:
     lines = a_request("session/prompt", PROMPT), a_request("session/cancel", SESSION, None)
     *_, refused = await answered(service, *lines)
     assert cast(JsonObject, refused["error"])["message"] == "Not your run."
+
+
+async def test_an_answer_decides_the_approval_that_was_asked_about() -> None:
+    service = a_service_that_waits_for_a_person()
+
+    def stale(request: httpx.Request) -> httpx.Response:
+        service.answers["GET", "/v1/runs/run_1"] = [run_document("cancelled")]
+        return problem(409, "approval_stale", "The agent has changed.")
+
+    service.on("POST", "/v1/approvals/apr_1", stale)
+    reader, written = asyncio.StreamReader(), Allowing()
+    written.editor = reader
+    peer = Peer(reader, cast(asyncio.StreamWriter, written))
+    reader.feed_data(a_request("session/prompt", PROMPT).encode() + b"\n")
+    async with aclosing(service.client()) as api:
+        await peer.serve(AcpBridge(api=api, peer=peer, agent="guide", version="1").answer)
+
+    ended = written.messages[-1]
+    assert ended["result"] == {"stopReason": "cancelled"}
+    assert service.sent("POST", "/v1/approvals/apr_1") == [{"decision": "approve"}]
+    assert service.sent("POST", "/v1/runs/run_1/resume") == []
 
 
 async def test_questions_of_servers_are_declined_and_client_tools_count_as_displayed() -> None:
