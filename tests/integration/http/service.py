@@ -22,6 +22,7 @@ from domain.ids import ApiKeyId, RunId
 from domain.mcp.elicitation import Elicitation, InputRound
 from domain.runs.ledger import ToolCallState
 from domain.runs.turn_end import turn_end
+from domain.tools.result import ToolResult
 from infrastructure.container import Container
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.secrets.secret_box import SecretBox
@@ -35,11 +36,12 @@ from tests.builders import (
     START,
     a_displayable_call,
     a_key,
+    a_settlement,
     a_tool_call,
     an_organization,
 )
 from tests.composition import BOX_KEY, a_container, stores_of
-from tests.contract.run_steps import answer_step, asking_step, claim, finish_step, reply_step, suspend_step
+from tests.contract.run_steps import answer_step, asking_step, claim, finish_step, reply_step, settle_step, suspend_step
 from tests.contract.stores import Stores
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from tests.doubles.secrets import InMemorySecretVault
@@ -118,8 +120,13 @@ class ObedientWorker:
         claimed = await claim(self._stores, run_id)
         journal = self._stores.journal
         if self.act is Act.FINISH or claimed.open_calls:
+            done = ToolResult.succeeded("done")
+            for call in claimed.open_calls:
+                if call.result is None:
+                    await journal.commit(claimed.lease, settle_step(claimed.run, call, a_settlement(call, done)))
             if claimed.open_calls:
-                await journal.commit(claimed.lease, answer_step(claimed.run, *claimed.open_calls))
+                answered = [replace(call, result=call.result or done) for call in claimed.open_calls]
+                await journal.commit(claimed.lease, answer_step(claimed.run, *answered))
             reply = reply_step(claimed.run, text="Done.")
             await journal.commit(claimed.lease, reply)
             await journal.commit(claimed.lease, finish_step(reply.run))

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from domain.identity.role import Role
+from domain.runs.run import RunStatus
 from tests.builders import ORG
 from tests.composition import MODEL
 from tests.integration.http.service import OTHER_ADMIN, Act, Service, problem_of, token_of
@@ -130,12 +131,34 @@ async def test_a_question_of_a_server_is_an_interrupt_with_its_form(service: Ser
     answer = {"interruptId": interrupt["id"], "status": "resolved"}
     wrong = asks(says("hello"), run="r2", resume=[{**answer, "payload": {"shade": 1}}])
     problem_of(await service.call("POST", RUN, json=wrong), 422, "elicitation_answer_invalid")
-    service.worker.act = Act.REST
+    service.worker.act = Act.FINISH
     right = asks(says("hello"), run="r2", resume=[{**answer, "payload": {"colour": "red"}}])
-    await service.call("POST", f"{RUN}/threads/t1/stop")
+    rest = events(await service.call("POST", RUN, json=right))
+    assert rest[-1]["outcome"] == {"type": "success"}
+    run = await service.stores.runs.get(ORG, service.worker.submitted[0])
+    assert run is not None
+    assert (run.status, run.output) == (RunStatus.COMPLETED, "Done.")
+    assert events(await service.call("POST", RUN, json=right)) == rest
+    other = [{"interruptId": f"{interrupt['toolCallId']}:size", "status": "resolved", "payload": {"size": 1}}]
+    problem_of(await service.call("POST", RUN, json=asks(resume=other)), 422, "tool_call_not_pending")
     problem_of(await service.call("POST", RUN, json=asks(run="r3")), 422, "body_invalid")
-    again = events(await service.call("POST", RUN, json=right))
-    assert again[-1]["outcome"] == {"type": "cancelled"}
+
+
+async def test_a_run_that_still_waits_says_for_what(service: Service) -> None:
+    service.worker.act = Act.BOTH
+    for thread, settles_first in (("t1", "interrupt"), ("t2", "result")):
+        asked = events(await service.call("POST", RUN, json=asks(says("hello"), thread=thread)))
+        outcome = asked[-1]["outcome"]
+        assert isinstance(outcome, dict)
+        [interrupt] = outcome["interrupts"]
+        [own] = {event["toolCallId"] for event in asked if "toolCallId" in event} - {interrupt["toolCallId"]}
+        resume = [{"interruptId": interrupt["id"], "status": "cancelled"}]
+        result = {"id": "m2", "role": "tool", "toolCallId": own, "content": "sent"}
+        denial, sent = asks(says("hello"), resume=resume, thread=thread), asks(says("hello"), result, thread=thread)
+        by_what = {"interrupt": (denial, {"type": "success", "pendingToolCallIds": [own]}), "result": (sent, outcome)}
+        body, left = by_what[settles_first]
+        for path in (RUN, RUN, f"{RUN}/connect"):
+            assert events(await service.call("POST", path, json=body))[-1].get("outcome") == left
 
 
 async def test_answers_to_calls_of_no_run_are_refused(service: Service) -> None:

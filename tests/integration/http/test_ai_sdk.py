@@ -168,6 +168,21 @@ async def test_results_of_the_clients_tools_resume_the_run(service: Service) -> 
     problem_of(refused, 422, "tool_call_not_pending")
 
 
+async def test_an_answer_that_still_waits_ends_for_the_other_call(service: Service) -> None:
+    service.worker.act = Act.BOTH
+    asked = chunks(await service.call("POST", CHAT, json=asks(says("hello"))))
+    [call] = [chunk for chunk in asked if chunk.get("providerExecuted") is False]
+    part = {"type": f"tool-{call['toolName']}", "toolCallId": call["toolCallId"], "state": "output-available"}
+    result = {"id": "a1", "role": "assistant", "parts": [{**part, "output": {"sent": True}}]}
+    answer = chunks(await service.call("POST", CHAT, json=asks(says("hello"), result)))
+    assert [(chunk["type"], chunk.get("finishReason")) for chunk in answer[1:]] == [
+        ("finish-step", None),
+        ("finish", "tool-calls"),
+    ]
+    again = chunks(await service.call("GET", f"{CHAT}/c1/stream"))
+    assert [chunk["type"] for chunk in again] == [chunk["type"] for chunk in asked]
+
+
 async def test_nothing_is_read_again_before_the_first_message_and_long_after_the_last(service: Service) -> None:
     assert (await service.call("GET", f"{CHAT}/c1/stream")).status_code == 204
     answer = await service.call("POST", CHAT, json=asks(says("hello")))

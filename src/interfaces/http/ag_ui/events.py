@@ -1,6 +1,6 @@
 """Events of AG-UI: https://docs.ag-ui.com/concepts/events"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never, cast
 
@@ -22,6 +22,7 @@ from interfaces.http.chats.shown import (
     Said,
     Shown,
     Thought,
+    asked_id,
 )
 from interfaces.http.openai.response_items import arguments_text
 
@@ -52,7 +53,6 @@ class AgUiEvents:
     _text: str | None = None
     _reasoning: str | None = None
     _calls: dict[str, CallBegan] = field(default_factory=dict)
-    _interrupts: dict[str, JsonObject] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
 
     def skip(self, shown: Shown) -> None:
@@ -79,10 +79,8 @@ class AgUiEvents:
                 yield from self._close()
             case CallBegan():
                 yield from self._began(shown)
-            case ApprovalAsked() | QuestionAsked():
-                self._interrupts[shown.call_id] = _interrupt(shown)
-            case ApprovalGiven():
-                self._interrupts.pop(shown.call_id, None)
+            case ApprovalAsked() | QuestionAsked() | ApprovalGiven():
+                pass  # the end says what waits
             case Progressed():
                 about: JsonObject = {"messageId": f"{shown.call_id}_progress", "activityType": "PROGRESS"}
                 content: JsonObject = {"toolCallId": shown.call_id, **shown.data}
@@ -104,17 +102,7 @@ class AgUiEvents:
             yield {"type": "RUN_ERROR", "message": error["detail"], "code": error["code"], "usage": usage}
             return
         about: JsonObject = {"metadata": {"reason": event.data["reason"]}} if "reason" in event.data else {}
-        yield {**self._event("RUN_FINISHED"), "outcome": self._outcome(event.type), "usage": usage, **about}
-
-    def _outcome(self, ended: RunEventType) -> JsonObject:
-        if ended is RunEventType.RUN_CANCELLED:
-            return {"type": "cancelled"}
-        if ended is not RunEventType.RUN_REQUIRES_ACTION:
-            return {"type": "success"}
-        if self._interrupts:
-            return {"type": "interrupt", "interrupts": list(self._interrupts.values())}
-        pending: list[JsonValue] = [call.call_id for call in self._calls.values() if call.by_client]
-        return {"type": "success", "pendingToolCallIds": pending}
+        yield {**self._event("RUN_FINISHED"), "outcome": _outcome(event.type, shown.pending), "usage": usage, **about}
 
     def _began(self, call: CallBegan) -> Iterator[JsonObject]:
         is_known = call.call_id in self._calls
@@ -131,7 +119,6 @@ class AgUiEvents:
         yield {"type": "TOOL_CALL_END", **about}
 
     def _ended(self, ended: CallEnded) -> Iterator[JsonObject]:
-        self._interrupts.pop(ended.call_id, None)
         call = self._calls.pop(ended.call_id)
         if call.by_client and not self.repeats:
             return
@@ -173,10 +160,21 @@ class AgUiEvents:
         return {"type": kind, "threadId": self.thread_id, "runId": self.run_id}
 
 
-def _interrupt(shown: ApprovalAsked | QuestionAsked) -> JsonObject:
-    about: JsonObject = {"id": shown.call_id, "toolCallId": shown.call_id}
-    use = shown.use
-    if isinstance(shown, ApprovalAsked):
+def _outcome(ended: RunEventType, pending: Sequence[JsonObject]) -> JsonObject:
+    """Calls of the client are named once no interrupt is left: that outcome has no place for them."""
+    if ended is RunEventType.RUN_CANCELLED:
+        return {"type": "cancelled"}
+    if ended is not RunEventType.RUN_REQUIRES_ACTION:
+        return {"type": "success"}
+    asking: list[JsonValue] = [_interrupt(use) for use in pending if "approval_id" in use or "elicitation" in use]
+    if asking:
+        return {"type": "interrupt", "interrupts": asking}
+    return {"type": "success", "pendingToolCallIds": [use["id"] for use in pending]}
+
+
+def _interrupt(use: JsonObject) -> JsonObject:
+    about: JsonObject = {"id": asked_id(use), "toolCallId": use["id"]}
+    if "approval_id" in use:
         about["metadata"] = {"approvalId": use["approval_id"]}
         asks: JsonObject = {"reason": "tool_call", "message": use["reason"], "expiresAt": use["expires_at"]}
         return {**about, **asks, "responseSchema": _DECISION}

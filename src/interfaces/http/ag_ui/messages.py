@@ -45,16 +45,17 @@ def instructions(body: RunAgentInputBody, said: Conversation) -> str | None:
 
 def settled(body: RunAgentInputBody) -> Settled | None:
     """The answers to interrupts, and the results of the client's tools at the end; None without any."""
-    results: dict[ToolCallId, ClientToolResult] = {}
-    decisions: dict[ToolCallId, CallDecision] = {}
+    results: dict[str, ClientToolResult] = {}
+    decisions: dict[str, CallDecision] = {}
     for message in takewhile(lambda message: message.role == "tool", reversed(body.messages)):
         call_id = ToolCallId(message.tool_call_id or "")
         text = message.error or _text(message.content)
         results[call_id] = ClientToolResult(tool_call_id=call_id, result=text, is_error=message.error is not None)
     for entry in body.resume or ():
-        call_id = ToolCallId(entry.interrupt_id)
-        decisions[call_id] = _decision(call_id, entry)
-        results[call_id] = ClientToolResult(tool_call_id=call_id, result=_answer(entry))
+        call, _, asked = entry.interrupt_id.partition(":")
+        decisions[entry.interrupt_id] = _decision(ToolCallId(call), entry)
+        if asked:  # otherwise it would name the result of a call of the client
+            results[entry.interrupt_id] = ClientToolResult(tool_call_id=ToolCallId(call), result=_answer(entry))
     return Settled(results=results, decisions=decisions) if results or decisions else None
 
 

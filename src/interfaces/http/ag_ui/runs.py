@@ -109,7 +109,8 @@ class AgUiRuns:
                     told = [one for event in batch async for one in self._new(principal, shown, events, event, answer)]
                     if told:
                         yield _framed(told)
-            yield _framed(events.end(shown))
+            changed = await self._threads.pending(principal, shown)
+            yield _framed([*(one for item in changed for one in events.of(item)), *events.end(shown)])
         except Exception as error:  # noqa: BLE001 (logged, and told to the client)
             told_error = stream_error(answer.run.id, error)["error"]
             yield _framed([{"type": "RUN_ERROR", "message": told_error["message"], "code": told_error["code"]}])

@@ -161,7 +161,9 @@ class AiSdkChats:
                     frames = b"".join(_frame(chunk) for event in events for chunk in _new(shown, chunks, event, answer))
                     if frames:
                         yield frames
-            yield b"".join(map(_frame, chunks.end(shown))) + _DONE
+            changed = await self._threads.pending(principal, shown)
+            last = [*(chunk for item in changed for chunk in chunks.of(item)), *chunks.end(shown)]
+            yield b"".join(map(_frame, last)) + _DONE
         except Exception as error:  # noqa: BLE001 (logged, and told to the client)
             told = stream_error(answer.run.id, error)["error"]
             yield _frame({"type": "error", "errorText": f"{told['code']}: {told['message']}"})

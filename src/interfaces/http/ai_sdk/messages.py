@@ -22,8 +22,8 @@ def conversation(messages: Sequence[UiMessage]) -> Conversation:
 
 def settled(message: UiMessage) -> Settled:
     """The outcomes in a message of the assistant."""
-    results: dict[ToolCallId, ClientToolResult] = {}
-    decisions: dict[ToolCallId, CallDecision] = {}
+    results: dict[str, ClientToolResult] = {}
+    decisions: dict[str, CallDecision] = {}
     for part in filter(_is_call, message.parts):
         call_id, approval = ToolCallId(str(part.get("toolCallId"))), part.get("approval")
         if part.get("state") == "approval-responded" and isinstance(approval, dict):

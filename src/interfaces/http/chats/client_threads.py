@@ -1,11 +1,11 @@
 """Threads by the ids that front ends give their chats, and the runs that answer there (ADR 0071)."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.ports import RunFilter
-from application.runs.queries import GetRunEvents, ListRuns
+from application.runs.queries import GetRun, GetRunEvents, ListRuns
 from application.runs.resume_run import ClientToolResult, ResumeRun, ResumeRunCommand
 from application.runs.start_run import StartRun, StartRunCommand
 from application.system.pages import PageRequest
@@ -13,12 +13,14 @@ from application.threads.queries import GetThread
 from domain.approvals.decision import CallDecision
 from domain.errors import Violation, invalid, not_found
 from domain.identity.api_key import Principal
-from domain.ids import ThreadId, ToolCallId
+from domain.ids import ThreadId
 from domain.json_value import JsonObject, canonical_digest
 from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
-from domain.threads.message import PriorMessage, UserContent
+from domain.threads.message import PriorMessage, ToolUse, UserContent
+from domain.threads.message_json import tool_use_to_json
 from domain.tools.client_tool import ClientTool
+from interfaces.http.chats.shown import RunShown, Shown, asked_id
 from interfaces.http.openai.stored_events import stored_events
 
 _OURS = "thr_"
@@ -54,10 +56,17 @@ class ChatMessageCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What a client says about calls that its run waits for."""
+    """What a client says about calls that its run waits for, by what they ask (`asked_id`); a decision also by its call."""
 
-    results: Mapping[ToolCallId, ClientToolResult]
-    decisions: Mapping[ToolCallId, CallDecision]
+    results: Mapping[str, ClientToolResult]
+    decisions: Mapping[str, CallDecision]
+
+    def fitting(self, pending: Iterable[ToolUse]) -> tuple[tuple[ClientToolResult, ...], tuple[CallDecision, ...]]:
+        """The results and the decisions that the calls ask for."""
+        uses = [(asked_id(tool_use_to_json(use)), use) for use in pending]
+        results = [self.results.get(asked) for asked, use in uses if not use.approval]
+        decisions = [self.decisions.get(asked, self.decisions.get(use.id)) for asked, use in uses if use.approval]
+        return tuple(filter(None, results)), tuple(filter(None, decisions))
 
 
 class ClientThreads:
@@ -78,6 +87,7 @@ class ClientThreads:
         cancel_run: CancelRun,
         get_run_events: GetRunEvents,
         list_runs: ListRuns,
+        get_run: GetRun,
         get_thread: GetThread,
     ) -> None:
         self._start_run = start_run
@@ -85,6 +95,7 @@ class ClientThreads:
         self._cancel_run = cancel_run
         self._get_run_events = get_run_events
         self._list_runs = list_runs
+        self._get_run = get_run
         self._get_thread = get_thread
 
     async def newest(self, principal: Principal, thread: str) -> Run | None:
@@ -123,12 +134,9 @@ class ClientThreads:
     async def settle(self, principal: Principal, thread: str, given: Settled) -> Answer:
         """Raises as ResumeRun, and INVALID `tool_call_not_pending`."""
         run = await self._existing(principal, thread)
-        approvals = [given.decisions[use.id] for use in run.pending if use.approval and use.id in given.decisions]
-        results = [given.results[use.id] for use in run.pending if not use.approval and use.id in given.results]
+        results, approvals = given.fitting(run.pending)
         if run.status is RunStatus.REQUIRES_ACTION and (approvals or results):
-            command = ResumeRunCommand(
-                principal=principal, run_id=run.id, tool_results=tuple(results), approvals=tuple(approvals)
-            )
+            command = ResumeRunCommand(principal=principal, run_id=run.id, tool_results=results, approvals=approvals)
             return Answer(run=await self._resume_run.execute(command), after_seq=run.last_seq)
         named = {*given.results, *given.decisions}
         stored = stored_events(self._get_run_events, principal, run.id)
@@ -137,6 +145,15 @@ class ClientThreads:
             wrong = Violation(path="messages", message="must settle calls that the run waits for")
             raise invalid("tool_call_not_pending", f"The run {run.id} does not wait for these calls.", wrong)
         return Answer(run=run, after_seq=waits[-1])
+
+    async def pending(self, principal: Principal, shown: RunShown) -> tuple[Shown, ...]:
+        """What has changed in a run that waits, since its last event."""
+        if shown.rest is None or shown.rest.type is not RunEventType.RUN_REQUIRES_ACTION:
+            return ()
+        run = await self._get_run.execute(principal, shown.run.id)
+        if run.status is not RunStatus.REQUIRES_ACTION:
+            return ()
+        return tuple(shown.waits(map(tool_use_to_json, run.pending)))
 
     async def stop(self, principal: Principal, thread: str) -> Run:
         """Cancel the newest run. Raises NOT_FOUND, FORBIDDEN."""
@@ -176,4 +193,4 @@ def _asks_for(event: RunEvent, named: Collection[str]) -> bool:
         return False
     pending = event.data["pending"]
     calls = pending if isinstance(pending, list) else []
-    return any(isinstance(call, dict) and call["id"] in named for call in calls)
+    return any(isinstance(call, dict) and (call["id"] in named or asked_id(call) in named) for call in calls)

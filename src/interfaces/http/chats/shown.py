@@ -1,6 +1,6 @@
 """What a chat shows of a run, as a pure view of the run's events. Each front-end protocol writes these items its way."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -116,6 +116,12 @@ Shown = (
 )
 
 
+def asked_id(use: JsonObject) -> str:
+    """Names what a pending call asks: for an approval, its server's question, or its result by the client."""
+    asks = use.get("approval_id") or cast(JsonObject, use.get("elicitation", {})).get("request_id")
+    return str(use["id"]) if asks is None else f"{use['id']}:{asks}"
+
+
 @dataclass(slots=True)
 class RunShown:
     """Reads the events of a run from the first; `of` gives what each adds.
@@ -124,12 +130,13 @@ class RunShown:
     - With an output schema, only the last reply is shown, as its object.
     - A call is shown once it begins or waits.
 
-    `rest` is the event by which the run waits or has ended, if it does.
+    `rest` is the event by which the run waits or has ended, if it does. `pending` are the calls that it waits for.
     """
 
     run: Run
     rest: RunEvent | None = None
     spent: Spending = field(default_factory=Spending)
+    pending: tuple[JsonObject, ...] = ()
     _reply: str | None = None
     _text: str = ""
     _held: JsonObject | None = None
@@ -140,8 +147,9 @@ class RunShown:
     def of(self, event: RunEvent) -> Iterator[Shown]:
         """What the event adds."""
         data = event.data
-        self.rest = None
         match event.type:
+            case RunEventType.RUN_RESUMED:
+                self.rest, self.pending = None, ()
             case RunEventType.MESSAGE_DELTA if self.run.output_schema is None:
                 yield from self._say(str(data["message_id"]), str(data["text"]))
             case RunEventType.REASONING_DELTA:
@@ -158,11 +166,21 @@ class RunShown:
             case RunEventType.TOOL_STARTED | RunEventType.TOOL_BLOCKED | RunEventType.TOOL_PROGRESS:
                 yield from self._of_call(event)
             case RunEventType.RUN_REQUIRES_ACTION:
-                yield from self._waits(event)
+                yield from self._say_held()
+                self.rest = event
+                yield from self.waits(cast("list[JsonObject]", data["pending"]))
             case kind if kind in _ENDS:
                 yield from self._ends(event)
             case _:
                 pass
+
+    def waits(self, pending: Iterable[JsonObject]) -> Iterator[Shown]:
+        """What changes with the calls that the run waits for. No event says that some of them were settled or asked for
+        something else: they are those of the stored run."""
+        known, self.pending = self.pending, tuple(pending)
+        for use in self.pending:
+            if use not in known:
+                yield from self._waits(use)
 
     def _of_call(self, event: RunEvent) -> Iterator[Shown]:
         data, call_id = event.data, str(event.data["tool_call_id"])
@@ -238,24 +256,21 @@ class RunShown:
 
     # --- waiting and the end ---
 
-    def _waits(self, event: RunEvent) -> Iterator[Shown]:
-        yield from self._say_held()
-        self.rest = event
-        for use in cast("list[JsonObject]", event.data["pending"]):
-            call_id, asks, questions = str(use["id"]), "approval_id" in use, "elicitation" in use
-            by_client = not (asks or questions)
-            if by_client:
-                yield from self._decided(call_id, approved=True)
-            yield from self._call(call_id, str(use["name"]), cast(JsonObject, use["params"]), by_client=by_client)
-            if asks and call_id not in self._asked:
-                self._asked.add(call_id)
-                yield ApprovalAsked(call_id=call_id, use=use)
-            elif questions:
-                yield QuestionAsked(call_id=call_id, use=use)
+    def _waits(self, use: JsonObject) -> Iterator[Shown]:
+        call_id, asks, questions = str(use["id"]), "approval_id" in use, "elicitation" in use
+        by_client = not (asks or questions)
+        if by_client:
+            yield from self._decided(call_id, approved=True)
+        yield from self._call(call_id, str(use["name"]), cast(JsonObject, use["params"]), by_client=by_client)
+        if asks and call_id not in self._asked:
+            self._asked.add(call_id)
+            yield ApprovalAsked(call_id=call_id, use=use)
+        elif questions:
+            yield QuestionAsked(call_id=call_id, use=use)
 
     def _ends(self, event: RunEvent) -> Iterator[Shown]:
         if event.type in (RunEventType.RUN_COMPLETED, RunEventType.RUN_INCOMPLETE):
             yield from self._say_held()
         if self._reply is not None:
             yield ReplyEnded(message_id=self._reply)
-        self.rest = event
+        self.rest, self.pending = event, ()

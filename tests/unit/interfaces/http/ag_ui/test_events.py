@@ -85,13 +85,16 @@ def test_what_waits_for_people_is_an_interrupt_until_it_is_decided() -> None:
     before = [completed("", use(CALL)), waits(ASKS, OWN)]
     [interrupt] = cast("list[JsonObject]", cast(JsonObject, told(before)[-1]["outcome"])["interrupts"])
     assert {name: interrupt[name] for name in ("id", "reason", "message", "expiresAt", "metadata")} == {
-        "id": CALL,
+        "id": f"{CALL}:apr_1",
         "reason": "tool_call",
         "message": "Ask.",
         "expiresAt": "2026-01-02T00:00:00Z",
         "metadata": {"approvalId": "apr_1"},
     }
-    link = cast(JsonObject, {**use(CALL), "elicitation": {"message": "Sign in.", "url": "https://example.com"}})
+    link = cast(
+        JsonObject,
+        {**use(CALL), "elicitation": {"request_id": "sign", "message": "Sign in.", "url": "https://example.com"}},
+    )
     [asked] = cast(
         "list[JsonObject]", cast(JsonObject, told([started(CALL), waits(link)])[-1]["outcome"])["interrupts"]
     )

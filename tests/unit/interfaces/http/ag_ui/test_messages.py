@@ -74,9 +74,9 @@ def test_a_call_without_a_result_is_left_out_of_the_history() -> None:
 
 def test_results_at_the_end_and_answers_to_interrupts_are_outcomes() -> None:
     resume = [
-        {"interruptId": "c3", "status": "resolved", "payload": {"approved": True, "arguments": {"a": 2}}},
-        {"interruptId": "c4", "status": "resolved", "payload": {"approved": False, "reason": "No."}},
-        {"interruptId": "c5", "status": "cancelled"},
+        {"interruptId": "c3:apr_1", "status": "resolved", "payload": {"approved": True, "arguments": {"a": 2}}},
+        {"interruptId": "c4:apr_2", "status": "resolved", "payload": {"approved": False, "reason": "No."}},
+        {"interruptId": "c5:colour", "status": "cancelled"},
     ]
     given = settled(
         the_input(
@@ -90,11 +90,11 @@ def test_results_at_the_end_and_answers_to_interrupts_are_outcomes() -> None:
     assert {name: (found.result, found.is_error) for name, found in given.results.items()} == {
         "c1": ("sun", False),
         "c2": ("It broke.", True),
-        "c3": ({"action": "accept", "content": {"approved": True, "arguments": {"a": 2}}}, False),
-        "c4": ({"action": "accept", "content": {"approved": False, "reason": "No."}}, False),
-        "c5": ({"action": "cancel"}, False),
+        "c3:apr_1": ({"action": "accept", "content": {"approved": True, "arguments": {"a": 2}}}, False),
+        "c4:apr_2": ({"action": "accept", "content": {"approved": False, "reason": "No."}}, False),
+        "c5:colour": ({"action": "cancel"}, False),
     }
-    decided = {name: (found.approve, found.arguments, found.reason) for name, found in given.decisions.items()}
+    decided = {found.tool_call_id: (found.approve, found.arguments, found.reason) for found in given.decisions.values()}
     assert decided == {"c3": (True, {"a": 2}, None), "c4": (False, None, "No."), "c5": (False, None, None)}
     assert settled(the_input(message("user", content="go"))) is None
 

@@ -114,7 +114,7 @@ def test_a_call_that_policy_blocked_is_shown_with_its_result() -> None:
 def test_a_decision_is_known_by_what_happens_to_the_call(decided: Happened, approved: bool) -> None:
     again = waits(ASKS, use("call_b", "show"))
     result = results((CALL, not approved))
-    items, shown = told([completed("", use(CALL)), waits(ASKS), again, STARTED, decided, result])
+    items, _ = told([completed("", use(CALL)), waits(ASKS), again, STARTED, decided, result])
     assert items[2:] == [
         CallBegan(call_id=CALL, name="mcp__files__read", params={"a": 1}, by_client=False),
         ApprovalAsked(call_id=CALL, use=ASKS),
@@ -122,7 +122,6 @@ def test_a_decision_is_known_by_what_happens_to_the_call(decided: Happened, appr
         ApprovalGiven(call_id=CALL, approved=approved),
         CallEnded(call_id=CALL, text="hi", failed=not approved, denied=not approved),
     ]
-    assert shown.rest is None
 
 
 def test_an_approved_call_of_the_client_begins_again_as_its_own() -> None:
@@ -138,3 +137,19 @@ def test_a_question_of_a_server_belongs_to_its_call() -> None:
     items, shown = told([completed("", use(CALL)), started(CALL), waits(asks)])
     assert items[-1] == QuestionAsked(call_id=CALL, use=asks)
     assert shown.rest is not None
+
+
+def test_what_a_run_waits_for_is_that_of_the_stored_run_where_no_event_says_so() -> None:
+    other = cast(JsonObject, {**use("call_b", "show"), "approval_id": "apr_2", "expires_at": "x", "reason": "Ask."})
+    settled = RunEventType.TOOL_EXECUTED, cast(JsonObject, {"tool_call_id": "call_c", "name": "x"})
+    _, shown = told([waits(ASKS, other, use("call_c")), settled])
+    assert (shown.rest is not None, len(shown.pending)) == (True, 3)
+    assert list(shown.waits([ASKS, use("call_b", "show")])) == [
+        ApprovalGiven(call_id="call_b", approved=True),
+        CallBegan(call_id="call_b", name="show", params={"a": 1}, by_client=True),
+    ]
+    question = cast(JsonObject, {**use(CALL), "elicitation": {"request_id": "q2", "message": "Which?"}})
+    assert list(shown.waits([question])) == [QuestionAsked(call_id=CALL, use=question)]
+    assert list(shown.waits([question])) == []
+    list(shown.of(RunEvent(run_id=RUN, seq=9, type=RunEventType.RUN_RESUMED, at=START, data={})))
+    assert (shown.rest, shown.pending) == (None, ())
