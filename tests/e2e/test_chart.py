@@ -302,7 +302,7 @@ def test_its_job_services_and_workers_share_a_database_answer_their_probes_and_r
         assert service.post("/agents", json=agent).is_success
         run = service.post("/runs/wait", json={"agent": "hello", "input": "Hello?"}).json()["run"]
         assert run["status"] == "completed", run
-        reported = httpx.get(f"http://127.0.0.1:{ports['Deployment']}/metrics", trust_env=False).text
+        reported = httpx.get(f"http://127.0.0.1:{ports['Deployment']}/metrics", trust_env=False, timeout=60).text
         for metric in measured(everything["ScaledObject/agents-dragoman-worker"]["spec"]):
             assert f"\n{metric}{{" in reported, metric
 

@@ -176,9 +176,9 @@ def test_what_the_containerfile_builds_serves_and_its_health_check_sees_it(conte
             key = (tmp_path / "data" / "admin.key").read_text(encoding="utf-8").strip()
             url = f"http://127.0.0.1:{port}"
             headers = {"Authorization": f"Bearer {key}"}
-            assert httpx.get(f"{url}/v1/agents", headers=headers).is_success
+            assert httpx.get(f"{url}/v1/agents", headers=headers, timeout=60).is_success
             assert_models_of_clouds_are_usable(url, headers)
-            assert "<html" in httpx.get(f"{url}/console", follow_redirects=True).text
+            assert "<html" in httpx.get(f"{url}/console", follow_redirects=True, timeout=60).text
             process.terminate()
             assert process.wait(timeout=STOP_S) == 0
         finally:
@@ -191,7 +191,7 @@ def assert_models_of_clouds_are_usable(url: str, headers: dict[str, str]) -> Non
     provider = {"name": "aws", "kind": "bedrock", "api_key": key, "cloud": {"region": "eu-central-1"}}
     agent = {"name": "cloudy", "model": "aws:amazon.nova-pro-v1:0"}
     for path, body in (("model-providers", provider), ("agents", agent)):
-        answer = httpx.post(f"{url}/v1/{path}", headers=headers, json=body)
+        answer = httpx.post(f"{url}/v1/{path}", headers=headers, json=body, timeout=60)
         assert answer.status_code == 201, answer.text
 
 

@@ -113,8 +113,8 @@ def test_workers_share_the_runs_and_one_that_is_killed_loses_none(processes: Clu
     assert sorted(attempts) == [1, 1, 2, 2]
     assert calls_in(log) == len(runs) + 2, "what was read in vain is read again, nothing else"
     assert processes.ask("SELECT count(*) FROM run WHERE worker_id IS NOT NULL AND status = 'in_progress'") == [(0,)]
-    assert httpx.get(f"http://127.0.0.1:{port}/health/ready").json() == {"status": "ready"}
-    metrics = httpx.get(f"http://127.0.0.1:{port}/metrics").text.splitlines()
+    assert httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=60).json() == {"status": "ready"}
+    metrics = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text.splitlines()
     assert "dragoman_runs_recovered_total 2.0" in metrics
     assert 'dragoman_runs_ended_total{status="completed"} 4.0' in metrics
 

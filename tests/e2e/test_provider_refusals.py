@@ -49,7 +49,7 @@ def refusing_provider() -> Iterator[str]:
 
 def read(service: Service, run_id: str, role: str) -> Json:
     token = service.call("POST", "/api-keys", {"name": role, "role": role})["token"]
-    answer = httpx.get(f"{service.url}/v1/runs/{run_id}", headers={"Authorization": f"Bearer {token}"})
+    answer = httpx.get(f"{service.url}/v1/runs/{run_id}", headers={"Authorization": f"Bearer {token}"}, timeout=60)
     return dict(answer.json())
 
 

@@ -83,9 +83,9 @@ def authorize(service: Service, world: World) -> None:
     """A person agrees, and the browser comes back."""
     url = service.call("POST", "/mcp-servers/person/authorize")["authorization_url"]
     back = world.authorization.authorize(url)
-    page = httpx.get(f"{service.url}/oauth/callback", params=back, trust_env=False)
+    page = httpx.get(f"{service.url}/oauth/callback", params=back, trust_env=False, timeout=60)
     assert page.status_code == 200, page.text
-    assert httpx.get(f"{service.url}/oauth/callback", params=back, trust_env=False).status_code == 422
+    assert httpx.get(f"{service.url}/oauth/callback", params=back, trust_env=False, timeout=60).status_code == 422
 
 
 def run_all(service: Service) -> dict[str, Json]:

@@ -25,7 +25,7 @@ def register(service: Service, world: World, auth: str) -> None:
     if auth == "oauth_authorization_code":
         url = service.call("POST", "/mcp-servers/tickets/authorize")["authorization_url"]
         back = world.authorization.authorize(url)
-        assert httpx.get(f"{service.url}/oauth/callback", params=back, trust_env=False).status_code == 200
+        assert httpx.get(f"{service.url}/oauth/callback", params=back, trust_env=False, timeout=60).status_code == 200
     service.call("POST", "/mcp-servers/tickets/refresh")
 
 

@@ -30,7 +30,7 @@ def test_the_reason_is_in_the_run_its_events_its_audit_entry_and_the_description
             assert (last["type"], last["reason"]) == ("run.incomplete", reason)
             [entry] = service.call("GET", f"/audit-events?run_id={run['id']}&action=run.completed")["data"]
             assert (entry["details"]["status"], entry["details"]["reason"]) == ("incomplete", reason)
-        schema = httpx.get(f"{service.url}/schema/openapi.json").json()
+        schema = httpx.get(f"{service.url}/schema/openapi.json", timeout=60).json()
         known = schema["components"]["schemas"]["IncompleteReason"]["enum"]
         assert set(known) == {reason.value for reason in IncompleteReason} >= set(ENDINGS.values())
 

@@ -46,6 +46,7 @@ class _Package(Struct, omit_defaults=True, rename="camel"):
     optional_dependencies: _Ranges = {}
     peer_dependencies: _Ranges = {}
     peer_dependencies_meta: dict[_Name, _Optional] = {}
+    has_install_script: bool = False
     bundle_dependencies: list[_Name] | bool = False
     engines: dict[str, str] | list[str] = {}
     os: list[str] = []
