@@ -112,7 +112,9 @@ async def test_a_token_of_the_issuer_for_this_service_is_a_persons(
     ],
 )
 async def test_a_token_for_others_or_for_another_time_is_refused(tokens: SignedTokens, changes: dict[str, Any]) -> None:
-    changed = {name: _from_now(value) if isinstance(value, timedelta) else value for name, value in changes.items()}
+    changed: dict[str, Any] = {
+        name: _from_now(value) if isinstance(value, timedelta) else value for name, value in changes.items()
+    }
     with refused("token_invalid"):
         await tokens.verify(PROVIDER, signed(**changed))
 
