@@ -1,5 +1,6 @@
 """The chat in a real browser: Markdown, tools with approval inline, stop, retry, threads at the left."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -132,6 +133,30 @@ def test_a_run_is_stopped_and_what_was_typed_stays_when_it_cannot_be_sent(person
     expect(page.get_by_label("Message", exact=True)).to_have_value("Are you there?")
     service.call("PATCH", "/agents/talker", {"enabled": True})
     person.complaints.clear()  # the browser notes the refusal
+
+
+def test_a_run_that_waits_is_followed_before_those_behind_it_and_nothing_is_sent_meanwhile(
+    person: Person, service: Service
+) -> None:
+    page = person.page
+    person.go("/console/chat")
+    say(person, "Work it out.", agent="asker")
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    page.get_by_label("Message", exact=True).fill("And now?")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_label("Message", exact=True)).to_have_value("And now?")
+    thread = page.url.rpartition("/")[2]
+    assert len(service.call("GET", f"/runs?thread_id={thread}")["data"]) == 1
+    behind = {"agent": "talker", "input": "Greet me.", "thread_id": thread}
+    service.call("POST", "/runs", behind, expect=202)
+    page.reload()
+    page.get_by_role("button", name="Approve").click()
+    messages = page.get_by_role("log", name="Messages")
+    expect(messages.get_by_role("heading", name="Result")).to_be_visible()
+    expect(messages.get_by_role("article", name="Answer").last).to_have_text(re.compile("Hello"))
+    expect(page.locator("#connection")).to_have_text("Ended: completed")
+    expect(page.get_by_role("button", name="Send")).to_be_enabled()
 
 
 def test_files_are_attached_and_the_chat_fits_a_phone_in_the_dark(browser: Browser, service: Service) -> None:

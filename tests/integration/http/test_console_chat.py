@@ -6,7 +6,7 @@ import pytest
 
 from domain.identity.role import Role
 from tests.composition import MODEL
-from tests.integration.http.service import OTHER_ADMIN, Service, token_of
+from tests.integration.http.service import OTHER_ADMIN, Act, Service, token_of
 from tests.integration.http.test_console import browse, signed_in
 
 pytestmark = pytest.mark.requirement("U6")
@@ -29,7 +29,16 @@ async def test_a_message_starts_a_run_and_the_next_one_continues_its_thread(serv
     assert re.search(r'aria-current="page">Count the &lt;b&gt;apples&lt;/b&gt;</a>', page)
     read = (await browse(service, "GET", f"/console/chat/{first['thread_id']}/messages", headers=browser)).json()
     assert read["data"][0]["content"] == [{"type": "text", "text": "Count the <b>apples</b>"}]
-    assert read["run"]["id"] == second["run_id"]
+    assert read["runs"] == [{"id": second["run_id"]}]
+
+
+async def test_unfinished_runs_are_followed_oldest_first(service: Service) -> None:
+    ended = await sent(service, "Count the apples")
+    service.worker.act = Act.REST
+    thread = ended["thread_id"]
+    unfinished = [(await sent(service, text, thread_id=thread))["run_id"] for text in ("Pears", "Plums")]
+    read = await browse(service, "GET", f"/console/chat/{thread}/messages", headers=await signed_in(service))
+    assert [run["id"] for run in read.json()["runs"]] == unfinished
 
 
 async def test_conversations_are_searched_by_their_first_words(service: Service) -> None:

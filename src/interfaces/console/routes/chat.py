@@ -51,11 +51,11 @@ class ChatPages:
         thread: Thread | None = None
         if thread_id is not None:
             thread = await self._get_thread.execute(principal, thread_id)
-        run = None if thread is None else await self.last_run(principal, thread.id)
+        runs = [] if thread is None else await self.runs_to_follow(principal, thread.id)
         agents = await all_of(lambda page: self._list_agents.execute(principal=principal, page=page))
         return {
             "agents": [each for each in agents if each.config.enabled],
-            "chosen": agent or (run.agent_id if run is not None else ""),
+            "chosen": agent or (runs[-1].agent_id if runs else ""),
             "thread": thread,
             "may_run": principal.role.includes(Role.RUNNER),
             **await self.listed(principal, ""),
@@ -66,9 +66,10 @@ class ChatPages:
         page = await self._list_conversations.execute(principal, search=search, page=PageRequest(limit=LISTED))
         return {"conversations": [each for each in page.items if each.opening], "search": search}
 
-    async def last_run(self, principal: Principal, thread_id: ThreadId) -> Run | None:
-        runs = await self._list_runs.execute(principal, RunFilter(thread_id=thread_id), PageRequest(limit=1))
-        return runs.items[0] if runs.items else None
+    async def runs_to_follow(self, principal: Principal, thread_id: ThreadId) -> list[Run]:
+        """Unfinished runs among the newest of the thread, oldest first; without any, the newest run."""
+        newest = (await self._list_runs.execute(principal, RunFilter(thread_id=thread_id), PageRequest())).items
+        return [run for run in reversed(newest) if not run.status.is_terminal] or list(newest[:1])
 
 
 @get("/chat")
@@ -114,14 +115,13 @@ async def read_messages(
     chat_pages: NamedDependency[ChatPages],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[bytes]:
-    """`{data, next_cursor, run}`: messages in order, and the newest run of the thread."""
+    """`{data, next_cursor, runs}`: messages in order, and the runs to follow one after the other."""
     principal, thread = request.principal, ThreadId(thread_id)
     found = await list_messages.execute(principal, thread, PageRequest(limit=MESSAGES, cursor=cursor))
-    run = await chat_pages.last_run(principal, thread)
     page = {
         "data": [message_view(message) for message in found.items],
         "next_cursor": found.next_cursor,
-        "run": None if run is None else {"id": run.id, "status": run.status.value, "is_over": run.status.is_terminal},
+        "runs": [{"id": run.id} for run in await chat_pages.runs_to_follow(principal, thread)],
     }
     return Response(msgspec.json.encode(page), media_type="application/json", headers=HEADERS)
 

@@ -1,4 +1,5 @@
-// A conversation: its stored messages, then the events of its newest run as they come. Markdown is rendered without raw HTML.
+// A conversation: its stored messages, then the events of its unfinished runs, one after the other, as they come. While one
+// is followed nothing is sent. Markdown is rendered without raw HTML.
 "use strict";
 (() => {
   const log = document.getElementById("messages");
@@ -16,6 +17,8 @@
   let thread = log.dataset.thread;
   let run = null;
   let seq = 0;
+  let busy = false; // until the run that is followed has ended
+  let queued = []; // runs that are followed after it
 
   function element(name, className, text) {
     const made = document.createElement(name);
@@ -179,35 +182,45 @@
     htmx.ajax("GET", `/console/runs/${run}/state`, { target: "#state", swap: "innerMorph" });
   }
 
+  function working(is) {
+    busy = is;
+    if (!form) return;
+    stop.hidden = !is;
+    const button = form.querySelector("[type=submit]");
+    button.disabled = is;
+    button.title = is ? "Once the answer has ended" : "";
+  }
+
   function over(status) {
     connection.textContent = `Ended: ${status}`;
-    if (stop) stop.hidden = true;
+    working(false);
     refresh();
+    const next = queued.shift();
+    if (next) follow(next.id);
   }
 
   function follow(id) {
     run = id;
     seq = 0;
-    const mine = () => run === id;
-    if (stop) stop.hidden = false;
+    working(true);
     connection.textContent = "Connecting …";
     live.follow({
       connection,
       stream: `/console/runs/${id}/stream`,
       types: Object.keys(handlers),
-      take: (message) => { if (mine()) take(JSON.parse(message.data)); },
-      ended: (status) => { if (mine()) over(status); },
+      take: (message) => take(JSON.parse(message.data)),
+      ended: over,
       begin: async () => {
         for (;;) {
           const answer = await live.fetched(`/console/runs/${id}/events?after=${seq}`);
-          if (!answer || !mine()) return null;
+          if (!answer) return null;
           const page = await answer.json();
           growing(() => page.data.forEach((event) => { if (event.seq > seq) handlers[event.type]?.(event); }));
           seq = Math.max(seq, page.last_seq);
           if (page.more) continue;
-          if (page.is_over) over(page.status);
-          else refresh();
-          return page.is_over ? null : seq;
+          if (!page.is_over) { refresh(); return seq; }
+          over(page.status);
+          return null;
         }
       },
     });
@@ -221,7 +234,8 @@
       const page = await answer.json();
       page.data.forEach(complete);
       if (page.next_cursor) { cursor = `cursor=${encodeURIComponent(page.next_cursor)}`; continue; }
-      if (page.run) follow(page.run.id);
+      queued = page.runs;
+      if (queued.length) follow(queued.shift().id);
       document.documentElement.scrollTop = document.documentElement.scrollHeight;
       return;
     }
@@ -245,15 +259,15 @@
 
   async function send(event) {
     event.preventDefault();
-    if (form.dataset.sending !== undefined || !form.reportValidity()) return;
+    if (busy || form.dataset.sending !== undefined || !form.reportValidity()) return;
     form.dataset.sending = "";
     document.getElementById("flash").replaceChildren();
     const data = new FormData(form);
     if (thread) data.set("thread_id", thread);
     const answer = await post("/console/chat", data);
+    const started = await answer?.json();
     delete form.dataset.sending;
-    if (!answer) return;
-    const started = await answer.json();
+    if (!started) return;
     form.elements.input.value = "";
     form.elements.files.value = "";
     state.replaceChildren();
