@@ -1,6 +1,7 @@
 """Builds storage and messaging: one SQLite file, or PostgreSQL shared with other processes."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from application.agents.ports import AgentStore
@@ -122,6 +123,10 @@ class ConsumedRunQueue(RunQueue, Protocol):
 
     async def until_attended(self) -> None:
         """Wait until `attended`."""
+        ...
+
+    def beside(self, run_id: RunId) -> AbstractAsyncContextManager[None]:
+        """While this process executes a run that it was not given, the run counts as one in progress."""
         ...
 
     async def consume(self, handler: Callable[[RunId], Awaitable[None]], *, concurrency: int) -> None: ...

@@ -5,7 +5,8 @@ The queue only signals runs. What is lost with the process is found in the datab
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from itertools import islice
 
 from domain.errors import ServiceError
@@ -30,7 +31,7 @@ class InProcessRunQueue:
     - The flows of runs are read in lots when they are submitted. Runs of unknown flow share one.
     - A run that is submitted while it waits is queued once. A run that is submitted while it is
       being handled is handled once more afterwards; claiming it decides.
-    - A run waits while its organization or agent has as many runs in hand as may be in progress. Whether a bound has changed is
+    - A run waits while its organization or agent has as many runs in hand, or executed beside the queue, as may be in progress. Whether a bound has changed is
       read when waiting runs are submitted again, which run recovery does.
     - Memory is one entry per run that waits or is being handled.
     - Use it from one event loop, with one consumer.
@@ -82,6 +83,18 @@ class InProcessRunQueue:
         """The run has ended while it waited: it has no place any more."""
         self._arrived.pop(run_id, None)
         self._order.discard(run_id)
+
+    @asynccontextmanager
+    async def beside(self, run_id: RunId) -> AsyncIterator[None]:
+        """A run that is executed without having been taken has a place meanwhile. Raises ServiceError without storage."""
+        known = {} if self._flows is None else await self._flows([run_id])
+        flow = known.get(run_id, _UNKNOWN)
+        self._order.occupy(flow)
+        try:
+            yield
+        finally:
+            self._order.release(flow)
+            self._changed.set()
 
     async def consume(self, handler: RunHandler, *, concurrency: int) -> None:
         """Handle runs, at most `concurrency` at a time, until drained. Cancellation cancels the

@@ -87,7 +87,7 @@ class FairOrder:
         self._taken: dict[RunId, Flow] = {}
         """The runs that were taken and have not left."""
         self._places: Counter[str] = Counter()
-        """How many of them each organization and agent has."""
+        """How many places of each organization and agent are occupied."""
         self._bounded = False
         """Whether a run with a bound has ever waited. Without any, no share is looked at twice."""
 
@@ -125,7 +125,7 @@ class FairOrder:
         for above, share in pairwise(self._waiting[run_id]):
             above.charge(share)
         self._taken[run_id] = agent.flow
-        self._count(agent.flow, 1)
+        self.occupy(agent.flow)
         self.discard(run_id)
         return run_id
 
@@ -133,7 +133,15 @@ class FairOrder:
         """A run that was taken has left its place."""
         flow = self._taken.pop(run_id, None)
         if flow is not None:
-            self._count(flow, -1)
+            self.release(flow)
+
+    def occupy(self, flow: Flow) -> None:
+        """A run of the flow has a place, whether or not it waited."""
+        self._count(flow, 1)
+
+    def release(self, flow: Flow) -> None:
+        """A place that was occupied is free."""
+        self._count(flow, -1)
 
     def blocked(self) -> Iterator[RunId]:
         """The first run of each line that waits for a place of its organization or agent."""

@@ -7,7 +7,7 @@ runs of a lost process.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, text
@@ -89,6 +89,10 @@ class ProcrastinateRunQueue:
             await self._database.write(lambda connection: submit_runs(connection, run_ids), scope=SYSTEM)
         except ServiceError as error:
             logger.warning("runs could not be signalled: %s", error.detail, extra={"runs": len(run_ids)})
+
+    def beside(self, run_id: RunId) -> AbstractAsyncContextManager[None]:
+        """A run is executed without having been taken: `take_runs` counts it once it is in progress."""
+        return nullcontext()
 
     async def consume(self, handler: RunHandler, *, concurrency: int) -> None:
         """Handle runs, at most `concurrency` at a time, until drained. Cancellation cancels the

@@ -35,7 +35,7 @@ async def executing(container: Container) -> AsyncIterator[None]:
     """
     queue, active_runs = container.run_queue(), container.active_runs()
     workflow_drivers, called_runs = container.workflow_drivers(), container.called_runs()
-    called_runs.attend(lambda run_id: _execute(container, ExecuteRunCommand(run_id=run_id, is_called=True)))
+    called_runs.attend(lambda run_id: _execute_called(container, run_id))
     await when_storage_available(container, lambda: _recover(container))
     tasks = [
         asyncio.create_task(_consume(container), name="run-queue"),
@@ -78,6 +78,11 @@ async def _consume(container: Container) -> None:
             await _execute(container, ExecuteRunCommand(run_id=run_id))
 
     await container.run_queue().consume(execute, concurrency=container.settings().worker_concurrency)
+
+
+async def _execute_called(container: Container, run_id: RunId) -> None:
+    async with container.run_queue().beside(run_id):
+        await _execute(container, ExecuteRunCommand(run_id=run_id, is_called=True))
 
 
 async def _execute(container: Container, command: ExecuteRunCommand) -> None:

@@ -8,7 +8,7 @@ import pytest
 from domain.ids import RunId
 from domain.runs.lane import Flow
 from infrastructure.jobs.embedded import InProcessRunQueue
-from tests.builders import a_run_id
+from tests.builders import AGENT, ORG, a_run_id
 
 
 async def consumed(queue: InProcessRunQueue) -> list[RunId]:
@@ -68,6 +68,39 @@ async def test_a_run_that_ended_while_it_waited_is_not_handled() -> None:
     queue.discard(a_run_id(3))
     go_on.set()
     assert await consuming == [a_run_id(2)]
+
+
+@pytest.mark.requirement("K2")
+async def test_a_run_that_is_executed_for_its_caller_keeps_runs_waiting_that_would_find_no_place() -> None:
+    caller, called = a_run_id(1), a_run_id(2)
+    waiting = [a_run_id(number) for number in range(3, 10)]
+
+    async def flows(run_ids: Sequence[RunId]) -> Mapping[RunId, Flow]:
+        return {run_id: Flow(organization_id=ORG, agent_id=AGENT, max_running=2) for run_id in run_ids}
+
+    queue = InProcessRunQueue(flows)
+    handled: list[RunId] = []
+    beside_called: list[RunId] = []
+    all_handled = asyncio.Event()
+
+    async def handle(run_id: RunId) -> None:
+        handled.append(run_id)
+        if run_id == caller:
+            async with queue.beside(called):
+                await queue.submit(*waiting)
+                for _ in range(20):
+                    await asyncio.sleep(0)
+                beside_called.extend(handled)
+        if len(handled) == 1 + len(waiting):
+            all_handled.set()
+
+    await queue.submit(caller)
+    consuming = asyncio.create_task(queue.consume(handle, concurrency=8))
+    await all_handled.wait()
+    assert beside_called == [caller]
+    assert handled == [caller, *waiting]
+    assert await queue.drain(60)
+    await consuming
 
 
 async def test_a_second_consumer_is_refused() -> None:
