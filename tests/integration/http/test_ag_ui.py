@@ -7,9 +7,14 @@ import httpx
 import pytest
 
 from domain.identity.role import Role
+from domain.ids import message_id
+from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import RunStatus
-from tests.builders import ORG
+from domain.runs.run_events import message_discarded
+from domain.runs.step import Step
+from tests.builders import ORG, START
 from tests.composition import MODEL
+from tests.contract.run_steps import claim, finish_step, reply_step
 from tests.integration.http.service import OTHER_ADMIN, Act, Service, problem_of, token_of
 
 RUN = "/ag-ui/v1/guide"
@@ -108,6 +113,44 @@ async def test_a_message_is_refused_while_a_call_waits_for_a_decision(service: S
     problem_of(await service.call("POST", RUN, json=asks(*history, run="r2")), 409, "thread_busy")
 
 
+async def test_a_run_that_is_queued_is_read_again_with_its_message_and_those_of_the_system(service: Service) -> None:
+    system = {"id": "m0", "role": "system", "content": "Be kind."}
+    thread = thread_of(events(await service.call("POST", RUN, json=asks(says("hello")))))
+    service.worker.act = Act.REST
+    await service.call("POST", f"/v1/threads/{thread}/runs", json={"agent": "guide", "input": "and?"})
+    await service.call("POST", f"/v1/runs/{service.worker.submitted[-1]}/cancel")
+    _, snapshot, *_ = events(await service.call("POST", f"{RUN}/connect", json=asks(system)))
+    messages = snapshot["messages"]
+    assert isinstance(messages, list)
+    assert [(message["role"], message["content"]) for message in messages] == [
+        ("system", "Be kind."),
+        ("user", "hello"),
+        ("assistant", "Done."),
+        ("user", "and?"),
+    ]
+
+
+async def test_a_reply_that_was_discarded_is_taken_back_by_messages_that_no_later_event_repeats(
+    service: Service,
+) -> None:
+    service.worker.act = Act.REST
+    thread = (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hello"})).json()["thread_id"]
+    [run_id] = service.worker.submitted
+    claimed = await claim(service.stores, run_id)
+    lost = message_id(run_id, 1, "assistant", 1)
+    said = NewEvent(type=RunEventType.MESSAGE_DELTA, at=START, data={"message_id": lost, "text": "Ha"})
+    taken = message_discarded(lost, reason="worker_lost", at=START)
+    await service.stores.journal.commit(claimed.lease, Step(run=claimed.run, events=(said, taken)))
+    reply = reply_step(claimed.run, text="Done.")
+    await service.stores.journal.commit(claimed.lease, reply)
+    await service.stores.journal.commit(claimed.lease, finish_step(reply.run))
+    told = events(await service.call("POST", f"{RUN}/connect", json=asks(thread=thread)))
+    first, second = [event["messages"] for event in told if event["type"] == "MESSAGES_SNAPSHOT"]
+    assert isinstance(first, list)
+    assert ([message["content"] for message in first], second) == (["hello"], first)
+    assert [event["delta"] for event in told if event["type"] == "TEXT_MESSAGE_CONTENT"] == ["Ha", "Done."]
+
+
 async def test_context_state_and_messages_of_the_system_are_instructions(service: Service) -> None:
     system = {"id": "m0", "role": "system", "content": "Be kind."}
     context = [{"description": "Page", "value": "home"}]
@@ -142,6 +185,23 @@ async def test_a_question_of_a_server_is_an_interrupt_with_its_form(service: Ser
     other = [{"interruptId": f"{interrupt['toolCallId']}:size", "status": "resolved", "payload": {"size": 1}}]
     problem_of(await service.call("POST", RUN, json=asks(resume=other)), 422, "tool_call_not_pending")
     problem_of(await service.call("POST", RUN, json=asks(run="r3")), 422, "body_invalid")
+
+
+async def test_a_queued_message_does_not_hide_the_run_that_waits(service: Service) -> None:
+    service.worker.act = Act.APPROVE
+    asked = events(await service.call("POST", RUN, json=asks(says("hello"))))
+    service.worker.act = Act.REST
+    behind = await service.call(
+        "POST", f"/v1/threads/{thread_of(asked)}/runs", json={"agent": "guide", "input": "and?"}
+    )
+    assert behind.json()["status"] == "queued"
+    again = events(await service.call("POST", f"{RUN}/connect", json=asks()))
+    assert again[-1]["outcome"] == asked[-1]["outcome"]
+    problem_of(await service.call("POST", RUN, json=asks(says("more", "m3"), run="r3")), 409, "thread_busy")
+    assert (await service.call("POST", f"{RUN}/threads/t1/stop")).status_code == 204
+    run = await service.stores.runs.get(ORG, service.worker.submitted[0])
+    assert run is not None
+    assert run.status is RunStatus.CANCELLED
 
 
 async def test_a_run_that_still_waits_says_for_what(service: Service) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import assert_never, cast
 
 from domain.json_value import JsonObject, JsonValue
-from domain.runs.events import RunEventType
+from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import Run
 from interfaces.http.ag_ui.messages import result_id
 from interfaces.http.chats.shown import (
@@ -42,6 +42,7 @@ class AgUiEvents:
     """Writes what is shown of one run, for a client that has named the thread and the run.
 
     - `repeats`: also results that the client gave, for one that reads an answer again.
+    - `instructing` are the client's messages of the system. `completed` are the ids of the messages that were read.
     - A call that the client knows from an earlier stream begins again before its result, without its arguments, which
       the client would append."""
 
@@ -49,11 +50,18 @@ class AgUiEvents:
     thread_id: str
     run_id: str
     repeats: bool = False
+    instructing: tuple[JsonObject, ...] = ()
+    completed: set[str] = field(default_factory=set)
     _reply: str | None = None
     _text: str | None = None
     _reasoning: str | None = None
     _calls: dict[str, CallBegan] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
+
+    def read(self, event: RunEvent) -> None:
+        """Remember the message that the event completes."""
+        if event.type is RunEventType.MESSAGE_COMPLETED:
+            self.completed.add(str(cast(JsonObject, event.data["message"])["id"]))
 
     def skip(self, shown: Shown) -> None:
         """Read what the client has from an earlier stream."""

@@ -6,8 +6,9 @@ from itertools import takewhile
 
 from application.runs.resume_run import ClientToolResult
 from domain.approvals.decision import CallDecision
-from domain.ids import ToolCallId
+from domain.ids import ToolCallId, message_id
 from domain.json_value import JsonObject, JsonValue
+from domain.runs.run import Run
 from domain.threads.message import FileContent, ImageContent, Message, Role, TextContent, ToolUse, UserContent
 from interfaces.http.ag_ui.schemas import AgUiMessage, Part, ResumeEntry, RunAgentInputBody
 from interfaces.http.bodies import decoded_body
@@ -62,6 +63,27 @@ def settled(body: RunAgentInputBody) -> Settled | None:
 def message_views(messages: Iterable[Message]) -> list[JsonValue]:
     """Stored messages; each result of a tool is a message."""
     return [view for message in messages for view in _views(message)]
+
+
+def input_messages(run: Run) -> tuple[Message, ...]:
+    """The input as the thread has it once the run is claimed; a retry has none."""
+    if run.retry_of is not None:
+        return ()
+    said = Message(
+        id=message_id(run.id, 0, "user"),
+        thread_id=run.thread_id,
+        run_id=run.id,
+        role=Role.USER,
+        content=run.input,
+        created_at=run.created_at,
+    )
+    return (said,)
+
+
+def instructing(messages: Iterable[AgUiMessage]) -> tuple[JsonObject, ...]:
+    """The client's messages of the system, which no thread stores."""
+    given = [message for message in messages if message.role in INSTRUCTING]
+    return tuple({"id": said.id, "role": said.role, "content": _text(said.content)} for said in given)
 
 
 def result_id(call_id: str) -> str:

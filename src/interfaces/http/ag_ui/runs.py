@@ -13,8 +13,17 @@ from domain.json_value import JsonObject
 from domain.runs.events import RunEvent
 from domain.runs.run import Run
 from domain.threads.message import Message
+from domain.threads.message import Role as Speaker
 from interfaces.http.ag_ui.events import AgUiEvents
-from interfaces.http.ag_ui.messages import INSTRUCTING, conversation, instructions, message_views, settled
+from interfaces.http.ag_ui.messages import (
+    INSTRUCTING,
+    conversation,
+    input_messages,
+    instructing,
+    instructions,
+    message_views,
+    settled,
+)
 from interfaces.http.ag_ui.schemas import RunAgentInputBody
 from interfaces.http.chats.client_threads import Answer, ChatMessageCommand, ClientThreads
 from interfaces.http.chats.shown import ReplyDropped, RunShown
@@ -57,7 +66,7 @@ class AgUiRuns:
         except BaseException:
             place.leave()
             raise
-        events = AgUiEvents(run=answer.run, thread_id=body.thread_id, run_id=body.run_id)
+        events = _events(answer.run, body)
         frames = self._frames(principal, events, answer)
         headers = {"Location": f"/v1/runs/{answer.run.id}"}
         return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=headers, place=place)
@@ -69,7 +78,7 @@ class AgUiRuns:
         if run is None:
             frames = _nothing(body)
         else:
-            events = AgUiEvents(run=run, thread_id=body.thread_id, run_id=body.run_id, repeats=True)
+            events = _events(run, body, repeats=True)
             frames = self._frames(principal, events, Answer(run=run))
         return EventStream(frames, heartbeat_s=self._heartbeat_s, place=place)
 
@@ -103,7 +112,7 @@ class AgUiRuns:
         try:
             yield _framed(events.start())
             if events.repeats:
-                yield _framed([await self._snapshot(principal, answer.run, before=True)])
+                yield _framed([await self._snapshot(principal, answer.run, events)])
             async with aclosing(self._watch_run.follow(principal, answer.run.id)) as followed:
                 async for batch in followed:
                     told = [one for event in batch async for one in self._new(principal, shown, events, event, answer)]
@@ -119,6 +128,7 @@ class AgUiRuns:
         self, principal: Principal, shown: RunShown, events: AgUiEvents, event: RunEvent, answer: Answer
     ) -> AsyncIterator[JsonObject]:
         """The events of AG-UI for one of the run. What the client has already is read, too, and left out."""
+        events.read(event)
         for item in shown.of(event):
             if event.seq <= answer.after_seq:
                 events.skip(item)
@@ -126,17 +136,32 @@ class AgUiRuns:
             for one in events.of(item):
                 yield one
             if isinstance(item, ReplyDropped):
-                yield await self._snapshot(principal, answer.run, before=False)
+                yield await self._snapshot(principal, answer.run, events)
 
-    async def _snapshot(self, principal: Principal, run: Run, *, before: bool) -> JsonObject:
-        """The messages of the thread; `before`: up to the input of the run."""
-        messages: list[Message] = []
+    async def _snapshot(self, principal: Principal, run: Run, events: AgUiEvents) -> JsonObject:
+        """The messages of the system, and those of the thread to the input of the run, with those of the run whose events
+        have been read: others follow as events, which the client would append."""
+        before: list[Message] = []
+        own: list[Message] = []
         async with aclosing(stored_messages(self._list_messages, principal, run.thread_id)) as stored:
             async for message in stored:
-                messages.append(message)
-                if before and message.run_id == run.id:
+                if message.run_id == run.id:
+                    own.append(message)
+                elif own:
                     break
-        return {"type": "MESSAGES_SNAPSHOT", "messages": message_views(messages)}
+                else:
+                    before.append(message)
+        said = input_messages(run)
+        told = [message for message in own if message.role is not Speaker.USER and message.id in events.completed]
+        return {
+            "type": "MESSAGES_SNAPSHOT",
+            "messages": [*events.instructing, *message_views([*before, *said, *told])],
+        }
+
+
+def _events(run: Run, body: RunAgentInputBody, *, repeats: bool = False) -> AgUiEvents:
+    own = instructing(body.messages)
+    return AgUiEvents(run=run, thread_id=body.thread_id, run_id=body.run_id, repeats=repeats, instructing=own)
 
 
 async def _nothing(body: RunAgentInputBody) -> AsyncGenerator[bytes, None]:

@@ -74,6 +74,7 @@ class ClientThreads:
     - A client's id names the thread of the newest run that the same key started with this id. The id of a thread names
       that thread, as in `/v1`.
     - The newest message again is answered by the run that it started.
+    - The run that waits or is executed comes before messages that are queued behind it.
     - A message continues the thread. It waits for a run that is not finished, and is refused while a person must decide.
     - An edited or repeated message begins a new thread with the messages before it. The id then names that one.
     - Results and decisions resume the run that waits for them. Given again, the answer after them is the same again.
@@ -99,9 +100,9 @@ class ClientThreads:
         self._get_thread = get_thread
 
     async def newest(self, principal: Principal, thread: str) -> Run | None:
-        """The newest run of the thread. Raises NOT_FOUND for the id of a thread that there is not."""
-        thread_id, _ = await self._named(principal, thread)
-        return None if thread_id is None else await self._first(principal, RunFilter(thread_id=thread_id))
+        """The run of the thread that waits, otherwise the newest. Raises NOT_FOUND for the id of a thread that there is
+        not."""
+        return await self._run_of(principal, thread, RunStatus.REQUIRES_ACTION)
 
     async def ask(self, command: ChatMessageCommand) -> Answer:
         """Raises as StartRun."""
@@ -112,8 +113,8 @@ class ClientThreads:
             if named is not None and named.history_key == key and _message(named) == command.message_id:
                 return Answer(run=named)
         if thread_id is not None:
-            newest = await self._first(principal, RunFilter(thread_id=thread_id))
-            if newest is not None and newest.status is RunStatus.REQUIRES_ACTION:
+            waiting = RunFilter(thread_id=thread_id, status=RunStatus.REQUIRES_ACTION)
+            if await self._first(principal, waiting) is not None:
                 strategy = MultitaskStrategy.REJECT
         started = await self._start_run.execute(
             StartRunCommand(
@@ -156,15 +157,26 @@ class ClientThreads:
         return tuple(shown.waits(map(tool_use_to_json, run.pending)))
 
     async def stop(self, principal: Principal, thread: str) -> Run:
-        """Cancel the newest run. Raises NOT_FOUND, FORBIDDEN."""
+        """Cancel the run that blocks the thread, otherwise the newest. Raises NOT_FOUND, FORBIDDEN."""
         run = await self._existing(principal, thread)
         return await self._cancel_run.execute(CancelRunCommand(principal=principal, run_id=run.id))
 
     async def _existing(self, principal: Principal, thread: str) -> Run:
-        run = await self.newest(principal, thread)
+        run = await self._run_of(principal, thread, RunStatus.REQUIRES_ACTION, RunStatus.IN_PROGRESS)
         if run is None:
             raise not_found("thread", thread)
         return run
+
+    async def _run_of(self, principal: Principal, thread: str, *first: RunStatus) -> Run | None:
+        """The run with the first of these statuses that one has, otherwise the newest."""
+        thread_id, _ = await self._named(principal, thread)
+        if thread_id is None:
+            return None
+        for status in (*first, None):
+            run = await self._first(principal, RunFilter(thread_id=thread_id, status=status))
+            if run is not None:
+                return run
+        return None
 
     async def _named(self, principal: Principal, thread: str) -> tuple[ThreadId | None, Run | None]:
         """The thread that an id names, if there is one, and the newest run of the name."""
