@@ -192,7 +192,8 @@ async def test_a_prompt_ends_after_the_service_was_killed_in_its_middle_and_star
     assert len(parts(messages, "tool_result")) == 1
 
 
-async def test_a_later_session_finishes_what_waits_before_its_own_prompt(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["resume_session", "load_session"])
+async def test_a_later_session_finishes_what_waits_before_its_own_prompt(tmp_path: Path, way: str) -> None:
     with serving(tmp_path / "home") as service:
         a_helper(service, a_turn("", (NOTE, {"text": "x"})), a_turn("Noted."), tool_policies=ASKING)
         leaving, staying = Editor(option=None), Editor()
@@ -203,11 +204,13 @@ async def test_a_later_session_finishes_what_waits_before_its_own_prompt(tmp_pat
             await leaving.until(lambda: leaving.asked)
             prompting.cancel()
         async with editing(service, staying) as agent:
-            await agent.resume_session(cwd=str(tmp_path), session_id=session.session_id, mcp_servers=[])
+            await getattr(agent, way)(cwd=str(tmp_path), session_id=session.session_id, mcp_servers=[])
             ended = await agent.prompt(session_id=session.session_id, prompt=[acp.text_block("And?")])
         assert ended.stop_reason == "end_turn"
         first, second = [asked.tool_call_id for asked in staying.asked]
         assert first == leaving.asked[0].tool_call_id != second
         assert staying.said() == "Noted.Noted."
+        shown = [one.tool_call_id for one in staying.updates if one.session_update == "tool_call"]
+        assert shown == [first, second]
         runs = service.call("GET", "/runs")["data"]
         assert [run["status"] for run in runs] == ["completed", "completed"]

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from domain.json_value import JsonObject
 from interfaces.cli.acp.prompts import input_of, replayed
-from interfaces.cli.acp.turn import RECONNECTS, Turn, stop_reason
+from interfaces.cli.acp.turn import RECONNECTS, Shown, Turn, stop_reason
 from interfaces.cli.acp.wire import INVALID_PARAMS, METHOD_NOT_FOUND, Peer, RpcFailure
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import PAGE_SIZE, Query, ServiceApi, listed, path_to
@@ -31,7 +31,8 @@ class AcpBridge:
       client are not connected: the agent has its own, under its policy.
     - A session has one prompt at a time. A prompt finishes an unfinished run of the thread first, and asks what that waits for.
       However that run ends, the prompt's own one starts, except after a cancellation.
-    - The run continues without the editor; a later session on the thread shows what became of it.
+    - The run continues without the editor; a later session on the thread shows what became of it: a loaded one what is not
+      in the messages, a resumed one the unfinished run from its beginning.
     """
 
     def __init__(self, *, api: ServiceApi, peer: Peer, agent: str, version: str) -> None:
@@ -40,6 +41,7 @@ class AcpBridge:
         self._agent = agent
         self._info: JsonObject = {"name": "dragoman", "title": "Dragoman", "version": version}
         self._turns: dict[str, Turn] = {}
+        self._shown: dict[str, Shown] = {}
         self._methods: Mapping[str, Callable[[JsonObject], Awaitable[JsonObject]]] = {
             "initialize": self._initialize,
             "session/new": self._new,
@@ -74,7 +76,9 @@ class AcpBridge:
     async def _load(self, params: JsonObject) -> JsonObject:
         session_id = await self._existing(params)
         page = await listed(self._api, path_to("threads", session_id, "messages"))
+        shown = self._shown[session_id] = Shown()
         for message in entries_of(MessageView, page):
+            shown.note(message)
             for update in replayed(message):
                 await self._peer.notify("session/update", {"sessionId": session_id, "update": update})
         return {}
@@ -91,13 +95,16 @@ class AcpBridge:
         session_id, content = _session_id(params), input_of(params.get("prompt"))
         if session_id in self._turns:
             raise RpcFailure(INVALID_PARAMS, "The session has a prompt under way.")
-        turn = self._turns[session_id] = Turn(api=self._api, peer=self._peer, session_id=session_id)
+        shown = self._shown.setdefault(session_id, Shown())
+        turn = self._turns[session_id] = Turn(api=self._api, peer=self._peer, session_id=session_id, shown=shown)
         try:
             for waiting in await self._unfinished(session_id):
                 await turn.follow(waiting["id"])
                 if turn.is_cancelled:
                     return {"stopReason": "cancelled"}
-            return {"stopReason": stop_reason(await turn.follow(await self._started(session_id, {"input": content})))}
+            run = await turn.follow(await self._started(session_id, {"input": content}))
+            self._shown.pop(session_id, None)  # what comes later is shown for the first time
+            return {"stopReason": stop_reason(run)}
         finally:
             del self._turns[session_id]
 

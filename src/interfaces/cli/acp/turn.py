@@ -43,22 +43,41 @@ class TurnEvent:
     params: dict[str, object] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Shown:
+    """What a session has shown of its thread: whole messages, messages in part, calls and ended calls by id, and for each run
+    the last event."""
+
+    messages: set[str] = field(default_factory=set)
+    streamed: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)
+    last: dict[str, str] = field(default_factory=dict)
+
+    def note(self, message: MessageView) -> None:
+        self.messages.add(message["id"])
+        for part in parts_of(message):
+            if part.type == "tool_use":
+                self.calls.add(part.id)
+            elif part.type == "tool_result":
+                self.ended.add(part.tool_id)
+
+
 class Turn:
     """Rules:
-    - Each event is shown once, in order, over as many connections as needed.
+    - Each event is shown once, in order, over as many connections as needed. What the session has shown before is not shown again.
     - A call that requires approval is asked about; the answer decides the approval that was asked about, and no later one of
       the same call. One that was decided elsewhere meanwhile is not decided again.
     - Questions of MCP servers are declined. Client tools count as displayed.
     - A cancellation cancels the run, as soon as the service answers, and withdraws what is being asked.
     """
 
-    def __init__(self, *, api: ServiceApi, peer: Peer, session_id: str) -> None:
+    def __init__(self, *, api: ServiceApi, peer: Peer, session_id: str, shown: Shown) -> None:
         self._api = api
         self._peer = peer
+        self._shown = shown
         self._session_id = session_id
         self._cancelled = asyncio.Event()
-        self._shown: set[str] = set()
-        self._streamed: set[str] = set()
 
     def cancel(self) -> None:
         self._cancelled.set()
@@ -68,7 +87,7 @@ class Turn:
         return self._cancelled.is_set()
 
     async def follow(self, run_id: str) -> RunView:
-        """Show a run from its beginning to its end; the run as it ended. Raises ApiProblem, also for a refused cancellation."""
+        """Show a run to its end; the run as it ended. Raises ApiProblem, also for a refused cancellation."""
         cancelling = asyncio.create_task(self._cancelled_run(run_id))
         following = asyncio.create_task(self._followed(run_id, cancelling))
         try:
@@ -87,12 +106,13 @@ class Turn:
         await persistently(lambda: self._api.post(path_to("runs", run_id, "cancel")), attempts=RECONNECTS)
 
     async def _followed(self, run_id: str, cancelling: asyncio.Task[None]) -> RunView:
-        after: str | None = None
         while True:
+            after = self._shown.last.get(run_id)
             async with aclosing(events_of_run(self._api, run_id, after=after, reconnects=RECONNECTS)) as events:
                 async for event in events:
-                    after = event.id or after
                     await self._show(event)
+                    if event.id is not None:
+                        self._shown.last[run_id] = event.id
             run = read_as(
                 RunView, await persistently(lambda: self._api.get(path_to("runs", run_id)), attempts=RECONNECTS)
             )
@@ -106,9 +126,11 @@ class Turn:
 
     async def _show(self, event: ServerEvent) -> None:
         told = parsed_as(TurnEvent, event.data)
+        if told.message_id in self._shown.messages or told.tool_call_id in self._shown.ended:
+            return
         match event.type:
             case "message.delta" | "reasoning.delta":
-                self._streamed.add(told.message_id)
+                self._shown.streamed.add(told.message_id)
                 kind = "agent_message_chunk" if event.type == "message.delta" else "agent_thought_chunk"
                 await self._update(text_chunk(kind, told.text, told.message_id))
             case "message.completed" if isinstance(told.message, dict):
@@ -117,24 +139,23 @@ class Turn:
                 await self._update(self._begun(told))
             case "tool.progress" if isinstance(told.message, str):
                 await self._update(tool_update(told.tool_call_id, "in_progress", told.message))
-            case "tool.failed" | "tool.blocked" if told.tool_call_id in self._shown:
+            case "tool.failed" | "tool.blocked" if told.tool_call_id in self._shown.calls:
                 await self._update(tool_update(told.tool_call_id, "failed"))
             case _:
                 pass
 
     async def _show_message(self, message: MessageView) -> None:
-        if message["role"] not in ("assistant", "tool"):
+        if message["role"] not in ("assistant", "tool") or message["id"] in self._shown.messages:
             return
-        parts = parts_of(message)
-        self._shown |= {part.id for part in parts if part.type == "tool_use"}
-        for part, update in zip(parts, replayed(message), strict=True):
-            if part.type != "text" or message["id"] not in self._streamed:
+        self._shown.note(message)
+        for part, update in zip(parts_of(message), replayed(message), strict=True):
+            if part.type != "text" or message["id"] not in self._shown.streamed:
                 await self._update(update)
 
     def _begun(self, told: TurnEvent) -> JsonObject:
-        if told.tool_call_id in self._shown:
+        if told.tool_call_id in self._shown.calls:
             return tool_update(told.tool_call_id, "in_progress")
-        self._shown.add(told.tool_call_id)
+        self._shown.calls.add(told.tool_call_id)
         params = json_params(Part(type="tool_use", params=told.params))
         return tool_call(told.tool_call_id, told.name, params, "in_progress")
 

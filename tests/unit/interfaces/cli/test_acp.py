@@ -10,10 +10,21 @@ import pytest
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli import following
+from interfaces.cli.acp import turn
 from interfaces.cli.acp.bridge import AcpBridge
 from interfaces.cli.acp.prompts import input_of
 from interfaces.cli.acp.wire import MAX_LINE_BYTES, MAX_REQUESTS, Peer, RpcFailure
-from tests.unit.interfaces.cli.fake_service import FakeService, event, problem, run_document, stream_of
+from interfaces.cli.failures import CommandFailure
+from interfaces.http.threads.views import ThreadView
+from tests.unit.interfaces.cli.fake_service import (
+    FakeService,
+    event,
+    message_document,
+    problem,
+    run_document,
+    stream_of,
+    whole,
+)
 
 pytestmark = pytest.mark.requirement("X8")
 SESSION: JsonObject = {"sessionId": "thr_1"}
@@ -213,6 +224,41 @@ async def test_a_prompt_stops_for_the_reason_for_which_its_run_ended(
     shown = [cast(JsonObject, cast(JsonObject, one["params"])["update"])["sessionUpdate"] for one in updates]
     assert shown == ["agent_thought_chunk", "agent_message_chunk"]
     assert ended["result"] == {"stopReason": stop_reason}
+
+
+async def test_what_a_loaded_session_has_shown_is_not_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    use: JsonObject = {"type": "tool_use", "id": "call_1", "name": "look", "params": {}}
+    result: JsonObject = {"type": "tool_result", "tool_id": "call_1", "tool_name": "look", "result": "seen"}
+    asks, sees = message_document("assistant", use), {**message_document("tool", result), "id": "msg_2"}
+    told = (
+        event(1, "reasoning.delta", message_id="msg_1", text="Hm."),
+        event(2, "message.completed", message=asks),
+        event(3, "tool.started", tool_call_id="call_1", name="look", params={}),
+        event(4, "message.completed", message=sees),
+        event(5, "message.delta", message_id="msg_3", text="Do"),
+        event(6, "message.delta", message_id="msg_3", text="ne."),
+    )
+    service = FakeService().on("GET", "/v1/threads/thr_1", whole(ThreadView, {"id": "thr_1"}))
+    service.on("GET", "/v1/threads/thr_1/messages", {"data": [asks, sees], "next_cursor": None})
+    service.on("GET", "/v1/runs", {"data": [run_document("in_progress")]})
+    service.on("GET", "/v1/runs/run_1", run_document())
+    service.on("GET", "/v1/runs/run_1/stream", stream_of(*told[:5]), away, stream_of(*told, end="completed"))
+    service.on("POST", "/v1/threads/thr_1/runs", run_document("queued", id="run_2"))
+    service.on("GET", "/v1/runs/run_2", run_document(id="run_2"))
+    service.on("GET", "/v1/runs/run_2/stream", stream_of(end="completed"))
+    monkeypatch.setattr(following, "RECONNECT_PAUSE_S", 0)
+    monkeypatch.setattr(turn, "RECONNECTS", 1)
+    peer, written = a_peer()
+    async with aclosing(service.client()) as api:
+        bridge = AcpBridge(api=api, peer=peer, agent="guide", version="1")
+        await bridge.answer("session/load", SESSION)
+        with pytest.raises(CommandFailure):
+            await bridge.answer("session/prompt", PROMPT)
+        await bridge.answer("session/prompt", PROMPT)
+
+    updates = [cast(JsonObject, cast(JsonObject, one["params"])["update"]) for one in written.messages]
+    kinds = [update["sessionUpdate"] for update in updates]
+    assert kinds == ["tool_call", "tool_call_update", "agent_message_chunk", "agent_message_chunk"]
 
 
 async def test_a_failed_run_fails_its_prompt_with_the_reason() -> None:
