@@ -119,6 +119,6 @@ def register(service: Service, provider: IdentityProvider, **changes: object) ->
 
 def begin(browser: httpx.Client, service: Service, provider_id: str, target: str = "/console") -> str:
     """The address at the provider to which the console sends a browser."""
-    response = browser.get(f"{service.url}/console/sign-in/with/{provider_id}", params={"next": target})
-    assert response.status_code == httpx.codes.SEE_OTHER, response.text
-    return str(response.headers["location"])
+    response = browser.post(f"{service.url}/console/sign-in/with/{provider_id}", data={"next": target})
+    assert response.status_code == httpx.codes.OK, response.text
+    return str(response.headers["refresh"]).removeprefix("0; url=")

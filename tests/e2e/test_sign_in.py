@@ -76,7 +76,7 @@ def test_a_person_signs_in_and_out_at_the_companys_provider(
 ) -> None:
     ann = Person(chromium, service.url)
     ann.go("/console/runs")
-    ann.page.get_by_role("link", name="Sign in with company").click()
+    ann.page.get_by_role("button", name="Sign in with company").click()
     ann.page.get_by_label("Name").fill("ann")
     ann.page.get_by_role("button", name="Continue").click()
     ann.page.get_by_role("heading", name="Runs").wait_for()
@@ -89,7 +89,7 @@ def test_a_person_signs_in_and_out_at_the_companys_provider(
     ann.page.get_by_role("button", name="Yes").click()
     ann.page.get_by_label("API key").wait_for()
     ann.go("/console/runs")
-    ann.page.get_by_role("link", name="Sign in with company").wait_for()
+    ann.page.get_by_role("button", name="Sign in with company").wait_for()
     ann.page.context.close()
 
 

@@ -31,7 +31,8 @@ class BrowserSignIn:
 class SignInPages:
     """Rules:
     - State, nonce and verifier of a sign-in are in a sealed cookie of the browser that began it, and nowhere else.
-    - The cookie is valid for ten minutes, for the callback only, and one sign-in ends it.
+    - The cookie is valid for ten minutes, for the callback only, and the answer deletes it.
+      A copy is worth nothing without a code, which the identity provider redeems once.
     """
 
     def __init__(

@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from litestar import Response, get
+from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, QueryParameter
+from litestar.params import FromPath, QueryParameter, URLEncodedBody
 
 from application.identity.begin_sign_in import BeginSignIn, BeginSignInCommand
 from application.identity.finish_sign_in import FinishSignIn, FinishSignInCommand
@@ -18,19 +18,23 @@ from interfaces.console.sign_in_pages import COOKIE, SignInPages
 from interfaces.console_paths import PATH
 
 _REFUSED = frozenset({ErrorKind.UNAUTHENTICATED, ErrorKind.UNAVAILABLE, ErrorKind.NOT_FOUND})
+_MAX_FORM_BYTES = 16 * 1024
+"""Small, because this form needs no key."""
 
 
-@get("/sign-in/with/{provider_id:str}")
+@post("/sign-in/with/{provider_id:str}", status_code=200, request_max_body_size=_MAX_FORM_BYTES)
 async def begin_sign_in_with(
     *,
     request: ConsoleRequest,
     provider_id: FromPath[str],
+    data: URLEncodedBody[dict[str, str]],
     pages: NamedDependency[Pages],
     begin_sign_in: NamedDependency[BeginSignIn],
     sign_in_pages: NamedDependency[SignInPages],
-    target: Annotated[str, QueryParameter(name="next")] = PATH,
 ) -> Response[str]:
-    """Send the browser to the identity provider."""
+    """Send the browser to the identity provider. A form of our own page, so that no other site can begin a sign-in.
+    Not by a redirect, which browsers would check against `form-action`."""
+    target = data.get("next", PATH)
     command = BeginSignInCommand(provider_id=IdentityProviderId(provider_id), redirect_uri=sign_in_pages.callback)
     try:
         begun = await begin_sign_in.execute(command)
@@ -41,7 +45,7 @@ async def begin_sign_in_with(
             request, "sign_in.html", await sign_in_pages.context(target, problem=error.detail), status=503
         )
     cookie = sign_in_pages.begun(begun.pending, target)
-    return Response("", status_code=303, headers={**HEADERS, "Location": begun.url}, cookies=[cookie])
+    return Response("", headers={**HEADERS, "Refresh": f"0; url={begun.url}"}, cookies=[cookie])
 
 
 @get("/sign-in/callback")
@@ -58,7 +62,8 @@ async def finish_sign_in_with(
     error: Annotated[str | None, QueryParameter()] = None,
     iss: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Start a session of the user, and show the requested page. Failures are bounded per address."""
+    """Start a session of the user, and show the requested page. Failures of a sign-in that this browser
+    began are bounded per address: other sites can send any browser here, and providers fail by themselves."""
     address = "" if request.client is None else request.client.host
     sign_in_attempts.require_room(address)
     own = sign_in_pages.of(request.cookies.get(COOKIE))
@@ -70,7 +75,8 @@ async def finish_sign_in_with(
     except ServiceError as refusal:
         if refusal.kind not in _REFUSED:
             raise
-        sign_in_attempts.failed(address)
+        if own is not None and error is None and refusal.kind is not ErrorKind.UNAVAILABLE:
+            sign_in_attempts.failed(address)
         context = await sign_in_pages.context(PATH, problem=refusal.detail)
         status = 503 if refusal.kind is ErrorKind.UNAVAILABLE else 401
         response = pages.show(request, "sign_in.html", context, status=status)
