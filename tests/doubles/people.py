@@ -135,7 +135,7 @@ class InMemoryUserStore:
         self._state.record(audit)
         return user
 
-    async def saw(self, user: User, audit: AuditEvent | None) -> None:
+    async def saw(self, user: User, audit: AuditEvent) -> None:
         """Store what the provider says."""
         stored = self._state.users.get(user.id)
         if stored is None or stored.status is not UserStatus.ACTIVE:
@@ -148,8 +148,7 @@ class InMemoryUserStore:
             role=user.role,
             last_sign_in_at=user.last_sign_in_at,
         )
-        if audit is not None:
-            self._state.record(audit)
+        self._state.record(audit)
 
 
 class AbsentIdentityProviders:

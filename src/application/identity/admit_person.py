@@ -10,6 +10,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.identity_provider import Admission, IdentityProvider
 from domain.identity.user import Profile, User, UserStatus
 from domain.ids import AuditEventId, UserId
+from domain.json_value import JsonValue
 
 _MAX_TEXT = 320
 _MAX_SUBJECT = 255
@@ -32,7 +33,9 @@ class AdmitPerson:
     - A person who is new to the organization gets a user, audited as `user.created`.
     - A deactivated or removed user is refused.
     - A role that an admin chose stays.
-    - A sign-in is audited as `user.signed_in`. A request with a token writes only what has changed.
+    - A sign-in stores what the identity provider says, and is audited as `user.signed_in`, with the role before if it
+      has changed. A request with a token stores no change: an old token gives no session its
+      former role back.
 
     Raises: ServiceError sign_in_refused (UNAUTHENTICATED).
     """
@@ -57,9 +60,8 @@ class AdmitPerson:
         seen = found.seen(profile, provider.id, admission.role)
         if command.signs_in:
             seen = replace(seen, last_sign_in_at=now)
-            await self._users.saw(seen, self._entry(seen, AuditAction.USER_SIGNED_IN, now))
-        elif seen != found:
-            await self._users.saw(seen, None)
+            was: dict[str, JsonValue] = {} if seen.role is found.role else {"previous_role": found.role.value}
+            await self._users.saw(seen, self._entry(seen, AuditAction.USER_SIGNED_IN, now, **was))
         return seen
 
     def _new(self, provider: IdentityProvider, profile: Profile, admission: Admission, now: datetime) -> User:
@@ -75,7 +77,7 @@ class AdmitPerson:
             created_at=now,
         )
 
-    def _entry(self, user: User, action: AuditAction, now: datetime) -> AuditEvent:
+    def _entry(self, user: User, action: AuditAction, now: datetime, **more: JsonValue) -> AuditEvent:
         return AuditEvent(
             id=AuditEventId(self._ids.new("aud")),
             organization_id=user.organization_id,
@@ -83,7 +85,7 @@ class AdmitPerson:
             actor=user.id,
             resource=user.id,
             at=now,
-            details={"role": user.role.value, "identity_provider": user.provider_id},
+            details={"role": user.role.value, "identity_provider": user.provider_id, **more},
         )
 
 

@@ -105,7 +105,7 @@ class UserAccess(Protocol):
     async def add(self, user: User, audit: AuditEvent) -> User:
         """Store a new user. The stored one if the person has one in this organization already."""
 
-    async def saw(self, user: User, audit: AuditEvent | None) -> None:
+    async def saw(self, user: User, audit: AuditEvent) -> None:
         """Store profile, role, identity provider and last sign-in of an active user; another one stays as it is."""
 
 

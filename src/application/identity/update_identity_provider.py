@@ -32,7 +32,8 @@ class UpdateIdentityProvider:
     """Rules:
     - Admins change identity providers of their organization. Changing one of the installation, or making one so,
       requires a platform key.
-    - Changed rules decide with the next token and the next sign-in. Sessions keep their role until then.
+    - Changed rules decide with each further request that brings a token, and with the next sign-in. Sessions keep their
+      role until then.
     - A change of nothing makes no version and no audit entry.
     - Audited as `identity_provider.updated` with the names of the changed fields.
 

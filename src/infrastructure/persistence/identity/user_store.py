@@ -106,12 +106,12 @@ class SqlUserStore:
 
         return await self._database.write(unit, scope=user.organization_id)
 
-    async def saw(self, user: User, audit: AuditEvent | None) -> None:
+    async def saw(self, user: User, audit: AuditEvent) -> None:
         wanted = _wanted(user.organization_id, user.id)
 
         def unit(connection: Connection) -> None:
             changed = connection.execute(_change_active.values(_seen.write(user)), wanted).rowcount
-            if changed and audit is not None:
+            if changed:
                 record(connection, audit)
 
         await self._database.write(unit, scope=user.organization_id)

@@ -96,15 +96,28 @@ async def test_rules_change_the_role_unless_an_admin_chose_it(ports: Ports) -> N
 
 
 @pytest.mark.requirement("P1")
-async def test_a_sign_in_is_recorded_and_a_request_writes_only_what_has_changed(ports: Ports) -> None:
+async def test_a_sign_in_stores_and_records_what_the_provider_says(ports: Ports) -> None:
     ports.state.users[USER] = a_user()
-    await ports.admitted(ANN)
-    assert (ports.state.users[USER], ports.actions) == (a_user(), [])
-    await ports.admitted({**ANN, "name": "Ann\nB."})
-    assert (ports.state.users[USER].name, ports.actions) == ("AnnB.", [])
+    await ports.admitted({**ANN, "name": "Ann\nB."}, signs_in=True)
+    assert ports.state.users[USER] == replace(a_user(), name="AnnB.", last_sign_in_at=START)
+    [entry] = ports.state.audit.values()
+    assert (entry.action, "previous_role" in entry.details) == (AuditAction.USER_SIGNED_IN, False)
+
+
+@pytest.mark.requirement("P2")
+async def test_an_old_token_raises_no_session_again(ports: Ports) -> None:
+    ports.state.users[USER] = a_user(role=Role.VIEWER)
+    assert (await ports.admitted({**ANN, "name": "Old"})).role is Role.OPERATOR
+    assert (ports.state.users[USER], ports.actions) == (a_user(role=Role.VIEWER), [])
+
+
+@pytest.mark.requirement("P2")
+async def test_a_sign_in_that_changes_the_role_says_which_it_was(ports: Ports) -> None:
+    ports.state.users[USER] = a_user(role=Role.ADMIN)
     await ports.admitted(ANN, signs_in=True)
-    assert ports.state.users[USER] == replace(a_user(), last_sign_in_at=START)
-    assert ports.actions == [AuditAction.USER_SIGNED_IN]
+    assert ports.state.users[USER].role is Role.OPERATOR
+    [entry] = ports.state.audit.values()
+    assert (entry.details["role"], entry.details["previous_role"]) == ("operator", "admin")
 
 
 @pytest.mark.requirement("P1")
