@@ -60,6 +60,22 @@ async def test_each_line_has_its_queued_and_running_runs_and_the_oldest_that_wai
     assert [line.organization_id for line in every if line.queued] == [ORG, OTHER_ORG]
 
 
+@pytest.mark.requirement("E7", "K2")
+async def test_a_long_line_hides_lost_signals_of_no_other_organization_or_agent(run_stores: Stores) -> None:
+    own, others = AgentId(numbered("agt", 3)), OTHERS
+    created = an_audit_event(8, action=AuditAction.AGENT_CREATED)
+    await run_stores.agents.add(an_agent(own, name="own"), created)
+    await run_stores.agents.add(
+        an_agent(others, organization_id=OTHER_ORG),
+        an_audit_event(9, action=AuditAction.AGENT_CREATED, organization_id=OTHER_ORG),
+    )
+    line = [await waiting(run_stores, number) for number in range(1, 6)]
+    of_own = await waiting(run_stores, 7, agent_id=own)
+    of_others = [await waiting(run_stores, number, owner=OTHER_ORG, agent_id=others) for number in (8, 9)]
+    found = await run_stores.leases.recoverable(at=after(10), limit=4)
+    assert found == (line[0], of_others[0], of_own, of_others[1])
+
+
 @pytest.mark.requirement("K8")
 async def test_runs_in_progress_without_a_new_event_are_found_longest_first(run_stores: Stores) -> None:
     first, second, third = [await waiting(run_stores, number) for number in (1, 2, 3)]

@@ -1,7 +1,10 @@
 """Who executes a run, in memory."""
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from operator import attrgetter, itemgetter
 
 from application.runs.ports import ClaimedRun, EndedAtClaim
 from application.system.wakeups import Wakeups
@@ -110,17 +113,31 @@ class InMemoryRunLeases:
             )
             for stored in lapsed
         )
-        runs = sorted(runs, key=lambda stored: stored.run.lapses)
         lapsed = sorted(lapsed, key=lambda stored: stored.run.lapses)
         for stored in lapsed:
             stored.put_back(lapsed=True, counts=stored.run.id in suspects)
         put_back = [stored.run.id for stored in lapsed]
         claimable = [
-            stored.run.id
+            stored.run
             for stored in runs
             if stored.run.id not in put_back and self._state.next_run(stored.run.thread_id) == stored.run.id
         ]
-        return tuple((put_back + claimable)[:limit])
+        return tuple((*put_back, *_in_turns(claimable))[:limit])
+
+
+def _in_turns(runs: list[Run]) -> list[RunId]:
+    """Those of an organization's agents in turn, and of organizations in turn."""
+
+    def by_turn(key: Callable[[Run], object], ordered: list[Run]) -> list[Run]:
+        turns = Counter[object]()
+        numbered = []
+        for run in ordered:
+            turns[key(run)] += 1
+            numbered.append((turns[key(run)], run))
+        return [run for _, run in sorted(numbered, key=itemgetter(0))]
+
+    ordered = by_turn(lambda run: run.organization_id, by_turn(lambda run: run.agent_id, runs))
+    return [run.id for run in sorted(ordered, key=attrgetter("lapses"))]
 
 
 def _abandoned(stored: StoredRun) -> MessageId | None:

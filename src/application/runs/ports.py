@@ -240,7 +240,7 @@ class RunLeases(Protocol):
     async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[RunId, ...]:
         """Runs to submit again, oldest first, at most `limit`. First runs in progress whose lease
         has expired at `at`: they return to QUEUED with a new epoch, and one more of `lapses` where
-        the lost worker is `attributed` to them. Then claimable queued runs. Among each of both,
+        the lost worker is `attributed` to them. Then claimable queued runs, organizations in turn and in each its agents. Among each of both,
         runs with fewer lapses come first. For the `sole_owner` of the database every lease has
         expired."""
 

@@ -89,21 +89,35 @@ _places = (
     select(
         run.c.id,
         run.c.status,
-        run.c.created_at,
         func.row_number().over(partition_by=run.c.thread_id, order_by=queue_order).label("place"),
     )
     .where(is_unfinished, ~in_quarantine)
     .subquery()
 )
-_claimable = (
-    select(_places.c.id, run.c.lapses)
-    .join(run, run.c.id == _places.c.id)
+_first_of_threads = (
+    select(
+        run.c.id,
+        run.c.organization_id,
+        run.c.created_at,
+        run.c.lapses,
+        func.row_number().over(partition_by=run.c.agent_id, order_by=(run.c.created_at, run.c.id)).label("turn"),
+    )
+    .join(_places, run.c.id == _places.c.id)
     .where(
         _places.c.place == 1,
         _places.c.status == RunStatus.QUEUED.value,
         _places.c.id.not_in(bindparam("but", expanding=True)),
     )
-    .order_by(_places.c.created_at, _places.c.id)
+    .subquery()
+)
+_turn = func.row_number().over(
+    partition_by=_first_of_threads.c.organization_id,
+    order_by=(_first_of_threads.c.turn, _first_of_threads.c.created_at, _first_of_threads.c.id),
+)
+# In turns of organizations and of their agents: a line that waits for places hides no lost signal of others.
+_claimable = (
+    select(_first_of_threads.c.id, _first_of_threads.c.lapses)
+    .order_by(_turn, _first_of_threads.c.created_at, _first_of_threads.c.id)
     .limit(bindparam("limit"))
 )
 
