@@ -125,6 +125,15 @@ async def test_what_the_provider_says_is_stored_while_the_user_is_active(stores:
     assert await all_of(partial(stores.audit.page, ORG, AuditFilter())) == (audit(3), audit(2), audit(1))
 
 
+async def test_a_role_that_an_admin_chose_during_a_sign_in_stays(stores: Stores) -> None:
+    await stores.user_access.add(a_user(), audit(1))
+    seen = replace(a_user(), name="Ann B.", role=Role.ADMIN)
+    chosen = replace(a_user(), role=Role.VIEWER, role_fixed=True)
+    await stores.users.change(ORG, USER, lambda _: (chosen, audit(2)))
+    await stores.user_access.saw(seen, audit(3))
+    assert await stores.users.get(ORG, USER) == replace(chosen, name="Ann B.")
+
+
 async def test_a_change_that_is_none_or_is_refused_leaves_the_user(stores: Stores) -> None:
     await stores.user_access.add(a_user(), audit(1))
     assert await stores.users.change(ORG, USER, lambda _: None) == a_user()

@@ -145,7 +145,7 @@ class InMemoryUserStore:
             provider_id=user.provider_id,
             email=user.email,
             name=user.name,
-            role=user.role,
+            role=stored.role if stored.role_fixed else user.role,
             last_sign_in_at=user.last_sign_in_at,
         )
         self._state.record(audit)

@@ -106,7 +106,8 @@ class UserAccess(Protocol):
         """Store a new user. The stored one if the person has one in this organization already."""
 
     async def saw(self, user: User, audit: AuditEvent) -> None:
-        """Store profile, role, identity provider and last sign-in of an active user; another one stays as it is."""
+        """Store profile, role, identity provider and last sign-in of an active user; another one stays as it is, and so
+        does a role that an admin chose."""
 
 
 class IdentityProviderStore(Protocol):

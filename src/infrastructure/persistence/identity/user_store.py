@@ -1,6 +1,6 @@
 """Users in SQL."""
 
-from sqlalchemy import Connection, and_, bindparam, select, update
+from sqlalchemy import Connection, and_, bindparam, case, select, update
 
 from application.identity.ports import UserChange
 from application.system.pages import Page, PageRequest
@@ -110,7 +110,10 @@ class SqlUserStore:
         wanted = _wanted(user.organization_id, user.id)
 
         def unit(connection: Connection) -> None:
-            changed = connection.execute(_change_active.values(_seen.write(user)), wanted).rowcount
+            # An admin may have fixed the role since the caller read it.
+            role = case((user_account.c.role_fixed, user_account.c.role), else_=user.role.value)
+            values = {**_seen.write(user), "role": role}
+            changed = connection.execute(_change_active.values(values), wanted).rowcount
             if changed:
                 record(connection, audit)
 
