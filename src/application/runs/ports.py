@@ -105,10 +105,12 @@ class StartedRun:
 class RunFilter:
     """Conditions that must all hold; None does not restrict.
 
-    - `text` is in the run's input or output; upper and lower case are the same.
+    - `text` is in the run's input or output; upper and lower case of ASCII letters are the same, of others where the
+      database knows them.
     - `tool` is the name of a tool that it called. `error` is the code of its error.
     - `metadata` is a name and its value as text.
     - Created from `since` on and before `until`.
+    - With `text`, `tool` or `metadata`: among the organization's `SEARCHED` newest runs (before `until`).
     """
 
     thread_id: ThreadId | None = None

@@ -7,6 +7,8 @@ ItemT = TypeVar("ItemT")
 
 DEFAULT_PAGE_SIZE = 50
 MAX_PAGE_SIZE = 500
+SEARCHED = 10_000
+"""A search of texts reads at most the newest so many runs or threads of the organization."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,8 +42,9 @@ class ThreadStore(Protocol):
     async def conversations(
         self, organization_id: OrganizationId, search: str, request: PageRequest
     ) -> Page[Conversation]:
-        """Threads by the beginning of their first message, newest first. With `search` only those with this text there;
-        upper and lower case are the same."""
+        """Threads by the beginning of their first message, newest first. With `search` only those with this text there
+        among the `SEARCHED` newest; upper and lower case of ASCII letters are the same, of others where the database
+        knows them."""
 
     async def append(self, organization_id: OrganizationId, message: Message) -> None:
         """Add a message at the end. Raises NOT_FOUND without the thread, CONFLICT `thread_busy`

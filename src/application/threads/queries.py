@@ -42,7 +42,7 @@ class ListConversations:
     async def execute(
         self, principal: Principal, *, search: str = "", page: PageRequest = FIRST_PAGE
     ) -> Page[Conversation]:
-        """With `search` only those that begin with a message of this text."""
+        """With `search` only those with this text near the beginning of their first message."""
         principal.require(Role.VIEWER)
         return await self._threads.conversations(principal.organization_id, search.strip(), page)
 

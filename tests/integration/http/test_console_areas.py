@@ -141,6 +141,7 @@ async def test_the_palette_finds_what_has_a_name_and_what_the_role_may_see(servi
     assert "guide <small>Agent</small>" in found
     said = await page(service, "/parts/palette?find=hello")
     assert "<small>Run</small>" in said
+    assert "<small>Run</small>" not in await page(service, "/parts/palette?find=he")
     assert "API keys" in await page(service, "/parts/palette")
     assert "API keys" not in await page(service, "/parts/palette", token_of(Role.VIEWER))
     assert "Nothing has this name." in await page(service, "/parts/palette?find=guide", OTHER_ADMIN)

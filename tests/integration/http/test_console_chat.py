@@ -49,7 +49,7 @@ async def test_conversations_are_searched_by_their_first_words(service: Service)
     assert "Count the apples" in found
     assert "Weigh the pears" not in found
     nothing = (await browse(service, "GET", "/console/parts/conversations?q=plums", headers=browser)).text
-    assert "No conversation begins with these words." in nothing
+    assert "None of the newest 10,000 conversations has this text at its beginning." in nothing
 
 
 async def test_who_may_not_write_reads_and_strangers_find_nothing(service: Service) -> None:

@@ -59,6 +59,16 @@ async def test_the_address_has_the_filters(service: Service, query: str, *, is_f
     assert ("Count the apples" in await listed(service, f"?{query}")) is is_found
 
 
+async def test_a_list_that_searches_texts_does_not_refresh_itself(service: Service) -> None:
+    run_id = await started(service, "Count the apples")
+    assert 'hx-trigger="every 10s, runs-changed' in await listed(service, "?status=queued")
+    for query in ("text=apples", "tool=website_content", "metadata=ticket%3D7"):
+        page = await listed(service, f"?{query}")
+        assert 'hx-trigger="runs-changed' in page
+        assert "searched in the newest 10,000 runs" in page
+    assert run_id in await listed(service)
+
+
 async def test_the_api_has_the_same_filters(service: Service) -> None:
     run_id = await started(service, "Count the apples", metadata={"ticket": 7})
     for query, found in (

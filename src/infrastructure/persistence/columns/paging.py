@@ -8,10 +8,24 @@ from functools import reduce
 from operator import add
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, Connection, Row, Select, bindparam, func, tuple_
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    func,
+    literal,
+    select,
+    tuple_,
+)
 
-from application.system.pages import Page, PageRequest
+from application.system.pages import SEARCHED, Page, PageRequest
 from domain.errors import ServiceError, Violation, invalid
+from domain.ids import OrganizationId
 from infrastructure.persistence.columns.column_types import micros, moment_of
 from infrastructure.persistence.columns.page_bytes import StoredSize, fitting
 from infrastructure.runtime.json_text import decode, encode
@@ -73,6 +87,19 @@ def newest_first(
         more=len(rows) > limit,
         cursor=lambda row: encode_cursor(micros(row._mapping[moment]), row._mapping[identifier]),
     )
+
+
+def among_newest(
+    table: Table, organization_id: OrganizationId, *, until: datetime | None = None
+) -> ColumnElement[bool]:
+    """Whether a row is among the `SEARCHED` newest of the organization that were created before `until`. Their index
+    bounds what conditions without one read."""
+    newest = table.alias("newest")
+    mine = newest.c.organization_id == organization_id
+    wanted = mine if until is None else and_(mine, newest.c.created_at < until)
+    oldest = select(newest.c.created_at).where(wanted).order_by(newest.c.created_at.desc(), newest.c.id.desc())
+    since = oldest.offset(SEARCHED - 1).limit(1).scalar_subquery()
+    return table.c.created_at >= func.coalesce(since, literal(moment_of(0), table.c.created_at.type))
 
 
 def page_of(

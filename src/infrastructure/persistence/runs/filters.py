@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, Text, and_, exists, func, or_, type_coerce
 from application.runs.ports import RunFilter
 from domain.ids import OrganizationId
 from domain.json_value import JsonValue
+from infrastructure.persistence.columns.paging import among_newest
 from infrastructure.persistence.tables import run, run_request, tool_call
 from infrastructure.runtime.json_text import encode
 
@@ -36,6 +37,13 @@ def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[C
         yield run.c.created_at >= wanted.since
     if wanted.until is not None:
         yield run.c.created_at < wanted.until
+    if searches := tuple(_searches(wanted)):
+        yield among_newest(run, organization_id, until=wanted.until)
+        yield from searches
+
+
+def _searches(wanted: RunFilter) -> Iterator[ColumnElement[bool]]:
+    """Conditions without an index."""
     if wanted.text is not None:
         yield or_(_has(_input, encode(wanted.text)[1:-1]), _has(run.c.output, wanted.text))
     if wanted.metadata is not None:
@@ -53,7 +61,7 @@ def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[C
 
 
 def _has(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-    """Whether the column contains the text; upper and lower case are the same."""
+    """Whether the column contains the text. Upper and lower case of ASCII letters are the same, in PostgreSQL of all letters."""
     return type_coerce(column, Text).icontains(text, autoescape=True)
 
 

@@ -25,8 +25,9 @@ _first = (
 opening_column = _first.label("opening")
 
 
-def opens_with(search: str) -> ColumnElement[bool]:
-    """Whether the beginning has the text; upper and lower case are the same."""
+def opening_has(search: str) -> ColumnElement[bool]:
+    """Whether the beginning has the text somewhere. Upper and lower case of ASCII letters are the same, in PostgreSQL of
+    all letters. Names and media types of files right after the first text count as part of it."""
     return func.replace(_first, _TEXT, "").icontains(encode(search)[1:-1], autoescape=True)
 
 

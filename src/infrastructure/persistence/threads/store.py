@@ -11,11 +11,11 @@ from domain.threads.message import Message
 from domain.threads.thread import Thread, not_quarantined
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.page_bytes import StoredSize, fitting
-from infrastructure.persistence.columns.paging import decode_cursor, encode_cursor, newest_first, page_of
+from infrastructure.persistence.columns.paging import among_newest, decode_cursor, encode_cursor, newest_first, page_of
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import message, thread
 from infrastructure.persistence.threads.message_rows import add_messages, message_of, shown_columns
-from infrastructure.persistence.threads.openings import opening_column, opening_of, opens_with
+from infrastructure.persistence.threads.openings import opening_column, opening_has, opening_of
 from infrastructure.persistence.threads.ownership import refuse_if_run_by_others
 from infrastructure.persistence.threads.queue import lock_thread, next_run, refuse_if_busy, refuse_if_quarantined
 from infrastructure.persistence.threads.rows import add_thread, thread_of
@@ -75,7 +75,7 @@ class SqlThreadStore:
     ) -> Page[Conversation]:
         statement = select(thread, opening_column).where(thread.c.organization_id == organization_id)
         if search:
-            statement = statement.where(opens_with(search))
+            statement = statement.where(among_newest(thread, organization_id), opening_has(search))
         return await self._database.read(
             lambda connection: newest_first(
                 connection,

@@ -62,7 +62,7 @@ class ChatPages:
         }
 
     async def listed(self, principal: Principal, search: str) -> dict[str, object]:
-        """The newest conversations that begin with these words."""
+        """The newest conversations with this text near their beginning."""
         page = await self._list_conversations.execute(principal, search=search, page=PageRequest(limit=LISTED))
         return {"conversations": [each for each in page.items if each.opening], "search": search}
 

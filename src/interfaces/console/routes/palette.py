@@ -23,6 +23,7 @@ from interfaces.console_paths import PATH
 
 EACH = 6
 """Entries of a kind that are shown."""
+SEARCHES_FROM = 3
 _NAMED = PageRequest(limit=MAX_PAGE_SIZE)
 
 
@@ -54,18 +55,18 @@ class Palette:
         self._runs = list_runs
 
     async def found(self, principal: Principal, text: str) -> tuple[Entry, ...]:
-        """Entries with this text in their name, in any case; without a text, the pages."""
+        """Entries with this text in their name, in any case; without a text, the pages. Conversations and runs are
+        searched from `SEARCHES_FROM` characters on."""
         words = text.strip()
         pages = _matching(words, _pages_for(principal))
         if not words:
             return tuple(pages)
-        agents, servers, workflows, schedules, conversations, runs = await asyncio.gather(
+        agents, servers, workflows, schedules, searched = await asyncio.gather(
             self._agents.execute(principal=principal, page=_NAMED),
             self._servers.execute(principal=principal, page=_NAMED),
             self._workflows.execute(principal=principal, page=_NAMED),
             self._schedules.execute(principal, _NAMED),
-            self._conversations.execute(principal, search=words, page=PageRequest(limit=EACH)),
-            self._runs.execute(principal, RunFilter(text=words), PageRequest(limit=EACH)),
+            self._searched(principal, words),
         )
         named = (
             *(Entry(kind="Agent", name=each.config.name, link=f"{PATH}/agents/{each.id}") for each in agents.items),
@@ -79,9 +80,14 @@ class Palette:
             ),
             *(Entry(kind="Schedule", name=each.name, link=f"{PATH}/schedules") for each in schedules.items),
         )
+        return (*pages, *_matching(words, named), *searched)
+
+    async def _searched(self, principal: Principal, words: str) -> tuple[Entry, ...]:
+        if len(words) < SEARCHES_FROM:
+            return ()
+        conversations = await self._conversations.execute(principal, search=words, page=PageRequest(limit=EACH))
+        runs = await self._runs.execute(principal, RunFilter(text=words), PageRequest(limit=EACH))
         return (
-            *pages,
-            *_matching(words, named),
             *(
                 Entry(kind="Conversation", name=in_a_line(each.opening or ""), link=f"{PATH}/chat/{each.thread.id}")
                 for each in conversations.items

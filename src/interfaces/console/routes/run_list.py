@@ -71,6 +71,11 @@ class AskedRuns:
         return urlencode({name: value for name, value in asdict(self).items() if value})
 
     @property
+    def searches(self) -> bool:
+        """Whether texts are searched, which is not repeated by itself."""
+        return bool(self.text or self.tool or self.metadata)
+
+    @property
     def is_detailed(self) -> bool:
         """Whether one of the fields restricts that are folded otherwise."""
         return bool(self.tool or self.model or self.error or self.metadata or self.since or self.until)

@@ -59,7 +59,11 @@ async def list_runs(
     agent_id: Annotated[str | None, QueryParameter(description="Only runs of this agent, by id.")] = None,
     status: Annotated[RunStatus | None, QueryParameter(description="Only runs with this status.")] = None,
     search: Annotated[
-        str | None, QueryParameter(description="Only runs with this text in their input or output, in any case.")
+        str | None,
+        QueryParameter(
+            description="Only runs with this text in their input or output; A-Z and a-z are the same. With `search`, "
+            "`tool` or `metadata` only the organization's newest 10,000 runs (created before `until`) are read."
+        ),
     ] = None,
     model: Annotated[str | None, QueryParameter(description="Only runs of this model, as `PROVIDER:NAME`.")] = None,
     tool: Annotated[str | None, QueryParameter(description="Only runs that called this tool, by its name.")] = None,

@@ -1,0 +1,42 @@
+"""Searches of texts read the newest runs and threads only."""
+
+import pytest
+
+from application.runs.ports import RunFilter
+from application.system.pages import PageRequest
+from infrastructure.persistence.columns import paging
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from tests.builders import ORG, a_message, a_run_id, a_thread, a_thread_id, after, an_agent, an_audit_event
+from tests.contract.run_steps import run_number, start
+from tests.contract.sql_legs import sql_stores
+
+pytestmark = pytest.mark.requirement("U6")
+
+
+async def test_a_search_reads_the_newest_runs_and_with_a_day_the_newest_before_it(
+    sqlite: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "SEARCHED", 2)
+    stores = sql_stores(sqlite)
+    await stores.agents.add(an_agent(), an_audit_event())
+    await stores.threads.add(a_thread())
+    runs = [run_number(number) for number in (1, 2, 3)]
+    for each in runs:
+        await start(stores, each)
+
+    async def found(wanted: RunFilter) -> list[str]:
+        return [run.id for run in (await stores.runs.page(ORG, wanted, PageRequest())).items]
+
+    assert await found(RunFilter()) == [a_run_id(3), a_run_id(2), a_run_id(1)]
+    assert await found(RunFilter(text="time is IT")) == [a_run_id(3), a_run_id(2)]
+    assert await found(RunFilter(text="time is IT", until=runs[2].created_at)) == [a_run_id(2), a_run_id(1)]
+
+
+async def test_a_search_reads_the_newest_threads(sqlite: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "SEARCHED", 2)
+    stores = sql_stores(sqlite)
+    for number in (1, 2, 3):
+        await stores.threads.add(a_thread(a_thread_id(number), created_at=after(number)))
+        await stores.threads.append(ORG, a_message(number, "Tides", thread_id=a_thread_id(number)))
+    found = await stores.threads.conversations(ORG, "tides", PageRequest())
+    assert [each.thread.id for each in found.items] == [a_thread_id(3), a_thread_id(2)]
