@@ -39,7 +39,8 @@ async function reconnect() {
   }
 }
 
-async function decided({ id, message, toolCallId }) {
+async function decided({ id, message, reason, toolCallId }) {
+  if (reason !== "tool_call") return { interruptId: id, status: "cancelled" }; // a question: its form is not shown here
   const calls = agent.messages.flatMap(({ toolCalls }) => toolCalls ?? []);
   const { name, arguments: parameters } = calls.find((call) => call.id === toolCallId).function;
   const terminal = createInterface({ input: process.stdin, output: process.stdout });

@@ -187,6 +187,22 @@ async def test_a_question_of_a_server_is_an_interrupt_with_its_form(service: Ser
     problem_of(await service.call("POST", RUN, json=asks(run="r3")), 422, "body_invalid")
 
 
+async def test_a_chat_is_that_of_one_agent_and_a_reused_name_of_a_run_hides_no_message(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={"name": "other", "model": MODEL})
+    first = events(await service.call("POST", RUN, json=asks(says("hello"))))
+    other = events(await service.call("POST", "/ag-ui/v1/other", json=asks(says("hello"))))
+    assert thread_of(other) != thread_of(first)
+    changed = events(await service.call("POST", RUN, json=asks(says("something else"))))
+    assert (thread_of(changed), changed[0]["metadata"] == first[0]["metadata"]) == (thread_of(first), False)
+    chat = {"id": "t1", "messages": [{"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hello"}]}]}
+    assert (await service.call("POST", "/ai-sdk/v1/guide/chat", json=chat)).status_code == 200
+    assert len(set(service.worker.submitted)) == 4
+    runs = [await service.stores.runs.get(ORG, run_id) for run_id in service.worker.submitted]
+    assert len({run.thread_id for run in runs if run is not None}) == 3
+    nothing = events(await service.call("POST", "/ag-ui/v1/third/connect", json=asks()))
+    assert nothing[1]["messages"] == []
+
+
 async def test_a_queued_message_does_not_hide_the_run_that_waits(service: Service) -> None:
     service.worker.act = Act.APPROVE
     asked = events(await service.call("POST", RUN, json=asks(says("hello"))))

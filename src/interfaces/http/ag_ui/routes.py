@@ -28,7 +28,7 @@ async def connect_agent(
     request: ApiRequest, agent: AgentPath, data: JSONBody[RunAgentInputBody], ag_ui_runs: NamedDependency[AgUiRuns]
 ) -> ASGIResponse:
     """The thread with its newest run, from the beginning."""
-    return await ag_ui_runs.connect(request.principal, data)
+    return await ag_ui_runs.connect(request.principal, agent, data)
 
 
 @post("/{agent:str}/threads/{thread:str}/stop", status_code=204)
@@ -36,4 +36,4 @@ async def stop_agent(
     request: ApiRequest, agent: AgentPath, thread: ClientThreadPath, ag_ui_runs: NamedDependency[AgUiRuns]
 ) -> None:
     """Cancels the run. A runner cancels its own, an operator any."""
-    await ag_ui_runs.stop(request.principal, thread)
+    await ag_ui_runs.stop(request.principal, agent, thread)

@@ -25,7 +25,7 @@ from interfaces.http.ag_ui.messages import (
     settled,
 )
 from interfaces.http.ag_ui.schemas import RunAgentInputBody
-from interfaces.http.chats.client_threads import Answer, ChatMessageCommand, ClientThreads
+from interfaces.http.chats.client_threads import Answer, ChatMessageCommand, ChatName, ClientThreads
 from interfaces.http.chats.shown import ReplyDropped, RunShown
 from interfaces.http.openai.errors import stream_error
 from interfaces.http.openai.stored_messages import stored_messages
@@ -71,9 +71,9 @@ class AgUiRuns:
         headers = {"Location": f"/v1/runs/{answer.run.id}"}
         return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=headers, place=place)
 
-    async def connect(self, principal: Principal, body: RunAgentInputBody) -> EventStream:
+    async def connect(self, principal: Principal, agent: str, body: RunAgentInputBody) -> EventStream:
         """The messages of the thread and its newest run. Raises NOT_FOUND."""
-        run = await self._threads.newest(principal, body.thread_id)
+        run = await self._threads.newest(principal, _chat(agent, body.thread_id))
         place = self._places.take(principal)
         if run is None:
             frames = _nothing(body)
@@ -82,21 +82,20 @@ class AgUiRuns:
             frames = self._frames(principal, events, Answer(run=run))
         return EventStream(frames, heartbeat_s=self._heartbeat_s, place=place)
 
-    async def stop(self, principal: Principal, thread: str) -> None:
+    async def stop(self, principal: Principal, agent: str, thread: str) -> None:
         """Raises NOT_FOUND, FORBIDDEN."""
-        await self._threads.stop(principal, thread)
+        await self._threads.stop(principal, _chat(agent, thread))
 
     async def _begin(self, principal: Principal, agent: str, body: RunAgentInputBody) -> Answer:
         given = settled(body)
         if given is not None:
-            return await self._threads.settle(principal, body.thread_id, given)
+            return await self._threads.settle(principal, _chat(agent, body.thread_id), given)
         last = body.last()
         said = conversation([*(message for message in body.messages if message.role in INSTRUCTING), last])
         return await self._threads.ask(
             ChatMessageCommand(
                 principal=principal,
-                agent=agent,
-                thread=body.thread_id,
+                chat=_chat(agent, body.thread_id),
                 message_id=body.run_id,
                 input=said.input,
                 history=lambda: conversation(body.messages).history(),
@@ -157,6 +156,10 @@ class AgUiRuns:
             "type": "MESSAGES_SNAPSHOT",
             "messages": [*events.instructing, *message_views([*before, *said, *told])],
         }
+
+
+def _chat(agent: str, thread: str) -> ChatName:
+    return ChatName("ag-ui", agent, thread)
 
 
 def _events(run: Run, body: RunAgentInputBody, *, repeats: bool = False) -> AgUiEvents:

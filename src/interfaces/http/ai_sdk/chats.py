@@ -24,7 +24,7 @@ from interfaces.http.ai_sdk.chunks import Chunks
 from interfaces.http.ai_sdk.messages import conversation, settled
 from interfaces.http.ai_sdk.schemas import ChatRequestBody
 from interfaces.http.ai_sdk.ui_messages import answer_message, earlier_messages, input_message
-from interfaces.http.chats.client_threads import Answer, ChatMessageCommand, ClientThreads
+from interfaces.http.chats.client_threads import Answer, ChatMessageCommand, ChatName, ClientThreads
 from interfaces.http.chats.shown import RunShown
 from interfaces.http.openai.errors import stream_error
 from interfaces.http.openai.stored_events import stored_events
@@ -82,19 +82,19 @@ class AiSdkChats:
         headers = {**_HEADERS, "Location": f"/v1/runs/{begun.run.id}"}
         return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=headers, place=place)
 
-    async def again(self, principal: Principal, chat: str) -> ASGIResponse:
+    async def again(self, principal: Principal, agent: str, chat: str) -> ASGIResponse:
         """The newest answer from its beginning; 204 without one, and some time after its end. Raises NOT_FOUND."""
-        run = await self._threads.newest(principal, chat)
+        run = await self._threads.newest(principal, _chat(agent, chat))
         if run is None or self._is_over(run):
             return ASGIResponse(status_code=204)
         place = self._places.take(principal)
         frames = self._frames(principal, Answer(run=run))
         return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=dict(_HEADERS), place=place)
 
-    async def messages(self, principal: Principal, chat: str) -> list[JsonObject]:
+    async def messages(self, principal: Principal, agent: str, chat: str) -> list[JsonObject]:
         """The messages of the chat, with those of its newest runs. An answer that has not ended is left to its stream.
         Raises NOT_FOUND."""
-        newest = await self._threads.newest(principal, chat)
+        newest = await self._threads.newest(principal, _chat(agent, chat))
         if newest is None:
             return []
         wanted, page = RunFilter(thread_id=newest.thread_id), PageRequest(limit=MAX_PAGE_SIZE)
@@ -125,9 +125,9 @@ class AiSdkChats:
             for chunk in chunks.of(item)
         ]
 
-    async def stop(self, principal: Principal, chat: str) -> None:
+    async def stop(self, principal: Principal, agent: str, chat: str) -> None:
         """Raises NOT_FOUND, FORBIDDEN."""
-        await self._threads.stop(principal, chat)
+        await self._threads.stop(principal, _chat(agent, chat))
 
     def _is_over(self, run: Run) -> bool:
         return run.finished_at is not None and self._clock.now() - run.finished_at > _READ_AGAIN
@@ -135,13 +135,12 @@ class AiSdkChats:
     async def _begin(self, principal: Principal, agent: str, body: ChatRequestBody) -> Answer:
         last = body.last()
         if last.role == "assistant":
-            return await self._threads.settle(principal, body.id, settled(last))
+            return await self._threads.settle(principal, _chat(agent, body.id), settled(last))
         said = conversation([*(message for message in body.messages if message.role == "system"), last])
         return await self._threads.ask(
             ChatMessageCommand(
                 principal=principal,
-                agent=agent,
-                thread=body.id,
+                chat=_chat(agent, body.id),
                 message_id=last.id,
                 input=said.input,
                 history=lambda: conversation(body.messages).history(),
@@ -167,6 +166,10 @@ class AiSdkChats:
         except Exception as error:  # noqa: BLE001 (logged, and told to the client)
             told = stream_error(answer.run.id, error)["error"]
             yield _frame({"type": "error", "errorText": f"{told['code']}: {told['message']}"})
+
+
+def _chat(agent: str, chat: str) -> ChatName:
+    return ChatName("ai-sdk", agent, chat)
 
 
 def _new(shown: RunShown, chunks: Chunks, event: RunEvent, answer: Answer) -> list[JsonObject]:

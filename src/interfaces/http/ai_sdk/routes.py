@@ -29,7 +29,7 @@ async def list_chat_messages(
     request: ApiRequest, agent: AgentPath, chat: ChatPath, ai_sdk_chats: NamedDependency[AiSdkChats]
 ) -> ASGIResponse:
     """The messages that the front end begins with."""
-    return json_response(await ai_sdk_chats.messages(request.principal, chat))
+    return json_response(await ai_sdk_chats.messages(request.principal, agent, chat))
 
 
 @get("/{agent:str}/chat/{chat:str}/stream")
@@ -40,7 +40,7 @@ async def read_chat_again(
     ai_sdk_chats: NamedDependency[AiSdkChats],
 ) -> ASGIResponse:
     """The newest answer, from its beginning."""
-    return await ai_sdk_chats.again(request.principal, chat)
+    return await ai_sdk_chats.again(request.principal, agent, chat)
 
 
 @post("/{agent:str}/chat/{chat:str}/stop", status_code=204)
@@ -51,4 +51,4 @@ async def stop_chat(
     ai_sdk_chats: NamedDependency[AiSdkChats],
 ) -> None:
     """Cancels the run. A runner cancels its own, an operator any."""
-    await ai_sdk_chats.stop(request.principal, chat)
+    await ai_sdk_chats.stop(request.principal, agent, chat)

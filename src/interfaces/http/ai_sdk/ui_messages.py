@@ -35,6 +35,7 @@ def earlier_messages(messages: Iterable[Message]) -> list[JsonObject]:
 def answer_message(run: Run, chunks: Iterable[JsonObject]) -> JsonObject:
     """The message of an answer that has ended."""
     parts: list[JsonObject] = []
+    texts: list[tuple[JsonObject, list[str]]] = []
     for chunk in chunks:
         kind = str(chunk["type"])
         match kind:
@@ -45,15 +46,18 @@ def answer_message(run: Run, chunks: Iterable[JsonObject]) -> JsonObject:
                     parts.pop()
             case "text-start" | "reasoning-start":
                 parts.append({"type": kind.partition("-")[0], "text": "", "state": "done"})
+                texts.append((parts[-1], []))
             case "text-delta" | "reasoning-delta":
-                told = next(part for part in reversed(parts) if part["type"] == kind.partition("-")[0])
-                told["text"] = f"{told['text']}{chunk['delta']}"
+                told = next(told for part, told in reversed(texts) if part["type"] == kind.partition("-")[0])
+                told.append(str(chunk["delta"]))
             case "tool-input-available":
                 _begin_call(parts, chunk)
             case _ if kind in _STATES:
                 _change_call(parts, chunk)
             case _:
                 pass
+    for part, told in texts:
+        part["text"] = "".join(told)
     return {"id": run.id, "role": "assistant", "parts": cast("list[JsonValue]", parts)}
 
 

@@ -34,17 +34,25 @@ class Answer:
     after_seq: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ChatName:
+    """The client's `id` of a chat, of one agent and protocol; or the id of a thread."""
+
+    protocol: str
+    agent: str
+    id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessageCommand:
     """A message of the user.
 
-    - `thread` is the client's id of its chat. `message_id` names the message.
+    - `message_id` is the client's id of the message.
     - `history` reads the messages before it, for a new thread. `branches` begins one also where the chat has a thread.
     """
 
     principal: Principal
-    agent: str
-    thread: str
+    chat: ChatName
     message_id: str
     input: tuple[UserContent, ...]
     history: Callable[[], tuple[PriorMessage, ...]]
@@ -71,8 +79,8 @@ class Settled:
 
 class ClientThreads:
     """Rules:
-    - A client's id names the thread of the newest run that the same key started with this id. The id of a thread names
-      that thread, as in `/v1`.
+    - A client's id names the thread of the newest run that the same key started with this id, over the same protocol
+      and for the same agent. The id of a thread names that thread, as in `/v1`.
     - The newest message again is answered by the run that it started.
     - The run that waits or is executed comes before messages that are queued behind it.
     - A message continues the thread. It waits for a run that is not finished, and is refused while a person must decide.
@@ -99,18 +107,18 @@ class ClientThreads:
         self._get_run = get_run
         self._get_thread = get_thread
 
-    async def newest(self, principal: Principal, thread: str) -> Run | None:
+    async def newest(self, principal: Principal, chat: ChatName) -> Run | None:
         """The run of the thread that waits, otherwise the newest. Raises NOT_FOUND for the id of a thread that there is
         not."""
-        return await self._run_of(principal, thread, RunStatus.REQUIRES_ACTION)
+        return await self._run_of(principal, chat, RunStatus.REQUIRES_ACTION)
 
     async def ask(self, command: ChatMessageCommand) -> Answer:
         """Raises as StartRun."""
-        principal, thread = command.principal, command.thread
-        key, thread_id, strategy = _key(principal, thread), None, MultitaskStrategy.ENQUEUE
+        principal, chat = command.principal, command.chat
+        key, thread_id, strategy = _key(principal, chat), None, MultitaskStrategy.ENQUEUE
         if not command.branches:
-            thread_id, named = await self._named(principal, thread)
-            if named is not None and named.history_key == key and _message(named) == command.message_id:
+            thread_id, named = await self._named(principal, chat)
+            if named is not None and named.history_key == key and _is_of(named, command):
                 return Answer(run=named)
         if thread_id is not None:
             waiting = RunFilter(thread_id=thread_id, status=RunStatus.REQUIRES_ACTION)
@@ -119,7 +127,7 @@ class ClientThreads:
         started = await self._start_run.execute(
             StartRunCommand(
                 principal=principal,
-                agent=command.agent,
+                agent=chat.agent,
                 input=command.input,
                 thread_id=thread_id,
                 strategy=strategy,
@@ -132,9 +140,9 @@ class ClientThreads:
         )
         return Answer(run=started.run)
 
-    async def settle(self, principal: Principal, thread: str, given: Settled) -> Answer:
+    async def settle(self, principal: Principal, chat: ChatName, given: Settled) -> Answer:
         """Raises as ResumeRun, and INVALID `tool_call_not_pending`."""
-        run = await self._existing(principal, thread)
+        run = await self._existing(principal, chat)
         results, approvals = given.fitting(run.pending)
         if run.status is RunStatus.REQUIRES_ACTION and (approvals or results):
             command = ResumeRunCommand(principal=principal, run_id=run.id, tool_results=results, approvals=approvals)
@@ -156,20 +164,20 @@ class ClientThreads:
             return ()
         return tuple(shown.waits(map(tool_use_to_json, run.pending)))
 
-    async def stop(self, principal: Principal, thread: str) -> Run:
+    async def stop(self, principal: Principal, chat: ChatName) -> Run:
         """Cancel the run that blocks the thread, otherwise the newest. Raises NOT_FOUND, FORBIDDEN."""
-        run = await self._existing(principal, thread)
+        run = await self._existing(principal, chat)
         return await self._cancel_run.execute(CancelRunCommand(principal=principal, run_id=run.id))
 
-    async def _existing(self, principal: Principal, thread: str) -> Run:
-        run = await self._run_of(principal, thread, RunStatus.REQUIRES_ACTION, RunStatus.IN_PROGRESS)
+    async def _existing(self, principal: Principal, chat: ChatName) -> Run:
+        run = await self._run_of(principal, chat, RunStatus.REQUIRES_ACTION, RunStatus.IN_PROGRESS)
         if run is None:
-            raise not_found("thread", thread)
+            raise not_found("thread", chat.id)
         return run
 
-    async def _run_of(self, principal: Principal, thread: str, *first: RunStatus) -> Run | None:
+    async def _run_of(self, principal: Principal, chat: ChatName, *first: RunStatus) -> Run | None:
         """The run with the first of these statuses that one has, otherwise the newest."""
-        thread_id, _ = await self._named(principal, thread)
+        thread_id, _ = await self._named(principal, chat)
         if thread_id is None:
             return None
         for status in (*first, None):
@@ -178,12 +186,12 @@ class ClientThreads:
                 return run
         return None
 
-    async def _named(self, principal: Principal, thread: str) -> tuple[ThreadId | None, Run | None]:
+    async def _named(self, principal: Principal, chat: ChatName) -> tuple[ThreadId | None, Run | None]:
         """The thread that an id names, if there is one, and the newest run of the name."""
-        if thread.startswith(_OURS):
-            thread_id = (await self._get_thread.execute(principal, ThreadId(thread))).id
+        if chat.id.startswith(_OURS):
+            thread_id = (await self._get_thread.execute(principal, ThreadId(chat.id))).id
             return thread_id, await self._first(principal, RunFilter(thread_id=thread_id))
-        run = await self._first(principal, RunFilter(history_key=_key(principal, thread)))
+        run = await self._first(principal, RunFilter(history_key=_key(principal, chat)))
         return None if run is None else run.thread_id, run
 
     async def _first(self, principal: Principal, wanted: RunFilter) -> Run | None:
@@ -191,13 +199,13 @@ class ClientThreads:
         return page.items[0] if page.items else None
 
 
-def _key(principal: Principal, thread: str) -> str:
-    return canonical_digest(["chat", principal.key_id, thread])
+def _key(principal: Principal, chat: ChatName) -> str:
+    return canonical_digest(["chat", principal.key_id, chat.protocol, chat.agent, chat.id])
 
 
-def _message(run: Run) -> object:
-    """The client's id of the message that started the run."""
-    return (run.client_request or {}).get("message")
+def _is_of(run: Run, command: ChatMessageCommand) -> bool:
+    """Whether the message started the run."""
+    return (run.client_request or {}).get("message") == command.message_id and run.input == command.input
 
 
 def _asks_for(event: RunEvent, named: Collection[str]) -> bool:

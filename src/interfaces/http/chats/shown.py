@@ -138,7 +138,7 @@ class RunShown:
     spent: Spending = field(default_factory=Spending)
     pending: tuple[JsonObject, ...] = ()
     _reply: str | None = None
-    _text: str = ""
+    _text: list[str] = field(default_factory=list)
     _held: JsonObject | None = None
     _calls: dict[str, CallBegan] = field(default_factory=dict)
     _asked: set[str] = field(default_factory=set)
@@ -197,13 +197,13 @@ class RunShown:
 
     def _begin(self, message_id: str) -> Iterator[Shown]:
         if message_id != self._reply:
-            self._reply, self._text = message_id, ""
+            self._reply, self._text = message_id, []
             yield ReplyBegan(message_id=message_id)
 
     def _say(self, message_id: str, text: str) -> Iterator[Shown]:
         if text:
             yield from self._begin(message_id)
-            self._text += text
+            self._text.append(text)
             yield Said(message_id=message_id, text=text)
 
     def _completed(self, message: JsonObject) -> Iterator[Shown]:
@@ -213,9 +213,9 @@ class RunShown:
             yield from self._begin(identifier)
         elif role == "assistant":
             yield from self._begin(identifier)
-            text = text_of(message)
-            if text.startswith(self._text):
-                yield from self._say(identifier, text[len(self._text) :])
+            text, told = text_of(message), "".join(self._text)
+            if text.startswith(told):
+                yield from self._say(identifier, text[len(told) :])
             yield ReplyEnded(message_id=identifier)
         elif role == "tool":
             for result in cast("list[JsonObject]", message["content"]):
