@@ -54,6 +54,6 @@ class DeleteIdentityProvider:
         try:
             deleted = await self._providers.delete(principal.organization_id, provider.id, audit)
         finally:
-            self._cache.forget_organization(None)
+            self._cache.forget_all()
         if not deleted:
             raise not_found("identity provider", command.provider)

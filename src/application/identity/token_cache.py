@@ -31,7 +31,7 @@ class TokenCache:
 
     - A look-up that overlaps with a revocation is not cached: `put` takes the `generation` that was
       read before the look-up.
-    - `on_forget` is called after a key that was revoked here has left the cache.
+    - `on_forget` is called after what was revoked here has left the cache.
     - Where several processes share a database, each calls `forget_organization` when it is notified
       of changed keys. `fresh` says whether notifications arrive; without them the cache returns
       nothing.
@@ -70,6 +70,11 @@ class TokenCache:
         for token_hash, key in self._keys.items():
             if key.principal.key_id == key_id:
                 self._keys.pop(token_hash)
+        self._on_forget()
+
+    def forget_all(self) -> None:
+        """Drop all keys and tokens, after a change here that concerns users of any organization."""
+        self.forget_organization(None)
         self._on_forget()
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:

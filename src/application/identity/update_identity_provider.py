@@ -78,5 +78,5 @@ class UpdateIdentityProvider:
             details={"name": changed.name, "version": changed.version, "changed": names},
         )
         await self._providers.save(changed, expected_version=provider.version, audit=audit)
-        self._cache.forget_organization(None)
+        self._cache.forget_all()
         return changed

@@ -213,6 +213,8 @@ def client_handshakes(
 def subscribers(rows: RowNotifications) -> Subscribers:
     """Subscribers are notified of rows written by this process and by others."""
     told = Subscribers()
-    rows.watch(told.sessions_changed, "gateway_session", "gateway_client", "api_key")
+    rows.watch(told.sessions_changed, "gateway_session", "gateway_client", "api_key", "user_account")
+    # Its users may belong to any organization.
+    rows.watch(lambda _: told.sessions_changed(None), "identity_provider")
     rows.watch(told.tools_changed, "agent", "organization", "mcp_server", "mcp_server_state")
     return told

@@ -12,9 +12,11 @@ from application.gateway.subscriptions.subscribers import Subscriber, Subscriber
 from domain.audit.event import AuditAction
 from domain.errors import ServiceError
 from domain.gateway.session import GatewaySession
+from domain.identity.user import UserStatus
 from domain.mcp.log_level import LogLevel
 from domain.policy.allowlist import Allowlist
-from infrastructure.assembly.storage import client_handshakes, subscribers
+from infrastructure.assembly.storage import client_handshakes, subscribers, token_cache
+from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.runtime.system import RandomIds, SystemClock
 from infrastructure.secrets.lazy_box import LazySecretBox
 from infrastructure.secrets.secret_box import SecretBox
@@ -22,6 +24,7 @@ from tests.builders import ORG, OTHER_ORG, an_agent, an_audit_event
 from tests.contract.test_gateway import OWN_THREAD, a_session
 from tests.databases import PostgresDatabases
 from tests.integration.persistence.test_rows_kept_by_two_processes import Process, process
+from tests.people_builders import PROVIDER, USER, a_provider, a_user
 
 pytestmark = pytest.mark.requirement("F5")
 BOX = LazySecretBox(["a key that all processes have"], load=SecretBox)
@@ -106,3 +109,40 @@ async def test_what_is_changed_here_is_told_to_who_listens_there(two: tuple[Gate
     async with asyncio.timeout(60):
         await woken.wait()
     assert (subscriber.is_open_unknown, stranger.is_open_unknown) == (True, False)
+
+
+@pytest.mark.requirement("P2")
+async def test_who_listens_there_is_checked_again_when_people_lose_their_access_here(
+    two: tuple[Gateway, Gateway],
+) -> None:
+    here, there = two
+    people = here.process.stores
+    await people.identity_providers.add(a_provider(), an_audit_event(3))
+    await people.user_access.add(a_user(), an_audit_event(4))
+    woken = asyncio.Event()
+    subscriber = Subscriber(a_session(), woken.set)
+    stranger = Subscriber(replace(a_session(), organization_id=OTHER_ORG), lambda: None)
+    for one in (subscriber, stranger):
+        there.subscribers.add(one)
+
+    deactivated = replace(a_user(), status=UserStatus.DEACTIVATED)
+    await people.users.change(ORG, USER, lambda _: (deactivated, an_audit_event(5)))
+    async with asyncio.timeout(60):
+        await woken.wait()
+    assert (subscriber.is_open_unknown, stranger.is_open_unknown) == (True, False)
+
+    woken.clear()
+    assert await people.identity_providers.delete(ORG, PROVIDER, an_audit_event(6))
+    async with asyncio.timeout(60):
+        await woken.wait()
+    assert stranger.is_open_unknown, "a person of any organization may have come by it"
+
+
+@pytest.mark.requirement("P2")
+def test_who_listens_here_is_checked_again_when_an_identity_provider_changes_here() -> None:
+    rows = RowNotifications(shared=False)
+    cache, told = token_cache(rows), subscribers(rows)
+    subscriber = Subscriber(a_session(), lambda: None)
+    told.add(subscriber)
+    cache.forget_all()
+    assert subscriber.is_open_unknown

@@ -44,7 +44,7 @@ def ports(mocker: MockerFixture) -> Ports:
 async def test_a_deleted_provider_is_forgotten_with_the_tokens_of_its_people(ports: Ports) -> None:
     await ports.delete()
     assert ports.state.identity_providers == {}
-    ports.cache.forget_organization.assert_called_once_with(None)
+    ports.cache.forget_all.assert_called_once_with()
     assert [entry.action for entry in ports.state.audit.values()] == [AuditAction.IDENTITY_PROVIDER_DELETED]
 
 
@@ -57,7 +57,7 @@ async def test_tokens_are_checked_again_even_if_it_is_unknown_whether_it_was_del
     ports.providers = failing
     with pytest.raises(ServiceError):
         await ports.delete()
-    ports.cache.forget_organization.assert_called_once_with(None)
+    ports.cache.forget_all.assert_called_once_with()
 
 
 @pytest.mark.requirement("P1")

@@ -47,7 +47,7 @@ async def test_changed_rules_decide_with_the_next_token(ports: Ports, name: str)
     changed = await ports.update.execute(replace(COMMAND, provider=name))
     assert changed == replace(a_provider(rules=()), version=2)
     assert ports.state.identity_providers == {PROVIDER: changed}
-    ports.cache.forget_organization.assert_called_once_with(None)
+    ports.cache.forget_all.assert_called_once_with()
     [entry] = ports.state.audit.values()
     assert (entry.action, entry.details["changed"]) == (AuditAction.IDENTITY_PROVIDER_UPDATED, ["rules"])
 
