@@ -40,6 +40,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         running.agent("guide", running.script("guide", *notes), mcp_servers=["watched"], tool_policies=policies)
         asks = running.script("asks", a_turn("", ("weather", {"city": "Lisbon"})), a_turn("It is {{ results.last }}."))
         running.agent("asks", asks)
+        running.agent("careful", asks, tool_policies={"weather": {"decision": "require_approval"}})
         running.agent("broken", running.script("broken", a_turn("{{ results.last }}")))
         yield running
 
@@ -113,6 +114,19 @@ def test_the_clients_tools_are_pending_and_their_results_continue_the_run(servic
         "RUN_FINISHED",
     ]
     assert rest[2]["delta"] == "It is sunny."
+
+
+def test_a_tool_of_the_client_is_approved_then_settled_by_the_client(service: Service) -> None:
+    tools = [{"name": "weather", "description": "The weather.", "parameters": CITY}]
+    events = asked(service, "careful", [user("weather?")], threadId="e", tools=tools)
+    [interrupt] = events[-1]["outcome"]["interrupts"]
+    resume = [{"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": True}}]
+    for _ in range(2):  # the answer twice settles nothing
+        approved = asked(service, "careful", [user("weather?")], threadId="e", runId="r2", tools=tools, resume=resume)
+        assert approved[-1]["outcome"] == {"type": "success", "pendingToolCallIds": [interrupt["toolCallId"]]}
+    result = {"id": "m2", "role": "tool", "toolCallId": interrupt["toolCallId"], "content": "sunny"}
+    rest = asked(service, "careful", [user("weather?"), result], threadId="e", runId="r3", tools=tools)
+    assert [event["delta"] for event in rest if event["type"] == "TEXT_MESSAGE_CONTENT"] == ["It is sunny."]
 
 
 def test_a_run_that_failed_is_an_error(service: Service) -> None:
