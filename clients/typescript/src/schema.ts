@@ -4686,7 +4686,7 @@ export interface components {
         /**
          * UpdateIdentityProviderBody
          * @description Changes to an identity provider; absent fields stay. `rules` replace all earlier ones; `client_secret` null makes
-         *     the service a public client.
+         *     the service a public client. `issuer` cannot change.
          * @example {
          *       "rules": [
          *         {

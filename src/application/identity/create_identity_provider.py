@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from application.audit.entries import audit_entry
-from application.identity.ports import IdentityProviderStore
+from application.identity.ports import IdentityProviderStore, OrganizationStore
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.errors import Violation, invalid
@@ -32,6 +32,7 @@ class CreateIdentityProvider:
     """Rules:
     - Admins add identity providers to their organization. One of the installation requires a platform key.
     - The client secret cannot be read back. The issuer passes the egress guard, here and with every request.
+    - Organizations that rules name exist.
     - No person is admitted without a rule, and no role is the default.
     - Audited as `identity_provider.created`, without the secret.
 
@@ -40,9 +41,16 @@ class CreateIdentityProvider:
     """
 
     def __init__(
-        self, *, providers: IdentityProviderStore, outbound: OutboundPolicy, clock: Clock, ids: IdSource
+        self,
+        *,
+        providers: IdentityProviderStore,
+        organizations: OrganizationStore,
+        outbound: OutboundPolicy,
+        clock: Clock,
+        ids: IdSource,
     ) -> None:
         self._providers = providers
+        self._organizations = organizations
         self._outbound = outbound
         self._clock = clock
         self._ids = ids
@@ -67,6 +75,7 @@ class CreateIdentityProvider:
             created_at=now,
         )
         require_reachable(self._outbound, provider)
+        await require_organizations(self._organizations, provider)
         audit = audit_entry(
             principal,
             AuditAction.IDENTITY_PROVIDER_CREATED,
@@ -85,3 +94,16 @@ def require_reachable(outbound: OutboundPolicy, provider: IdentityProvider) -> N
     if refusal is not None:
         violation = Violation(path="issuer", message=refusal)
         raise invalid("identity_provider_invalid", "The identity provider is not valid.", violation)
+
+
+async def require_organizations(organizations: OrganizationStore, provider: IdentityProvider) -> None:
+    """Raises INVALID `identity_provider_invalid` if a rule names an organization that does not exist."""
+    named = {rule.organization_id for rule in provider.rules} - {None, provider.organization_id}
+    unknown = {each for each in named if each is not None and await organizations.get(each) is None}
+    violations = [
+        Violation(path=f"rules.{index}.organization_id", message="names no organization")
+        for index, rule in enumerate(provider.rules)
+        if rule.organization_id in unknown
+    ]
+    if violations:
+        raise invalid("identity_provider_invalid", "The identity provider is not valid.", *violations)

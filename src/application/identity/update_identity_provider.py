@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field, replace
 
 from application.audit.entries import audit_entry
-from application.identity.create_identity_provider import require_reachable
-from application.identity.ports import IdentityProviderStore
+from application.identity.create_identity_provider import require_organizations, require_reachable
+from application.identity.ports import IdentityProviderStore, OrganizationStore
 from application.identity.provider_lookup import existing_identity_provider
 from application.identity.token_cache import TokenCache
 from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
-from domain.errors import require_version
+from domain.errors import Violation, invalid, require_version
 from domain.identity.api_key import Principal
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.role import Role
@@ -32,6 +32,7 @@ class UpdateIdentityProvider:
     """Rules:
     - Admins change identity providers of their organization. Changing one of the installation, or making one so,
       requires a platform key.
+    - The issuer stays: a stored client secret is only ever sent to the issuer it was given for.
     - Changed rules decide with each further request that brings a token, and with the next sign-in. Sessions keep their
       role until then.
     - A change of nothing makes no version and no audit entry.
@@ -45,12 +46,14 @@ class UpdateIdentityProvider:
         self,
         *,
         providers: IdentityProviderStore,
+        organizations: OrganizationStore,
         outbound: OutboundPolicy,
         cache: TokenCache,
         clock: Clock,
         ids: IdSource,
     ) -> None:
         self._providers = providers
+        self._organizations = organizations
         self._outbound = outbound
         self._cache = cache
         self._clock = clock
@@ -66,7 +69,11 @@ class UpdateIdentityProvider:
             return provider
         if provider.installation or changed.installation:
             principal.require_platform()
+        if changed.issuer != provider.issuer:
+            violation = Violation(path="issuer", message="cannot be changed: add another identity provider")
+            raise invalid("identity_provider_invalid", "The identity provider is not valid.", violation)
         require_reachable(self._outbound, changed)
+        await require_organizations(self._organizations, changed)
         names: list[JsonValue] = [*changed_fields(provider, changed)]
         changed = replace(changed, version=provider.version + 1)
         audit = audit_entry(

@@ -2046,7 +2046,7 @@ MaxRunning5: TypeAlias = None
 class UpdateIdentityProviderBody(TypedDict):
     """
     Changes to an identity provider; absent fields stay. `rules` replace all earlier ones; `client_secret` null makes
-    the service a public client.
+    the service a public client. `issuer` cannot change.
     """
 
     name: NotRequired[str | None]

@@ -59,7 +59,7 @@ class IdentityProviderBody(Body):
 
 class UpdateIdentityProviderBody(Patch, of=IdentityProviderBody):
     """Changes to an identity provider; absent fields stay. `rules` replace all earlier ones; `client_secret` null makes
-    the service a public client."""
+    the service a public client. `issuer` cannot change."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"rules": [{"claim": "sub", "value": "*", "role": "viewer"}]},)
     nullable: ClassVar[frozenset[str]] = frozenset({"client_secret"})

@@ -11,14 +11,15 @@ from domain.audit.event import AuditAction
 from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import IdentityProviderId
-from tests.builders import numbered
+from domain.ids import IdentityProviderId, OrganizationId
+from tests.builders import OTHER_ORG, numbered
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryIdentityProviderStore
-from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.people_builders import AGENTS, ISSUER, a_provider
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal, roles_below
+from tests.unit.application.identity.organizations import a_state_with_organizations
 
 COMMAND = CreateIdentityProviderCommand(
     principal=a_principal(), name="company", issuer=ISSUER, client_id="dragoman", client_secret="s3", rules=(AGENTS,)
@@ -28,11 +29,12 @@ PLATFORM = replace(a_principal(), platform=True)
 
 class Ports:
     def __init__(self, mocker: MockerFixture) -> None:
-        self.state = InMemoryState()
+        self.state = a_state_with_organizations()
         self.outbound: MockType = mocker.create_autospec(OutboundPolicy, instance=True)
         self.outbound.refusal.return_value = None
         self.create = CreateIdentityProvider(
             providers=InMemoryIdentityProviderStore(self.state),
+            organizations=InMemoryOrganizationStore(self.state),
             outbound=self.outbound,
             clock=FixedClock(),
             ids=SequentialIds(),
@@ -80,4 +82,13 @@ async def test_an_issuer_that_the_egress_guard_blocks_is_refused(ports: Ports) -
     with pytest.raises(ServiceError) as raised:
         await ports.create.execute(COMMAND)
     assert [violation.path for violation in raised.value.violations] == ["issuer"]
+    assert ports.state.identity_providers == {}
+
+
+async def test_a_rule_that_names_no_organization_is_refused(ports: Ports) -> None:
+    rules = tuple(replace(AGENTS, organization_id=id) for id in (OTHER_ORG, OrganizationId(numbered("org", 99))))
+    with pytest.raises(ServiceError) as raised:
+        await ports.create.execute(replace(COMMAND, principal=PLATFORM, installation=True, rules=rules))
+    assert raised.value.code == "identity_provider_invalid"
+    assert [violation.path for violation in raised.value.violations] == ["rules.1.organization_id"]
     assert ports.state.identity_providers == {}

@@ -10,25 +10,29 @@ from application.identity.update_identity_provider import UpdateIdentityProvider
 from application.system.ports import OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.identity.role import Role
+from domain.ids import OrganizationId
+from tests.builders import numbered
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryIdentityProviderStore
-from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.people_builders import PROVIDER, a_provider
+from tests.people_builders import AGENTS, PROVIDER, a_provider
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal, a_stranger
+from tests.unit.application.identity.organizations import a_state_with_organizations
 
 COMMAND = UpdateIdentityProviderCommand(principal=a_principal(), provider="company", changes={"rules": ()})
 
 
 class Ports:
     def __init__(self, mocker: MockerFixture) -> None:
-        self.state = InMemoryState()
+        self.state = a_state_with_organizations()
         self.state.identity_providers[PROVIDER] = a_provider()
         self.cache: MockType = mocker.create_autospec(TokenCache, instance=True)
         self.outbound: MockType = mocker.create_autospec(OutboundPolicy, instance=True)
         self.outbound.refusal.return_value = None
         self.update = UpdateIdentityProvider(
             providers=InMemoryIdentityProviderStore(self.state),
+            organizations=InMemoryOrganizationStore(self.state),
             outbound=self.outbound,
             cache=self.cache,
             clock=FixedClock(),
@@ -76,3 +80,17 @@ async def test_one_of_the_installation_requires_a_platform_key(ports: Ports) -> 
         await ports.update.execute(replace(COMMAND, changes={"installation": False}))
     platform = replace(a_principal(), platform=True)
     assert (await ports.update.execute(replace(COMMAND, principal=platform))).version == 2
+
+
+async def test_the_issuer_stays_so_that_no_other_server_is_sent_the_client_secret(ports: Ports) -> None:
+    with refused("identity_provider_invalid"):
+        await ports.update.execute(replace(COMMAND, changes={"issuer": "https://evil.example"}))
+    assert ports.state.identity_providers == {PROVIDER: a_provider()}
+
+
+async def test_a_rule_that_names_no_organization_is_refused(ports: Ports) -> None:
+    ports.state.identity_providers[PROVIDER] = a_provider(installation=True)
+    rules = (replace(AGENTS, organization_id=OrganizationId(numbered("org", 99))),)
+    command = replace(COMMAND, principal=replace(a_principal(), platform=True), changes={"rules": rules})
+    with refused("identity_provider_invalid"):
+        await ports.update.execute(command)
