@@ -117,8 +117,10 @@ async def test_decided_approvals_show_who_decided_and_why(service: Service) -> N
 
 async def test_all_runs_are_stopped_at_once_by_operators(service: Service) -> None:
     run_id, _ = await waiting_run(service)
-    assert (await send(service, "/runs/stop", token_of(Role.RUNNER))).status_code == 403
-    assert "1 cancelled" in (await send(service, "/runs/stop")).text
+    assert (await send(service, "/runs/stop", token_of(Role.RUNNER), all="yes")).status_code == 403
+    for unclear in ({}, {"server": ""}, {"all": "no"}, {"all": "yes", "server": "nowhere"}):
+        assert (await send(service, "/runs/stop", **unclear)).status_code == 422
+    assert "1 cancelled" in (await send(service, "/runs/stop", all="yes")).text
     assert (await service.call("GET", f"/v1/runs/{run_id}")).json()["status"] == "cancelled"
     assert (await send(service, "/runs/stop", server="nowhere")).status_code == 404
 

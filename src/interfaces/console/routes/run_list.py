@@ -174,8 +174,13 @@ async def act_on_runs(
 async def stop_runs(
     request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], cancel_runs: NamedDependency[CancelRuns]
 ) -> Response[str]:
-    """Cancel all unfinished runs, or those of the MCP server `server`."""
-    command = CancelRunsCommand(principal=request.principal, server=data.get("server") or None)
+    """Cancel all unfinished runs with `all=yes`, or those of the MCP server `server`."""
+    server = data.get("server") or None
+    if (data.get("all") == "yes") is (server is not None):
+        raise invalid(
+            "stop_invalid", "Stop all runs or those of a server.", Violation(path="all", message="yes, or a server")
+        )
+    command = CancelRunsCommand(principal=request.principal, server=server)
     headers = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
     context = {"cancelled": await cancel_runs.execute(command)}
     return pages.show(request, "parts/cancelled_runs.html", context, headers=headers)
