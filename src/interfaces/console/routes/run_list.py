@@ -17,7 +17,7 @@ from application.runs.cancel_runs import CancelRuns, CancelRunsCommand
 from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
 from application.runs.retry_run import RetryRun, RetryRunCommand
-from application.system.pages import PageRequest
+from application.system.pages import Page, PageRequest
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -64,6 +64,24 @@ class AskedRuns:
             since=_begin(self.since),
             until=_begin(self.until, days=1),
         )
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong with fields that would not restrict as meant."""
+        return [
+            fault
+            for is_wrong, fault in (
+                (self.status and self.status not in set(RunStatus), f"“{self.status}” is not a state of runs."),
+                (self.since and _begin(self.since) is None, f"“{self.since}” is not a day as YYYY-MM-DD."),
+                (self.until and _begin(self.until, days=1) is None, f"“{self.until}” is not a day as YYYY-MM-DD."),
+                (
+                    self.metadata and not self.metadata.partition("=")[0].strip(),
+                    "Metadata needs a name, as NAME=VALUE.",
+                ),
+                (self.metadata and "=" not in self.metadata, "Metadata is searched as NAME=VALUE."),
+            )
+            if is_wrong
+        ]
 
     @property
     def query(self) -> str:
@@ -126,9 +144,10 @@ async def show_runs(
     asked: NamedDependency[AskedRuns],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Matching runs, newest first."""
+    """Matching runs, newest first; none with a filter that is wrong."""
     principal = request.principal
-    runs = await list_runs.execute(principal, asked.wanted, PageRequest(limit=PAGE, cursor=cursor))
+    page = PageRequest(limit=PAGE, cursor=cursor)
+    runs = Page(items=()) if asked.faults else await list_runs.execute(principal, asked.wanted, page)
     return pages.show(
         request,
         "runs.html",
