@@ -7,6 +7,7 @@ import pytest
 
 from domain.audit.event import AuditAction
 from domain.ids import AgentId, OrganizationId, RunId
+from domain.runs.events import NewEvent, RunEventType
 from domain.runs.lane import Lane
 from tests.builders import (
     AGENT,
@@ -88,6 +89,19 @@ async def test_runs_in_progress_without_a_new_event_are_found_longest_first(run_
     assert stuck[0].lease == claimed.lease
     assert len(await run_stores.queue_lines.stuck(ORG, since=after(60), agent_id=None, limit=2)) == 2
     assert await run_stores.queue_lines.stuck(ORG, since=after(60), agent_id=OTHERS, limit=10) == ()
-    assert await run_stores.leases.hand_back(stuck[0].lease, active_s=stuck[0].active_s, at=after(70))
+    assert await run_stores.leases.take_back(stuck[0].lease, seen_seq=stuck[0].last_seq)
     found = await run_stores.queue_lines.stuck(ORG, since=after(60) + timedelta(days=1), agent_id=None, limit=10)
     assert second not in [run.lease.run_id for run in found]
+
+
+@pytest.mark.requirement("K8")
+async def test_a_run_is_taken_back_from_its_worker_unless_it_has_a_newer_event(run_stores: Stores) -> None:
+    run_id = await waiting(run_stores, 1)
+    claimed = await claim(run_stores, run_id, at=after(20))
+    [before] = await run_stores.queue_lines.stuck(ORG, since=after(20), agent_id=None, limit=10)
+    delta = NewEvent(type=RunEventType.MESSAGE_DELTA, at=after(90), data={"message_id": "msg_1", "text": "Once"})
+    await run_stores.journal.append(claimed.lease, (delta,))
+    assert not await run_stores.leases.take_back(before.lease, seen_seq=before.last_seq)
+    [newest] = await run_stores.queue_lines.stuck(ORG, since=after(90), agent_id=None, limit=10)
+    assert await run_stores.leases.take_back(newest.lease, seen_seq=newest.last_seq)
+    assert not await run_stores.leases.take_back(newest.lease, seen_seq=newest.last_seq)

@@ -94,6 +94,14 @@ class InMemoryRunLeases:
         stored.run = replace(stored.run, active_s=active_s)
         return True
 
+    async def take_back(self, lease: Lease, *, seen_seq: int) -> bool:
+        """Return a run that has no newer event to QUEUED for another worker."""
+        stored = self._state.held(lease)
+        if stored is None or stored.run.last_seq != seen_seq:
+            return False
+        stored.put_back()
+        return True
+
     async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[RunId, ...]:
         """Runs to submit again."""
         runs = sorted(self._state.runs.values(), key=lambda stored: (stored.run.created_at, stored.run.id))

@@ -61,7 +61,7 @@ class InMemoryQueueReader:
                     thread_id=stored.run.thread_id,
                     epoch=stored.run.epoch,
                 ),
-                active_s=stored.run.active_s,
+                last_seq=stored.run.last_seq,
             )
             for stored in sorted(found, key=lambda stored: stored.events[-1].at)[:limit]
         )

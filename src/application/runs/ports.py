@@ -239,6 +239,10 @@ class RunLeases(Protocol):
         """Return the run to QUEUED for another worker. `active_s` is its active time in all
         attempts; `lapses` stays unchanged. False if the lease was lost."""
 
+    async def take_back(self, lease: Lease, *, seen_seq: int) -> bool:
+        """Return the run to QUEUED for another worker, though its worker does not give it up. False if the lease was lost, or the run
+        has an event after `seen_seq`."""
+
     async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[RunId, ...]:
         """Runs to submit again, oldest first, at most `limit`. First runs in progress whose lease
         has expired at `at`: they return to QUEUED with a new epoch, and one more of `lapses` where

@@ -24,10 +24,10 @@ class QueueLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckRun:
-    """A run in progress, with its lease and its active time as stored."""
+    """A run in progress, with its lease and the number of its newest event."""
 
     lease: Lease
-    active_s: float
+    last_seq: int
 
 
 class QueueReader(Protocol):

@@ -33,7 +33,8 @@ class RequeueRuns:
     - Requires `operator`.
     - The worker of a requeued run writes nothing more of it. Calls that it sent and that are unsafe to repeat are not repeated.
     - A run that its worker advances meanwhile, or that ends, stays as it is.
-    - At most 100 runs at a time. Audited as `runs.requeued` with their number.
+    - Also a run that waits for a long call, or for an agent that it called, has no event meanwhile.
+    - At most 100 runs at a time; those before a failure are requeued. Audited as `runs.requeued` with their number.
     """
 
     def __init__(
@@ -65,17 +66,24 @@ class RequeueRuns:
         stuck = await self._lines.stuck(
             principal.organization_id, since=now - timedelta(seconds=command.idle_s), agent_id=agent_id, limit=MOST
         )
-        requeued = [
-            run.lease.run_id for run in stuck if await self._leases.hand_back(run.lease, active_s=run.active_s, at=now)
-        ]
+        requeued: list[RunId] = []
+        try:
+            for run in stuck:
+                is_taken = await self._leases.take_back(run.lease, seen_seq=run.last_seq)
+                if is_taken:
+                    requeued.append(run.lease.run_id)
+        finally:
+            await self._record(principal, requeued, of=agent_id or principal.organization_id)
+        return tuple(requeued)
+
+    async def _record(self, principal: Principal, requeued: list[RunId], *, of: str) -> None:
         await self._queue.submit(*requeued)
         audit = audit_entry(
             principal,
             AuditAction.RUNS_REQUEUED,
-            agent_id or principal.organization_id,
+            of,
             ids=self._ids,
-            at=now,
+            at=self._clock.now(),
             details={"requeued": len(requeued)},
         )
         await self._audit_log.record(audit)
-        return tuple(requeued)

@@ -33,5 +33,8 @@ class MeteredRunLeases:
     async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
         return await self._leases.hand_back(lease, active_s=active_s, at=at)
 
+    async def take_back(self, lease: Lease, *, seen_seq: int) -> bool:
+        return await self._leases.take_back(lease, seen_seq=seen_seq)
+
     async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[RunId, ...]:
         return await self._leases.recoverable(at=at, limit=limit, sole_owner=sole_owner)

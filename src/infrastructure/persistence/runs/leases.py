@@ -66,11 +66,13 @@ _newest_reply_event = Prepared(
     .limit(1)
 )
 _renew = renewing(run)
-_hand_back = (
+_back = (
     update(run)
     .where(run.c.id == bindparam("run_id"), run.c.epoch == bindparam("lease_epoch"), _in_progress)
-    .values(active_s=bindparam("new_active_s"), **_put_back)
+    .values(**_put_back)
 )
+_hand_back = _back.values(active_s=bindparam("new_active_s"))
+_take_back = _back.where(run.c.last_seq == bindparam("seen_seq"))
 _executing = exists().where(tool_call.c.run_id == run.c.id, tool_call.c.state == ToolCallState.RECORDED.value)
 _lapsed = (
     select(run.c.id, run.c.worker_id, run.c.lapses, _executing.label("executing"))
@@ -204,6 +206,15 @@ class SqlRunLeases:
         def unit(connection: Connection) -> bool:
             lock_thread_of(connection, lease.run_id)
             return connection.execute(_hand_back, wanted).rowcount == 1
+
+        return await self._database.write(unit, scope=lease.organization_id)
+
+    async def take_back(self, lease: Lease, *, seen_seq: int) -> bool:
+        wanted = {"run_id": lease.run_id, "lease_epoch": lease.epoch, "seen_seq": seen_seq}
+
+        def unit(connection: Connection) -> bool:
+            lock_thread_of(connection, lease.run_id)
+            return connection.execute(_take_back, wanted).rowcount == 1
 
         return await self._database.write(unit, scope=lease.organization_id)
 

@@ -32,7 +32,7 @@ _lines = (
     .order_by(_queued.desc(), run.c.organization_id, run.c.agent_id, _lane)
 )
 _stuck = (
-    select(run.c.id, run.c.thread_id, run.c.epoch, run.c.active_s)
+    select(run.c.id, run.c.thread_id, run.c.epoch, run.c.last_seq)
     .join(run_event, (run_event.c.run_id == run.c.id) & (run_event.c.seq == run.c.last_seq))
     .where(
         is_unfinished,
@@ -84,7 +84,7 @@ class SqlQueueReader:
                         thread_id=ThreadId(row.thread_id),
                         epoch=row.epoch,
                     ),
-                    active_s=row.active_s,
+                    last_seq=row.last_seq,
                 )
                 for row in connection.execute(statement, wanted)
             )

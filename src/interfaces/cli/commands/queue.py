@@ -97,7 +97,13 @@ def requeue_runs(
     *,
     context: typer.Context,
     idle_s: Annotated[
-        float, typer.Option("--idle", metavar="SECONDS", min=60, help="Only runs without an event for so long.")
+        float,
+        typer.Option(
+            "--idle",
+            metavar="SECONDS",
+            min=60,
+            help="Only runs without an event for so long; longer than your longest tool calls.",
+        ),
     ] = 900,
     agent: AgentOption = None,
     as_json: JsonFlag = False,

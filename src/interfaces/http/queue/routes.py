@@ -39,5 +39,5 @@ async def requeue_runs(
     request: ApiRequest, data: JSONBody[RequeueRunsBody], requeue_runs: NamedDependency[RequeueRuns]
 ) -> RequeuedRunsView:
     """Requires the role operator. Takes at most 100 runs in progress from their workers, longest without an event first. Other
-    workers continue them; calls that are unsafe to repeat are not repeated. Runs of lost workers need no request."""
+    workers continue them; calls that are unsafe to repeat are not repeated. Runs that wait for a long tool call are among them. Runs of lost workers need no request."""
     return {"run_ids": list(await requeue_runs.execute(data.to_command(request.principal)))}

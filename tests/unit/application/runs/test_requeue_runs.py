@@ -11,6 +11,7 @@ from application.runs.ports import RunLeases, RunQueue
 from application.runs.queue_lines import QueueReader, StuckRun
 from application.runs.requeue_runs import MOST, RequeueRuns, RequeueRunsCommand
 from domain.audit.event import AuditAction
+from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
 from domain.ids import RunId
 from domain.runs.lease import Lease
@@ -29,7 +30,7 @@ class Ports:
         self.lines: MockType = mocker.create_autospec(QueueReader, instance=True)
         self.lines.stuck.return_value = (stuck(1), stuck(2))
         self.leases: MockType = mocker.create_autospec(RunLeases, instance=True)
-        self.leases.hand_back.return_value = True
+        self.leases.take_back.return_value = True
         self.queue: MockType = mocker.create_autospec(RunQueue, instance=True)
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.agents.get.return_value = an_agent()
@@ -50,7 +51,7 @@ class Ports:
 
 def stuck(number: int) -> StuckRun:
     lease = Lease(run_id=a_run_id(number), organization_id=ORG, thread_id=a_thread_id(number), epoch=number)
-    return StuckRun(lease=lease, active_s=float(number))
+    return StuckRun(lease=lease, last_seq=number)
 
 
 @pytest.fixture
@@ -66,24 +67,37 @@ async def test_runs_without_an_event_lose_their_workers_and_are_submitted(ports:
         ORG, since=FixedClock().now() - timedelta(seconds=900), agent_id=None, limit=MOST
     )
     ports.queue.submit.assert_awaited_once_with(a_run_id(1), a_run_id(2))
-    assert [call.kwargs["active_s"] for call in ports.leases.hand_back.await_args_list] == [1.0, 2.0]
+    assert [call.kwargs["seen_seq"] for call in ports.leases.take_back.await_args_list] == [1, 2]
     [entry] = ports.audit_log.record.await_args.args
     assert (entry.action, entry.resource, entry.details) == (AuditAction.RUNS_REQUEUED, ORG, {"requeued": 2})
 
 
 @pytest.mark.requirement("K8")
 async def test_a_run_that_progressed_meanwhile_stays_with_its_worker(ports: Ports) -> None:
-    ports.leases.hand_back.side_effect = [False, True]
+    ports.leases.take_back.side_effect = [False, True]
     assert await ports.requeue(RequeueRunsCommand(principal=OPERATOR, idle_s=60)) == (a_run_id(2),)
     ports.queue.submit.assert_awaited_once_with(a_run_id(2))
+
+
+@pytest.mark.requirement("K8")
+async def test_what_was_requeued_before_a_failure_is_submitted_and_audited(ports: Ports) -> None:
+    ports.leases.take_back.side_effect = [
+        True,
+        ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "The database is away."),
+    ]
+    with refused("storage_unavailable"):
+        await ports.requeue(RequeueRunsCommand(principal=OPERATOR, idle_s=60))
+    ports.queue.submit.assert_awaited_once_with(a_run_id(1))
+    [entry] = ports.audit_log.record.await_args.args
+    assert entry.details == {"requeued": 1}
 
 
 @pytest.mark.requirement("K8")
 async def test_only_runs_of_the_agent_are_requeued_and_only_by_operators(ports: Ports) -> None:
     await ports.requeue(RequeueRunsCommand(principal=OPERATOR, idle_s=60, agent=AGENT))
     assert ports.lines.stuck.await_args.kwargs["agent_id"] == AGENT
-    ports.leases.hand_back.reset_mock()
+    ports.leases.take_back.reset_mock()
     with refused("role_insufficient"):
         await ports.requeue(RequeueRunsCommand(principal=a_principal(Role.RUNNER), idle_s=60))
-    ports.leases.hand_back.assert_not_awaited()
+    ports.leases.take_back.assert_not_awaited()
     assert FixedClock().now() >= START
