@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -56,6 +57,16 @@ def signed_in(browser: httpx.Client, service: Service, provider: IdentityProvide
 def with_token(service: Service, token: str) -> httpx.Client:
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.Client(base_url=service.url, headers=headers, trust_env=False, timeout=60.0)
+
+
+@contextmanager
+def listening(client: httpx.Client, path: str) -> Iterator[Iterator[str]]:
+    """What comes on a stream after its first part."""
+    with client.stream("GET", path, headers={"Accept": "text/event-stream"}) as response:
+        assert response.status_code == httpx.codes.OK, response.read()
+        parts = response.iter_text()
+        assert next(parts)
+        yield parts
 
 
 def user_of(service: Service, subject: str) -> Json:
@@ -130,14 +141,19 @@ def test_a_deactivated_person_is_refused_by_api_gateway_stream_and_console(
     waiting = {"code_execution": {"decision": "require_approval"}}
     model = service.script("asker", a_turn("Wait.", ("code_execution", {"code": "1"})), a_turn("Done."))
     service.agent("asker", model, tools=["code_execution"], tool_policies=waiting)
+    service.agent("slow", service.script("slow", a_turn("Late."), delay_ms=60_000, chunk_chars=1))
     with with_token(service, token) as carla:
         run = carla.post("/v1/runs", json={"agent": "asker", "input": "Go."}).raise_for_status().json()["id"]
         assert carla.get(f"/v1/runs/{run}/wait").json()["run"]["status"] == "requires_action"
         [started] = service.call("GET", f"/audit-events?run_id={run}&action=run.started")["data"]
         assert started["actor"] == user["id"]
 
-        ended = service.call("PATCH", f"/users/{user['id']}", {"status": "deactivated"})
-        assert ended["cancelled_runs"] == 1
+        slow = carla.post("/v1/runs", json={"agent": "slow", "input": "Go."}).raise_for_status().json()["id"]
+        with listening(carla, f"/v1/runs/{slow}/stream") as of_run, listening(carla, "/mcp?agent=talker") as of_gateway:
+            ended = service.call("PATCH", f"/users/{user['id']}", {"status": "deactivated"})
+            assert ended["cancelled_runs"] == len((run, slow))
+            assert "completed" not in "".join(of_run), "it ends"
+            assert "".join(of_gateway).strip(": \n") == "", "it ends, and says no more"
 
         for answer in (
             carla.get("/v1/runs"),
