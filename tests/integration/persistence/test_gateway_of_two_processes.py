@@ -12,6 +12,7 @@ from application.gateway.subscriptions.subscribers import Subscriber, Subscriber
 from domain.audit.event import AuditAction
 from domain.errors import ServiceError
 from domain.gateway.session import GatewaySession
+from domain.identity.role import Role
 from domain.identity.user import UserStatus
 from domain.mcp.log_level import LogLevel
 from domain.policy.allowlist import Allowlist
@@ -136,6 +137,24 @@ async def test_who_listens_there_is_checked_again_when_people_lose_their_access_
     async with asyncio.timeout(60):
         await woken.wait()
     assert stranger.is_open_unknown, "a person of any organization may have come by it"
+
+
+@pytest.mark.requirement("P2")
+async def test_a_sign_in_that_changes_no_role_is_told_to_no_other_process(two: tuple[Gateway, Gateway]) -> None:
+    here, there = two
+    stores = here.process.stores
+    await stores.user_access.add(a_user(), an_audit_event(3))
+    told = there.process.told_of("user_account")
+    await stores.user_access.saw(replace(a_user(), name="Ann B."), an_audit_event(4))
+    told_of_agent = there.process.told_of("agent")
+    await stores.agents.save(an_agent(version=2), expected_version=1, audit=an_audit_event(5))
+    async with asyncio.timeout(60):
+        await told_of_agent.wait()
+    assert not told.is_set()
+
+    await stores.user_access.saw(replace(a_user(), role=Role.VIEWER), an_audit_event(6))
+    async with asyncio.timeout(60):
+        await told.wait()
 
 
 @pytest.mark.requirement("P2")

@@ -58,8 +58,9 @@ def upgrade() -> None:
     )
     for table in _TABLES:
         protect(table)
-    _notify("identity_provider", "UPDATE OR DELETE")
-    _notify("user_account", "UPDATE OF role, status, provider_id OR DELETE")
+    _notify("identity_provider", "id", "version")
+    # A sign-in writes the columns again, mostly as they were.
+    _notify("user_account", "role", "status", "provider_id")
 
 
 def downgrade() -> None:
@@ -78,8 +79,8 @@ def _organization_of(table: str) -> sa.ForeignKeyConstraint:
     )
 
 
-def _notify(table: str, changes: str) -> None:
-    """Caches of callers depend on these rows (ADR 0015)."""
+def _notify(table: str, *columns: str) -> None:
+    """Caches of callers depend on these rows and columns (ADR 0015)."""
     if op.get_bind().dialect.name == "sqlite":
         return
     op.execute(
@@ -89,4 +90,9 @@ def _notify(table: str, changes: str) -> None:
         "    RETURN NULL;\n"
         "END $$"
     )
-    op.execute(f"CREATE TRIGGER tell_{table} AFTER {changes} ON {table} FOR EACH ROW EXECUTE FUNCTION tell_{table}()")
+    before, after = (", ".join(f"{row}.{column}" for column in columns) for row in ("OLD", "NEW"))
+    changed = f"WHEN (({before}) IS DISTINCT FROM ({after}))"
+    for name, change, condition in ((f"tell_{table}", "DELETE", ""), (f"tell_changed_{table}", "UPDATE", changed)):
+        op.execute(
+            f"CREATE TRIGGER {name} AFTER {change} ON {table} FOR EACH ROW {condition} EXECUTE FUNCTION tell_{table}()"
+        )
