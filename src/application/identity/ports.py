@@ -156,10 +156,8 @@ class ProviderMetadata:
     issuer: str
     authorization_endpoint: str
     token_endpoint: str
-    userinfo_endpoint: str | None = None
     device_authorization_endpoint: str | None = None
     end_session_endpoint: str | None = None
-    has_pkce: bool = False
     names_itself_in_answers: bool = False
 
 

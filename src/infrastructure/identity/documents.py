@@ -1,7 +1,9 @@
 """Documents of identity providers, over the guarded HTTP client: bounded in size and time, no redirects."""
 
+import asyncio
 import base64
 import json
+from dataclasses import dataclass
 from urllib.parse import quote, urlencode, urlsplit
 
 from application.identity.admit_person import refused
@@ -16,19 +18,35 @@ from domain.json_value import JsonObject, JsonValue
 TIMEOUT_S = 10.0
 MAX_DOCUMENT = 256 * 1024
 FRESH_S = 3600.0
+RETRY_S = 5.0
+"""How long a failed read is not repeated."""
 MAX_KNOWN = 200
+FAMILIES = {
+    "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
+    "EC": frozenset({"ES256", "ES384", "ES512"}),
+    "OKP": frozenset({"EdDSA"}),
+}
+"""Asymmetric algorithms by type of key. A token's header never chooses another."""
 _OK, _FIRST_SERVER_ERROR = 200, 500
-_S256 = "S256"
 _WELL_KNOWN = "/.well-known/openid-configuration"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """An issuer's metadata, or why there is none."""
+
+    found: JsonObject | ServiceError
+    valid_until: float
+
+
 class IdentityProviderDocuments:
-    """The `IdentityProviderClient` port. Metadata is cached for an hour."""
+    """The `IdentityProviderClient` port. Metadata is cached for an hour, a failure to read it for `RETRY_S`."""
 
     def __init__(self, *, http: HttpCaller, clock: Clock) -> None:
         self._http = http
         self._clock = clock
-        self._known: LruCache[str, tuple[JsonObject, float]] = LruCache(MAX_KNOWN)
+        self._known: LruCache[str, _Known] = LruCache(MAX_KNOWN)
+        self._reading: dict[str, asyncio.Task[_Known]] = {}
 
     async def metadata(self, provider: IdentityProvider) -> ProviderMetadata:
         document = await self._discovered(provider.issuer)
@@ -36,10 +54,8 @@ class IdentityProviderDocuments:
             issuer=provider.issuer,
             authorization_endpoint=_required(document, "authorization_endpoint", provider.issuer),
             token_endpoint=_required(document, "token_endpoint", provider.issuer),
-            userinfo_endpoint=_endpoint(document, "userinfo_endpoint", provider.issuer),
             device_authorization_endpoint=_endpoint(document, "device_authorization_endpoint", provider.issuer),
             end_session_endpoint=_endpoint(document, "end_session_endpoint", provider.issuer),
-            has_pkce=_S256 in _texts(document.get("code_challenge_methods_supported")),
             names_itself_in_answers=document.get("authorization_response_iss_parameter_supported") is True,
         )
 
@@ -70,7 +86,7 @@ class IdentityProviderDocuments:
 
     async def count_keys(self, provider: IdentityProvider) -> int:
         self._known.pop(provider.issuer)
-        return len(await self.keys(provider.issuer))
+        return sum(map(_verifies, await self.keys(provider.issuer)))
 
     async def keys(self, issuer: str) -> list[JsonObject]:
         """The issuer's JSON Web Keys, read now."""
@@ -79,15 +95,32 @@ class IdentityProviderDocuments:
         return [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else []
 
     async def _discovered(self, issuer: str) -> JsonObject:
-        now = self._clock.monotonic()
         known = self._known.get(issuer)
-        if known is not None and known[1] > now:
-            return known[0]
-        document = await self._read(issuer.rstrip("/") + _WELL_KNOWN)
-        if document.get("issuer") != issuer:
-            raise unavailable(issuer, "has metadata of another issuer")
-        self._known.put(issuer, (document, now + FRESH_S))
-        return document
+        if known is None or known.valid_until <= self._clock.monotonic():
+            known = await self._discovered_now(issuer)
+        if isinstance(known.found, ServiceError):
+            raise known.found
+        return known.found
+
+    async def _discovered_now(self, issuer: str) -> _Known:
+        """Many requests wait for one read: people who are not signed in cause them."""
+        reading = self._reading.get(issuer)
+        if reading is None:
+            reading = self._reading[issuer] = asyncio.create_task(self._discover(issuer))
+            reading.add_done_callback(lambda _: self._reading.pop(issuer, None))
+        return await asyncio.shield(reading)
+
+    async def _discover(self, issuer: str) -> _Known:
+        found: JsonObject | ServiceError
+        try:
+            found, valid_s = await self._read(issuer.rstrip("/") + _WELL_KNOWN), FRESH_S
+            if found.get("issuer") != issuer:
+                raise unavailable(issuer, "has metadata of another issuer")
+        except ServiceError as error:
+            found, valid_s = error, RETRY_S
+        known = _Known(found=found, valid_until=self._clock.monotonic() + valid_s)
+        self._known.put(issuer, known)
+        return known
 
     async def _read(self, url: str) -> JsonObject:
         answer = await self._send("GET", url)
@@ -136,6 +169,12 @@ def _endpoint(document: JsonObject, name: str, issuer: str) -> str | None:
     if scheme != "https" and not (scheme == "http" and urlsplit(issuer).scheme == "http"):
         raise unavailable(issuer, f"has a {name} without TLS in its metadata")
     return url
+
+
+def _verifies(key: JsonObject) -> bool:
+    """Whether a key can verify tokens."""
+    algorithms = FAMILIES.get(str(key.get("kty")), frozenset())
+    return bool(algorithms) and key.get("alg") in (None, *algorithms) and key.get("use") in (None, "sig")
 
 
 def _object(text: str) -> JsonObject:

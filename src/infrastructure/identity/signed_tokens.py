@@ -15,20 +15,12 @@ from domain.errors import ServiceError
 from domain.identity.identity_provider import IdentityProvider
 from domain.json_value import JsonObject, JsonValue
 from domain.rate_limit import CallSchedule, RateLimit
-from infrastructure.identity.documents import FRESH_S, MAX_KNOWN
+from infrastructure.identity.documents import FAMILIES, FRESH_S, MAX_KNOWN, RETRY_S
 
 SKEW = timedelta(seconds=60)
 UNKNOWN_KEYS = RateLimit(calls=6, per_s=60.0)
 """Reads of an issuer's keys for tokens that name unknown ones, however many they are."""
-RETRY_S = 5.0
-"""Validity of keys that could not be read again."""
 MAX_KEYS = 100
-_FAMILIES = {
-    "RSA": frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
-    "EC": frozenset({"ES256", "ES384", "ES512"}),
-    "OKP": frozenset({"EdDSA"}),
-}
-"""Asymmetric algorithms by type of key. A token's header never chooses another."""
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 """Logout tokens, DPoP proofs and others are signed with the same keys, and are no credentials."""
 
@@ -133,7 +125,7 @@ def _header(token: str) -> dict[str, str]:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError, RecursionError) as error:
         raise invalid_token() from error
-    allowed = frozenset[str]().union(*_FAMILIES.values())
+    allowed = frozenset[str]().union(*FAMILIES.values())
     algorithm, kind = str(header.get("alg")), str(header.get("typ", "JWT"))
     if algorithm not in allowed or kind.lower() not in _TYPES:
         raise invalid_token()
@@ -146,7 +138,7 @@ def _matching(keys: list[JsonObject], header: dict[str, str]) -> jwt.PyJWK | Non
     fitting = [
         key
         for key in keys
-        if algorithm in _FAMILIES.get(str(key.get("kty")), ())
+        if algorithm in FAMILIES.get(str(key.get("kty")), ())
         and key.get("alg") in (None, algorithm)
         and key.get("use") in (None, "sig")
         and (wanted is None or key.get("kid") == wanted)

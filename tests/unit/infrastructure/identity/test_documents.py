@@ -1,15 +1,17 @@
 """Documents of identity providers: what is read of them, and what is refused."""
 
+import asyncio
 import base64
 import json
 from urllib.parse import parse_qs
 
 import pytest
 
+from application.identity.ports import ProviderMetadata
 from application.workflows.http_request import HttpAnswer, HttpCall, HttpCallFailed
 from domain.errors import ServiceError
 from domain.json_value import JsonObject
-from infrastructure.identity.documents import FRESH_S, MAX_DOCUMENT, IdentityProviderDocuments
+from infrastructure.identity.documents import FRESH_S, MAX_DOCUMENT, RETRY_S, IdentityProviderDocuments
 from tests.doubles.surroundings import FixedClock
 from tests.people_builders import ISSUER, a_provider
 from tests.refusals import refused
@@ -21,7 +23,6 @@ METADATA: JsonObject = {
     "token_endpoint": f"{ISSUER}/token",
     "jwks_uri": f"{ISSUER}/keys",
     "end_session_endpoint": f"{ISSUER}/logout",
-    "code_challenge_methods_supported": ["S256"],
     "authorization_response_iss_parameter_supported": True,
 }
 
@@ -68,7 +69,7 @@ async def test_metadata_is_read_once_an_hour(documents: IdentityProviderDocument
         await documents.metadata(a_provider())
     found = await documents.metadata(a_provider())
     assert (found.token_endpoint, found.end_session_endpoint) == (f"{ISSUER}/token", f"{ISSUER}/logout")
-    assert (found.has_pkce, found.names_itself_in_answers) == (True, True)
+    assert found.names_itself_in_answers
     assert len(web.sent) == 1
     clock.advance(FRESH_S)
     await documents.metadata(a_provider())
@@ -122,6 +123,30 @@ async def test_keys_are_read_each_time(documents: IdentityProviderDocuments, web
     assert await documents.keys(ISSUER) == [{"kty": "RSA"}]
     web.says(f"{ISSUER}/keys", "{}")
     assert await documents.count_keys(a_provider()) == 0
+
+
+async def test_keys_that_verify_no_token_do_not_count(documents: IdentityProviderDocuments, web: Web) -> None:
+    keys = [{"kty": "RSA"}, {"kty": "oct"}, {"kty": "RSA", "use": "enc"}, {"kty": "EC", "alg": []}]
+    web.says(f"{ISSUER}/keys", json.dumps({"keys": keys}))
+    assert await documents.count_keys(a_provider()) == 1
+
+
+async def test_many_who_begin_a_sign_in_cause_one_request_also_while_the_provider_is_away(
+    documents: IdentityProviderDocuments, web: Web, clock: FixedClock
+) -> None:
+    web.says(WELL_KNOWN, "", 503)
+
+    async def many() -> set[type[object]]:
+        begun = (documents.metadata(a_provider()) for _ in range(5))
+        return {type(each) for each in await asyncio.gather(*begun, return_exceptions=True)}
+
+    for _ in range(2):
+        assert await many() == {ServiceError}
+        assert len(web.sent) == 1
+    clock.advance(RETRY_S)
+    web.says(WELL_KNOWN, json.dumps(METADATA))
+    assert await many() == {ProviderMetadata}
+    assert len(web.sent) == 2
 
 
 @pytest.mark.requirement("P1")

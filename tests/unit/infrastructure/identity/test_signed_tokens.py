@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from domain.errors import ErrorKind, ServiceError
 from domain.json_value import JsonObject
-from infrastructure.identity.signed_tokens import RETRY_S, UNKNOWN_KEYS, SignedTokens
+from infrastructure.identity.documents import RETRY_S
+from infrastructure.identity.signed_tokens import UNKNOWN_KEYS, SignedTokens
 from tests.doubles.surroundings import FixedClock
 from tests.people_builders import ISSUER, a_provider
 from tests.refusals import refused
