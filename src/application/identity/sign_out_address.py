@@ -1,11 +1,15 @@
 """SignOutAddress: where a browser signs out of its identity provider too."""
 
+import asyncio
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from application.identity.ports import IdentityProviderClient, IdentityProviderDirectory
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import IdentityProviderId
+
+WAIT_S = 2.0
+"""For metadata that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +21,8 @@ class SignOutAddressCommand:
 
 
 class SignOutAddress:
-    """None if the identity provider has no such page (OpenID Connect RP-Initiated Logout 1.0), was deleted, or cannot
-    be reached: signing out here must not depend on it."""
+    """None if the identity provider has no such page (OpenID Connect RP-Initiated Logout 1.0), was deleted, or does
+    not answer soon: signing out here must not depend on it."""
 
     def __init__(self, *, identity_providers: IdentityProviderDirectory, client: IdentityProviderClient) -> None:
         self._providers = identity_providers
@@ -29,7 +33,10 @@ class SignOutAddress:
         if provider is None:
             return None
         try:
-            metadata = await self._client.metadata(provider)
+            async with asyncio.timeout(WAIT_S):
+                metadata = await self._client.metadata(provider)
+        except TimeoutError:
+            return None
         except ServiceError as error:
             if error.kind is not ErrorKind.UNAVAILABLE:
                 raise

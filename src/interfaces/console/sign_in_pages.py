@@ -18,6 +18,8 @@ from interfaces.console_paths import PATH, SIGN_IN_PATH
 
 COOKIE = "dragoman_sign_in"
 CALLBACK_PATH = f"{SIGN_IN_PATH}/callback"
+_MAX_TARGET = 1_000
+"""Browsers drop cookies above 4,096 bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +115,7 @@ class SignInPages:
 
 
 def local_page(target: str) -> str:
-    """The target if it is a page of the console, else the start page: never another site or
-    scheme."""
-    is_page = target == PATH or target.startswith(f"{PATH}/")
+    """The target if it is a page of the console, and short enough for the sealed cookie, else the start page: never
+    another site or scheme."""
+    is_page = len(target) <= _MAX_TARGET and (target == PATH or target.startswith(f"{PATH}/"))
     return target if is_page and target.isascii() and target.isprintable() and "\\" not in target else PATH

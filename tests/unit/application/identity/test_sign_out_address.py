@@ -1,5 +1,6 @@
 """SignOutAddress: where a browser signs out of its identity provider."""
 
+import asyncio
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -37,3 +38,15 @@ async def test_signing_out_here_does_not_depend_on_the_provider(mocker: MockerFi
     assert await address.execute(COMMAND) is None
     ports.state.identity_providers.clear()
     assert await address.execute(COMMAND) is None
+
+
+async def test_signing_out_here_does_not_wait_for_a_silent_provider(mocker: MockerFixture) -> None:
+    ports = Ports(mocker)
+    mocker.patch("application.identity.sign_out_address.WAIT_S", 0)
+    ports.client.metadata.side_effect = _never
+    address = SignOutAddress(identity_providers=ports.providers, client=ports.client)
+    assert await address.execute(COMMAND) is None
+
+
+async def _never(_: object) -> None:
+    await asyncio.Event().wait()
