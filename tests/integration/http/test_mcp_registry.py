@@ -153,3 +153,25 @@ async def test_ides_read_the_published_organization_without_a_key_from_any_origi
     assert (await read(published, token=OTHER_ADMIN)).json()["servers"] == []
     problem_of(await read(published, token="dgm_wrong"), 401, "token_invalid")
     problem_of(await published.client.get("/v1/mcp-servers"), 401, "token_missing")
+
+
+async def test_readers_without_a_key_cause_one_read_of_the_list_in_five_seconds(published: Service) -> None:
+    assert len((await read(published, token=None)).json()["servers"]) == 5
+    published.state.servers.clear()
+    assert len((await read(published, token=None)).json()["servers"]) == 5
+    assert (await read(published)).json()["servers"] == []
+    published.clock.advance(5)
+    assert (await read(published, token=None)).json()["servers"] == []
+
+
+async def test_while_mcp_is_off_for_the_organization_its_registry_is_empty(published: Service) -> None:
+    assert (await published.call("PATCH", "/v1/organization", json={"mcp_enabled": False})).status_code == 200
+    for token in (None, token_of(Role.VIEWER)):
+        assert (await read(published, token=token)).json()["servers"] == []
+        one = await read(published, f"{BASE}/com.example.agents/files/versions/latest", token=token)
+        problem_of(one, 404, "mcp_server_not_found")
+
+
+async def test_a_published_organization_that_does_not_exist_is_not_found() -> None:
+    async with Harness(settings=the_settings(registry_organization=f"org_{9:026}")).service() as service:
+        problem_of(await read(service, token=None), 404, "organization_not_found")

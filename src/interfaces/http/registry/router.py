@@ -7,11 +7,11 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import ApiKeyId, OrganizationId
+from domain.ids import OrganizationId
 from infrastructure.container import Container
 from interfaces.http.auth import authentication
 from interfaces.http.registry import routes
-from interfaces.http.registry.routes import RegistryServers
+from interfaces.http.registry.routes import READER_ID, RegistryServers
 from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
 
 
@@ -36,7 +36,7 @@ def _published(
     authenticated: Callable[[ASGIApp], ASGIApp], organization_id: OrganizationId
 ) -> Callable[[ASGIApp], ASGIApp]:
     """IDEs send no key: such requests read as a viewer of the published organization."""
-    reader = Principal(organization_id=organization_id, key_id=ApiKeyId("registry"), role=Role.VIEWER)
+    reader = Principal(organization_id=organization_id, key_id=READER_ID, role=Role.VIEWER)
 
     def middleware(app: ASGIApp) -> ASGIApp:
         with_key = authenticated(app)

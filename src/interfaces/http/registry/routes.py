@@ -1,7 +1,6 @@
 """Routes of the MCP registry API. They are not in the OpenAPI document: their shapes are the registry's."""
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -9,17 +8,24 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
 
+from application.identity.ports import OrganizationStore
+from application.mcp.mcp_switch import McpKinds, McpSwitch
 from application.mcp.oauth_client import PublicAddress
 from application.mcp.queries import GetMcpServer, ListMcpServers
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
-from domain.errors import invalid, not_found
+from application.system.ports import Clock
+from domain.errors import existing, invalid, not_found
 from domain.identity.api_key import Principal
+from domain.ids import ApiKeyId, OrganizationId
 from domain.json_value import JsonObject
 from domain.mcp.server import McpServer
 from interfaces.http.registry.server_json import namespace_of, server_json, version_of
 from interfaces.http.requests import ApiRequest
 
 LATEST = "latest"
+READER_ID = ApiKeyId("registry")
+"""The key of those who read without one."""
+KEPT_S = 5.0
 Limit = Annotated[int, QueryParameter(ge=1, le=MAX_PAGE_SIZE)]
 Text = Annotated[str | None, QueryParameter(max_length=300)]
 _ANY_ORIGIN = {"Access-Control-Allow-Origin": "*"}
@@ -28,11 +34,25 @@ caller could not read itself."""
 
 
 class RegistryServers:
-    """The enabled servers of an organization in the order of their slugs."""
+    """Rules:
+    - The enabled servers of an organization, of kinds that it may use, in the order of their slugs; none while MCP is off.
+    - Readers without a key see what was read for others of them up to `KEPT_S` ago.
+    """
 
     def __init__(
-        self, *, list_mcp_servers: ListMcpServers, get_mcp_server: GetMcpServer, public_address: PublicAddress
+        self,
+        *,
+        list_mcp_servers: ListMcpServers,
+        get_mcp_server: GetMcpServer,
+        public_address: PublicAddress,
+        mcp_switch: McpSwitch,
+        organizations: OrganizationStore,
+        clock: Clock,
     ) -> None:
+        self._switch = mcp_switch
+        self._organizations = organizations
+        self._clock = clock
+        self._kept: tuple[float, tuple[McpServer, ...]] | None = None
         self._list = list_mcp_servers
         self._get = get_mcp_server
         self._address = public_address
@@ -47,15 +67,14 @@ class RegistryServers:
         version: str | None,
         since: datetime | None,
     ) -> JsonObject:
-        """A page of entries. `after` is the name of the entry before."""
+        """A page of entries. `after` is the name of the entry before. Raises NOT_FOUND `organization_not_found`."""
         namespace = namespace_of(self._address.url)
         entries: list[tuple[str, JsonObject]] = []
-        async with aclosing(self._all(principal)) as servers:
-            async for server in servers:
-                name, entry = f"{namespace}/{server.config.slug}", server_json(server, namespace)
-                is_wanted = search.lower() in name.lower() and (since is None or server.updated_at > since)
-                if entry is not None and is_wanted and version in (None, LATEST, version_of(server)):
-                    entries.append((name, entry))
+        for server in await self._listed(principal):
+            name, entry = f"{namespace}/{server.config.slug}", server_json(server, namespace)
+            is_wanted = search.lower() in name.lower() and (since is None or server.updated_at > since)
+            if entry is not None and is_wanted and version in (None, LATEST, version_of(server)):
+                entries.append((name, entry))
         entries.sort(key=lambda one: one[0])
         rest = [one for one in entries if after is None or one[0] > after]
         metadata: JsonObject = {"count": len(rest[:limit])}
@@ -66,23 +85,47 @@ class RegistryServers:
     async def one(self, principal: Principal, name: str, version: str = LATEST) -> JsonObject:
         """The entry of a server. Raises NOT_FOUND."""
         namespace, _, slug = name.rpartition("/")
-        if namespace == namespace_of(self._address.url):
+        kinds = await self._permitted(principal.organization_id)
+        if kinds is not None and namespace == namespace_of(self._address.url):
             server = await self._get.execute(principal, slug)
-            entry = server_json(server, namespace) if server.config.enabled and server.config.slug == slug else None
+            is_listed = _is_listed(server, kinds) and server.config.slug == slug
+            entry = server_json(server, namespace) if is_listed else None
             if entry is not None and version in (LATEST, version_of(server)):
                 return entry
         raise not_found("mcp_server", name)
 
-    async def _all(self, principal: Principal) -> AsyncGenerator[McpServer, None]:
-        cursor = None
-        while True:
-            page = await self._list.execute(principal, PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor))
-            for server in page.items:
-                if server.config.enabled:
-                    yield server
-            cursor = page.next_cursor
-            if cursor is None:
-                return
+    async def _listed(self, principal: Principal) -> list[McpServer]:
+        kinds = await self._permitted(principal.organization_id)
+        if kinds is None:
+            return []
+        return [server for server in await self._all(principal) if _is_listed(server, kinds)]
+
+    async def _permitted(self, organization_id: OrganizationId) -> McpKinds | None:
+        kinds = await self._switch.permitted(organization_id)
+        if kinds is None:
+            existing(await self._organizations.get(organization_id), "organization", organization_id)
+        return kinds
+
+    async def _all(self, principal: Principal) -> tuple[McpServer, ...]:
+        now = self._clock.monotonic()
+        is_anonymous = principal.key_id == READER_ID
+        if is_anonymous and self._kept is not None and now - self._kept[0] < KEPT_S:
+            return self._kept[1]
+        found, cursor = await self._page(principal, None)
+        while cursor is not None:
+            more, cursor = await self._page(principal, cursor)
+            found += more
+        if is_anonymous:
+            self._kept = (now, found)
+        return found
+
+    async def _page(self, principal: Principal, cursor: str | None) -> tuple[tuple[McpServer, ...], str | None]:
+        page = await self._list.execute(principal, PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor))
+        return tuple(page.items), page.next_cursor
+
+
+def _is_listed(server: McpServer, kinds: McpKinds) -> bool:
+    return server.config.enabled and kinds.permit(server.config)
 
 
 @get("/servers")
