@@ -1,6 +1,6 @@
 """Identity providers in SQL; client secrets are stored encrypted only."""
 
-from sqlalchemy import Connection, bindparam, delete, func, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, func, or_, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from domain.audit.event import AuditEvent
@@ -46,6 +46,8 @@ _offered = (
     .order_by(identity_provider.c.name, identity_provider.c.id)
     .limit(2 * MAX_IDENTITY_PROVIDERS)
 )
+# Parallel writes about one issuer see each other's audiences.
+_lock_issuer = text("SELECT pg_advisory_xact_lock(hashtextextended('issuer:' || :of_issuer, 0))")
 _insert = identity_provider.insert()
 _change = update(identity_provider).where(*_of)
 _delete = delete(identity_provider).where(*_of)
@@ -133,7 +135,10 @@ class SqlIdentityProviderStore:
             raise
 
     def _require_free(self, connection: Connection, provider: IdentityProvider) -> None:
-        for row in connection.execute(_of_issuer, {"of_issuer": provider.issuer}).all():
+        wanted = {"of_issuer": provider.issuer}
+        if connection.dialect.name == "postgresql":
+            connection.execute(_lock_issuer, wanted)
+        for row in connection.execute(_of_issuer, wanted).all():
             other = self._provider_of(row)
             shared = set(other.accepted_audiences).intersection(provider.accepted_audiences)
             if other.id != provider.id and shared:
