@@ -52,14 +52,14 @@ class SignedTokens:
         self._reading: dict[str, asyncio.Task[_Known]] = {}
 
     async def issuer_of(self, token: str) -> str | None:
-        try:
-            claims = jwt.decode(token, options={"verify_signature": False})
-        except (jwt.PyJWTError, ValueError, RecursionError):
-            return None
-        issuer = claims.get("iss")
+        issuer = _unverified(token).get("iss")
         return issuer if isinstance(issuer, str) else None
 
     async def verify(self, provider: IdentityProvider, token: str, *, nonce: str | None = None) -> VerifiedToken:
+        audiences = [provider.client_id] if nonce is not None else list(provider.accepted_audiences)
+        if not _names_one_of(audiences, _unverified(token).get("aud")):
+            # Of many identity providers of an issuer, only the one that is named costs a check of the signature.
+            raise invalid_token()
         header = _header(token)
         key = await self._key(provider.issuer, header)
         try:
@@ -67,7 +67,7 @@ class SignedTokens:
                 token,
                 key,
                 algorithms=[header["alg"]],
-                audience=[provider.client_id] if nonce is not None else list(provider.accepted_audiences),
+                audience=audiences,
                 issuer=provider.issuer,
                 leeway=SKEW,
                 options={"require": ["exp", "iss", "aud", "sub"]},
@@ -117,6 +117,19 @@ class SignedTokens:
         known = _Known(keys=keys, valid_until=self._clock.monotonic() + valid_s, failure=failure)
         self._known.put(issuer, known)
         return known
+
+
+def _unverified(token: str) -> JsonObject:
+    """What a token claims; nothing for what is not a token."""
+    try:
+        return jwt.decode(token, options={"verify_signature": False})
+    except (jwt.PyJWTError, ValueError, RecursionError):
+        return {}
+
+
+def _names_one_of(audiences: list[str], claim: JsonValue) -> bool:
+    named = claim if isinstance(claim, list) else [claim]
+    return any(each in audiences for each in named)
 
 
 def _header(token: str) -> dict[str, str]:

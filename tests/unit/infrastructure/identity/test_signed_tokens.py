@@ -124,6 +124,15 @@ def _from_now(after: timedelta) -> int:
     return int(time.time() + after.total_seconds())
 
 
+async def test_a_token_for_another_client_of_the_issuer_costs_no_check_of_its_signature(
+    tokens: SignedTokens, issuer: Issuer
+) -> None:
+    for audience in ("another-service", ["another-service", 7], None, 7):
+        with refused("token_invalid"):
+            await tokens.verify(PROVIDER, signed(aud=audience))
+    assert issuer.reads == 0
+
+
 @pytest.mark.requirement("P1")
 async def test_clocks_may_differ_by_a_minute(tokens: SignedTokens) -> None:
     now = int(time.time())
