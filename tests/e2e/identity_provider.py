@@ -38,9 +38,6 @@ def needs_identity_provider() -> pytest.MarkDecorator:
 class IdentityProvider:
     issuer: str
 
-    def rotate_keys(self) -> None:
-        httpx.post(f"{self.issuer}/test/rotate", trust_env=False, timeout=60.0).raise_for_status()
-
     def sign_tokens_with(self, algorithm: str) -> None:
         httpx.post(f"{self.issuer}/test/algorithm/{algorithm}", trust_env=False, timeout=60.0).raise_for_status()
 

@@ -1,7 +1,7 @@
 // An OpenID Connect provider for tests, by the library oidc-provider. People sign in with their name alone.
 //
 // The first argument is JSON: {redirectUris, postLogoutRedirectUris, groups: {NAME: [GROUP, …]}, resource}. It prints
-// its issuer, and runs until its end. POST /test/rotate gives it new keys, and POST /test/algorithm/ALG another algorithm.
+// its issuer, and runs until its end. POST /test/algorithm/ALG gives it new keys, of another algorithm.
 import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
 import Provider from "oidc-provider";
@@ -87,10 +87,6 @@ async function granted(made, accountId, clientId) {
 
 const server = createServer(async (request, response) => {
   const [path] = request.url.split("?");
-  if (request.method === "POST" && path === "/test/rotate") {
-    current = provider(issuer);
-    return response.end();
-  }
   if (request.method === "POST" && path.startsWith("/test/algorithm/")) {
     algorithm = path.split("/").pop();
     current = provider(issuer);
