@@ -12,6 +12,7 @@ from application.runs.ports import RunFilter
 from infrastructure.persistence.engine.database import SYSTEM
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.runs.filters import conditions
+from infrastructure.persistence.runs.queue_lines import queued_lines
 from infrastructure.persistence.runs.rows import select_run
 from infrastructure.persistence.tables.runs import run
 from tests.builders import ORG, RUN, a_message, a_thread, after, an_agent, an_audit_event
@@ -112,3 +113,17 @@ async def test_runs_of_a_conversation_are_found_by_its_digest_alone(sqlite: Sqli
     steps = await sqlite.read(plan, scope=SYSTEM)
     assert "INDEX ix_run_request_history_key (organization_id=? AND history_key=?)" in steps[0]
     assert "(id=?)" in steps[1]
+
+
+@pytest.mark.requirement("K8")
+async def test_queued_runs_of_all_lines_are_found_in_their_index(sqlite: SqliteDatabase) -> None:
+    """Each page of the queue that is open asks for them every few seconds."""
+    statement = queued_lines.where(run.c.organization_id == ORG).compile(
+        dialect=dialect(), compile_kwargs={"literal_binds": True}
+    )
+
+    def plan(connection: Connection) -> list[str]:
+        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}")]
+
+    steps = await sqlite.read(plan, scope=SYSTEM)
+    assert "USING INDEX ix_run_queued (organization_id=?)" in steps[0]

@@ -13,23 +13,21 @@ from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import run, run_event
 from infrastructure.persistence.threads.queue import is_unfinished
 
-_is_queued = run.c.status == RunStatus.QUEUED.value
+# Literal in the statement, so that the partial index over queued runs is used.
+_is_queued = run.c.status == bindparam("queued", RunStatus.QUEUED.value, literal_execute=True)
 _in_progress = run.c.status == RunStatus.IN_PROGRESS.value
-_queued = func.count().filter(_is_queued)
 # An unknown lane is that of newer code.
 _lane = case((run.c.lane.in_([lane.value for lane in Lane]), run.c.lane), else_=Lane.NORMAL.value)
-_lines = (
-    select(
-        run.c.organization_id,
-        run.c.agent_id,
-        _lane.label("lane"),
-        _queued.label("queued"),
-        func.count().filter(_in_progress).label("running"),
-        func.min(case((_is_queued, run.c.created_at))).label("oldest"),
-    )
-    .where(is_unfinished, _is_queued | _in_progress)
+_line = (run.c.organization_id, run.c.agent_id, _lane.label("lane"))
+queued_lines = (
+    select(*_line, func.count().label("runs"), func.min(run.c.created_at).label("oldest"))
+    .where(_is_queued)
     .group_by(run.c.organization_id, run.c.agent_id, _lane)
-    .order_by(_queued.desc(), run.c.organization_id, run.c.agent_id, _lane)
+)
+_running_lines = (
+    select(*_line, func.count().label("runs"))
+    .where(is_unfinished, _in_progress)
+    .group_by(run.c.organization_id, run.c.agent_id, _lane)
 )
 _stuck = (
     select(run.c.id, run.c.thread_id, run.c.epoch, run.c.last_seq)
@@ -52,20 +50,23 @@ class SqlQueueReader:
         self._database = database
 
     async def lines(self, organization_id: OrganizationId | None) -> tuple[QueueLine, ...]:
-        statement = _lines if organization_id is None else _lines.where(run.c.organization_id == organization_id)
+        own = () if organization_id is None else (run.c.organization_id == organization_id,)
 
         def unit(connection: Connection) -> tuple[QueueLine, ...]:
-            return tuple(
+            queued = {tuple(row[:3]): row for row in connection.execute(queued_lines.where(*own))}
+            running = {tuple(row[:3]): row.runs for row in connection.execute(_running_lines.where(*own))}
+            lines = (
                 QueueLine(
-                    organization_id=OrganizationId(row.organization_id),
-                    agent_id=AgentId(row.agent_id),
-                    lane=Lane(row.lane),
-                    queued=row.queued,
-                    running=row.running,
-                    oldest_queued_at=row.oldest,
+                    organization_id=OrganizationId(key[0]),
+                    agent_id=AgentId(key[1]),
+                    lane=Lane(key[2]),
+                    queued=queued[key].runs if key in queued else 0,
+                    running=running.get(key, 0),
+                    oldest_queued_at=queued[key].oldest if key in queued else None,
                 )
-                for row in connection.execute(statement)
+                for key in {**queued, **running}
             )
+            return tuple(sorted(lines, key=lambda line: (-line.queued, line.organization_id, line.agent_id, line.lane)))
 
         return await self._database.read(unit, scope=SYSTEM if organization_id is None else organization_id)
 
