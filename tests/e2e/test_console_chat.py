@@ -132,6 +132,10 @@ def test_a_run_is_stopped_and_what_was_typed_stays_when_it_cannot_be_sent(person
     expect(page.locator("#flash")).to_contain_text("disabled")
     expect(page.get_by_label("Message", exact=True)).to_have_value("Are you there?")
     service.call("PATCH", "/agents/talker", {"enabled": True})
+    page.route("**/console/chat", lambda route: route.fulfill(status=502, body="bad gateway"))
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#flash")).to_contain_text("The answer was HTTP 502.")
+    expect(page.get_by_label("Message", exact=True)).to_have_value("Are you there?")
     person.complaints.clear()  # the browser notes the refusal
 
 

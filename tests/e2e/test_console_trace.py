@@ -16,6 +16,11 @@ pytestmark = [pytest.mark.timeout(240), needs_browser(), pytest.mark.requirement
 CALL = ("code_execution", {"code": "print(6 * 7)"})
 ASKS = {"code_execution": {"decision": "require_approval", "allow_self_approval": True}}
 EVENTS = 5_000
+CHANGED_ROWS = """() => new Promise((resolve) => new MutationObserver((changes, observer) => {
+  observer.disconnect();
+  const rows = changes.map((each) => (each.target.parentElement ?? document.body).closest("#trace > li"));
+  resolve([...new Set(rows.filter(Boolean).map((row) => row.querySelector(".name").textContent))]);
+}).observe(document.getElementById("trace"), { attributes: true, characterData: true, childList: true, subtree: true }))"""
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +75,7 @@ def test_the_waterfall_has_model_calls_calls_and_waits_and_leads_to_the_step(per
     expect(page.get_by_role("heading", name="What is 6 * 7?")).to_be_visible()
     trace = page.get_by_role("list", name="Trace")
     expect(trace).to_contain_text("Approval: code_execution")
+    assert page.evaluate(CHANGED_ROWS) == ["Approval: code_execution"]
     page.get_by_role("button", name="Approve").click()
     expect(page.locator("#connection")).to_have_text("Ended: completed")
     names = trace.locator(".name")
@@ -89,6 +95,10 @@ def test_the_waterfall_has_model_calls_calls_and_waits_and_leads_to_the_step(per
     assert len(raw.inner_text().splitlines()) == len(service.events(run))
     page.reload()
     expect(names).to_have_count(6)
+    page.route("**/raw?*", lambda route: route.fulfill(status=500, body="no events"))
+    page.get_by_text("Raw events", exact=True).click()
+    expect(raw).to_have_text("The events could not be read. Close this and open it again.")
+    person.complaints.clear()  # the browser notes the failure
 
 
 def test_a_run_of_five_thousand_events_is_drawn_whole(person: Person, service: Service) -> None:

@@ -232,3 +232,14 @@ async def test_operators_and_admins_read_what_the_provider_said_and_others_do_no
         assert ("tools.0: &lt;b&gt;too long&lt;/b&gt;" in page) is ("provider_error" in run["error"])
         seen[role] = run["error"].get("provider_error")
     assert seen == {Role.VIEWER: None, Role.RUNNER: None, Role.OPERATOR: said.to_json(), Role.ADMIN: said.to_json()}
+
+
+@pytest.mark.requirement("U6")
+async def test_raw_events_are_all_or_the_first_ones(service: Service) -> None:
+    run_id, _ = await pending_run(service, Act.ASK)
+    browser = await signed_in(service)
+    path = f"/console/runs/{run_id}/raw"
+    whole = (await browse(service, "GET", path, headers=browser)).text.splitlines()
+    assert len(whole) > 1
+    assert (await browse(service, "GET", f"{path}?first=1", headers=browser)).text.splitlines() == whole[:1]
+    assert (await browse(service, "GET", f"{path}?first=0", headers=browser)).status_code in (400, 422)

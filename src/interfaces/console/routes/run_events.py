@@ -62,17 +62,18 @@ async def read_raw_events(
     run_id: FromPath[str],
     get_run: NamedDependency[GetRun],
     get_run_events: NamedDependency[GetRunEvents],
+    first: Annotated[int | None, QueryParameter(ge=1, le=PAGE)] = None,
 ) -> Stream:
-    """All stored events, one JSON object a line."""
+    """All stored events or the `first` ones, one JSON object a line."""
     principal = request.principal
     run = await get_run.execute(principal, RunId(run_id))
 
     async def lines() -> AsyncGenerator[bytes, None]:
         after: int | None = 0
         while after is not None:
-            found = await get_run_events.execute(principal, run.id, after_seq=after, limit=PAGE)
+            found = await get_run_events.execute(principal, run.id, after_seq=after, limit=first or PAGE)
             yield b"".join(msgspec.json.encode(event_json(event)) + b"\n" for event in found.items)
-            after = None if found.next_cursor is None else int(found.next_cursor)
+            after = None if first or found.next_cursor is None else int(found.next_cursor)
 
     return Stream(lines(), media_type="text/plain; charset=utf-8", headers=HEADERS)
 

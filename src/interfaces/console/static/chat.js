@@ -250,7 +250,8 @@
       if (target) { location.assign(target); return null; }
       if (answer.ok) return answer;
       const shown = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".flash");
-      document.getElementById("flash").replaceChildren(shown);
+      if (shown) document.getElementById("flash").replaceChildren(shown);
+      else frame.tell("Not sent", `The answer was HTTP ${answer.status}.`);
     } catch {
       frame.tell("Not sent", "The service cannot be reached. Try again once the connection is back.");
     }

@@ -116,16 +116,17 @@
   function render() {
     const until = ended ? last : Math.max(last, Date.now());
     const whole = Math.max(until - first, 1);
+    list.style.setProperty("--whole", whole); // what is drawn of ended spans stays as the run grows
     const added = document.createDocumentFragment();
     for (const span of spans) {
       if (!span.row) added.append(row(span));
       const end = span.end ?? until;
-      const drawn = `${whole} ${end} ${span.state}`;
+      const drawn = `${end} ${span.state}`;
       if (span.row.drawn === drawn) continue;
       span.row.drawn = drawn;
       span.row.item.className = `${span.kind} ${span.state}`;
-      span.row.bar.style.left = `${(100 * (span.start - first)) / whole}%`;
-      span.row.bar.style.width = `max(3px, ${(100 * (end - span.start)) / whole}%)`;
+      span.row.bar.style.left = `calc(100% * ${span.start - first} / var(--whole))`;
+      span.row.bar.style.width = `max(3px, 100% * ${end - span.start} / var(--whole))`;
       span.row.facts.textContent = [span.end === null ? "…" : duration(end - span.start), money(span.cost)].filter(Boolean).join(" · ");
     }
     list.append(added);
@@ -147,8 +148,14 @@
 
   const raw = document.getElementById("raw");
   raw?.addEventListener("toggle", async () => {
+    if (!raw.open) return;
     const text = raw.querySelector("pre");
-    if (raw.open && !text.textContent) text.textContent = await (await fetch(raw.dataset.events)).text();
+    try {
+      const answer = await live.fetched(raw.dataset.events);
+      if (answer) text.textContent = await answer.text();
+    } catch {
+      text.textContent = "The events could not be read. Close this and open it again.";
+    }
   });
 
   window.trace = { take };
