@@ -130,7 +130,7 @@ def test_wrong_input_is_one_line_with_the_place_and_changes_nothing(dragoman: Dr
     refused = dragoman.run("agent", "apply", str(wrong), exit_code=2)
     created, fault = refused.err.splitlines()
     assert "There is no service here" in created
-    assert fault.endswith("max_turns: is not a known field")
+    assert "max_turns: is not a known field; did you mean 'max_running'?" in fault
     assert dragoman.run("agent", "list", "--json").json["data"] == []
     assert len(dragoman.run("mcp", "add", "Bad Slug", "--", "x", exit_code=2).err.splitlines()) == 1
     assert len(dragoman.run("mcp", "list", exit_code=2, DRAGOMAN_PORT="many").err.splitlines()) == 2
