@@ -77,6 +77,7 @@ OF_NO_THREAD = {
     "agent",
     "agent_version",
     "api_key",
+    "identity_provider",
     "mcp_connection_state",
     "mcp_server",
     "mcp_server_state",
@@ -87,6 +88,7 @@ OF_NO_THREAD = {
     "organization",
     "secret",
     "usage",
+    "user_account",
     "webhook_key",
 }
 """Tables in which nothing names a thread or anything in one, and which none of its text reaches."""
