@@ -81,6 +81,7 @@ async def test_after_a_lost_connection_every_listener_looks_again_and_wake_ups_g
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                " AND backend_type = 'client backend'"
             )
         assert await listener.wait(SOON_S), "what was said meanwhile may be lost, so it must look"
         one.wake("a")
