@@ -273,7 +273,7 @@ lock: $(NPM) ## lock the newest versions that install together (needs uv; LOCK_A
 	@$(UV) $(COMPILE) requirements/peers.in --constraint requirements/dev.txt --constraint requirements/node.txt --output-file requirements/peers.txt
 	@$(UV) $(COMPILE) requirements/frameworks.in --output-file requirements/frameworks.txt
 	@$(UV) $(COMPILE) requirements/docs.in --output-file requirements/docs.txt
-	@for folder in tests/node clients/typescript; do (cd $$folder && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)'); done
+	@for folder in tests/node clients/typescript src/interfaces/console/frontend; do (cd $$folder && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)'); done
 
 # The npm locks have no URL either: the .npmrc beside them omits the registry's, this the authors' appeals.
 STRIP_FUNDING := const fs = require("fs"), file = "package-lock.json", lock = JSON.parse(fs.readFileSync(file)); \
