@@ -180,6 +180,7 @@ async def _open_storage(container: Container, stack: AsyncExitStack) -> None:
     wakeups = container.wakeups()
     await wakeups.start()
     stack.push_async_callback(wakeups.stop)
+    stack.push_async_callback(container.rates().close)
 
 
 def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:

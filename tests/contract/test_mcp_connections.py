@@ -17,6 +17,7 @@ from application.mcp.ports import (
     McpReply,
     ServerState,
 )
+from application.system.rates import LocalRates
 from domain.ids import McpServerId
 from domain.mcp.server import Isolation, McpServer
 from domain.mcp.used_tools import NOT_USED
@@ -127,7 +128,7 @@ class GuardedConnectionsLeg:
         self.inside = InMemoryConnectionsLeg()
         clock = FixedClock()
         self.connections = SupervisedConnections(
-            guarded(self.inside.connections, clock=clock, limits=CallLimits()),
+            guarded(self.inside.connections, rates=LocalRates(clock=clock), clock=clock, limits=CallLimits()),
             owned=NothingToOwn(),
             relist=self.relist,
             clock=clock,

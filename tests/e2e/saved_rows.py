@@ -31,6 +31,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0049": ("0031", "adds to installed servers what none from before has"),
     "0055": ("0031", "adds to requests of runs what none from before has"),
     "0060": ("0031", "adds identity providers and users, of which there were none"),
+    "0066": ("0031", "adds what processes share of limits, which is nothing at rest"),
     "0051": ("0031", "adds to model providers what no provider from before has"),
     "0037": ("0031", "adds to approvals what those from before do not have"),
 }

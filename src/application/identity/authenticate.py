@@ -55,7 +55,8 @@ class Authenticate:
         now = self._clock.now()
         if key.expires_at is not None and key.expires_at <= now:
             raise _unauthenticated()
-        self._limits.take(key.principal.key_id, key.rate_limit)
+        if (counted := self._limits.take(key.principal.key_id, key.rate_limit)) is not None:
+            await counted
         self._uses.note(key.principal.key_id, now)
         return key.principal
 

@@ -56,7 +56,8 @@ class AuthenticatePerson:
         known = self._cache.get(token_hash) or await self._look_up(command.token, token_hash)
         if known.expires_at is None or known.expires_at <= self._clock.now():
             raise invalid_token()
-        self._limits.take(known.principal.key_id, None)
+        if (counted := self._limits.take(known.principal.key_id, None)) is not None:
+            await counted
         return known.principal
 
     async def _look_up(self, token: str, token_hash: str) -> KnownKey:

@@ -38,5 +38,6 @@ class SessionOfUser:
             user = await self._users.admitted(command.organization_id, command.user_id)
         if user is None:
             raise invalid_token()
-        self._limits.take(user.actor, None)
+        if (counted := self._limits.take(user.actor, None)) is not None:
+            await counted
         return user.principal(command.expires_at)

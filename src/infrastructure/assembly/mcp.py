@@ -16,6 +16,7 @@ from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpServerStore, ServerStatus
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
+from application.system.rates import Rates
 from domain.mcp.server import McpServer
 from infrastructure.confinement.grants import Grants
 from infrastructure.confinement.sandbox import Sandbox, SandboxMode, probe_machine
@@ -94,6 +95,7 @@ def connections(
     switch: McpSwitch,
     clock: Clock,
     ids: IdSource,
+    rates: Rates,
     catalogs: McpCatalogStore,
     organizations: OrganizationStore,
     secrets: SecretStore,
@@ -172,7 +174,7 @@ def connections(
         calls_per_organization=settings.mcp_max_calls, organization_rate=settings.rate_limit_of_mcp_calls
     )
     supervised = SupervisedConnections(
-        guarded(owned, clock=clock, limits=call_limits, on_breaker=states.breaker_changed),
+        guarded(owned, rates=rates, clock=clock, limits=call_limits, on_breaker=states.breaker_changed),
         owned=owned,
         relist=relist,
         clock=clock,

@@ -16,7 +16,9 @@ from application.secrets.ports import SecretStore
 from application.sources.ports import SourceIntake, SourceStore
 from application.system.readiness import ProcessReadiness
 from application.threads.ports import ThreadStore
+from infrastructure.assembly import limits as limits_assembly
 from infrastructure.assembly import storage as storage_assembly
+from infrastructure.assembly.limits import OpenRates
 from infrastructure.assembly.storage import ConsumedRunQueue
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.wiring import Singletons
@@ -110,6 +112,7 @@ class Storage(containers.DeclarativeContainer):
     run_queue: providers.Provider[ConsumedRunQueue] = singleton(
         storage_assembly.run_queue, Platform.settings, database, organizations
     )
+    rates: providers.Provider[OpenRates] = singleton(limits_assembly.rates, Platform.settings, database=database)
     readiness = singleton(ProcessReadiness, storage=database_readiness, queue=run_queue)
     identities: providers.Provider[IdentityStore] = singleton(SqlIdentityStore, database=database)
     identity_providers: providers.Provider[SqlIdentityProviderStore] = singleton(

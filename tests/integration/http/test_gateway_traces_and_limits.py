@@ -11,6 +11,7 @@ from application.gateway.calls.call_command import CallGatewayToolCommand
 from application.gateway.sessions.open_session import OpenedGatewaySession, OpenGatewaySessionCommand
 from application.identity.key_limits import KeyLimits
 from application.mcp.ports import McpProgress, McpReply
+from application.system.rates import LocalRates
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -155,7 +156,9 @@ async def test_a_canary_token_ends_the_session_though_the_call_that_it_was_seen_
 @pytest.mark.requirement("F5")
 async def test_a_session_is_held_to_the_services_rate_limit_and_told_when_to_come_back() -> None:
     clock = FixedClock()
-    async with a_harness(limits=KeyLimits(every=RateLimit(calls=2, per_s=60.0), clock=clock)) as harness:
+    async with a_harness(
+        limits=KeyLimits(every=RateLimit(calls=2, per_s=60.0), rates=LocalRates(clock=clock))
+    ) as harness:
         access, token = harness.container.gateway_access(), harness.opened.token
         await access.open(token)
         await access.open(token)

@@ -15,6 +15,7 @@ from application.mcp.catalog_reader import CatalogReader
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, ServerState
+from application.system.rates import LocalRates
 from application.tools.toolset_builder import ToolsetBuilder
 from domain.ids import McpServerId
 from domain.mcp.backoff import Backoff
@@ -93,7 +94,7 @@ async def supervision(
         on_tools_changed=tools_changed, on_lost=lost, keep_alive_s=keep_alive_s, restart_limit=restart_limit
     ) as inside:
         connections = SupervisedConnections(
-            guarded(inside, clock=SystemClock(), limits=CallLimits()),
+            guarded(inside, rates=LocalRates(clock=SystemClock()), clock=SystemClock(), limits=CallLimits()),
             owned=Owned(),
             relist=relist,
             clock=SystemClock(),

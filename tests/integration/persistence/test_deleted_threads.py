@@ -78,6 +78,7 @@ OF_NO_THREAD = {
     "agent_version",
     "api_key",
     "identity_provider",
+    "limit_lease",
     "mcp_connection_state",
     "mcp_server",
     "mcp_server_state",

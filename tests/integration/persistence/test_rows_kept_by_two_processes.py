@@ -16,6 +16,7 @@ from application.identity.authenticate import Authenticate, AuthenticateCommand
 from application.identity.authenticate_person import AuthenticatePerson
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
+from application.system.rates import LocalRates
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import SESSION_TOKEN_PREFIX
@@ -97,7 +98,7 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
         authenticate = Authenticate(
             identities=stores.identity,
             cache=token_cache(feed),
-            limits=KeyLimits(every=None, clock=system),
+            limits=KeyLimits(every=None, rates=LocalRates(clock=system)),
             uses=KeyUses(identities=stores.identity),
             people=create_autospec(AuthenticatePerson, instance=True),
             clock=system,
@@ -115,7 +116,7 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
                 sessions=stores.gateway_sessions,
                 agents=stores.agents,
                 authenticate=authenticate,
-                limits=KeyLimits(every=None, clock=system),
+                limits=KeyLimits(every=None, rates=LocalRates(clock=system)),
                 clock=system,
                 wakeups=wakeups,
             ),

@@ -84,7 +84,9 @@ class GatewayAccess:
             self._keep(token_hash, session, generation)
         if not session.is_open(self._clock.now()):
             raise _unauthenticated()
-        self._limits.take_of_session(ApiKeyId(session.id), session.created_by, session.rate_limit)
+        counted = self._limits.take_of_session(ApiKeyId(session.id), session.created_by, session.rate_limit)
+        if counted is not None:
+            await counted
         return session
 
     def forget(self, session_id: GatewaySessionId) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.mcp.ports import McpConnections
 from application.system.ports import Clock
+from application.system.rates import Rates
 from domain.mcp.breaker import BreakerSettings
 from domain.rate_limit import RateLimit
 from infrastructure.mcp.wrappers.bounded_connections import (
@@ -28,7 +29,12 @@ class CallLimits:
 
 
 def guarded(
-    connections: McpConnections, *, clock: Clock, limits: CallLimits, on_breaker: BreakerChanged | None = None
+    connections: McpConnections,
+    *,
+    rates: Rates,
+    clock: Clock,
+    limits: CallLimits,
+    on_breaker: BreakerChanged | None = None,
 ) -> McpConnections:
     """Wrap `connections` in their limits, outermost first:
     - a place at the server;
@@ -39,6 +45,6 @@ def guarded(
     `on_breaker` is called when a breaker changes.
     """
     connections = OrganizationBoundConnections(connections, max_calls=limits.calls_per_organization)
-    connections = PacedConnections(connections, clock=clock, every_organization=limits.organization_rate)
+    connections = PacedConnections(connections, rates=rates, clock=clock, every_organization=limits.organization_rate)
     connections = CircuitBreakingConnections(connections, clock=clock, settings=limits.breaker, on_change=on_breaker)
     return ServerBoundConnections(connections, max_waiting=limits.waiting_per_server)

@@ -5,7 +5,6 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from typing import TypeVar
 
 from application.mcp.ports import (
     ConnectionScope,
@@ -17,12 +16,11 @@ from application.mcp.ports import (
     ProgressCallback,
 )
 from application.system.ports import Clock
-from domain.ids import McpServerId, OrganizationId
+from application.system.rates import Rates, TooSoon
+from domain.errors import ServiceError
 from domain.mcp.server import McpServer
-from domain.rate_limit import CallSchedule, RateLimit
+from domain.rate_limit import RateLimit
 from infrastructure.mcp.wrappers.wrapped_connections import WrappedConnections
-
-Key = TypeVar("Key", McpServerId, OrganizationId)
 
 
 class PacedConnections(WrappedConnections):
@@ -37,16 +35,16 @@ class PacedConnections(WrappedConnections):
         self,
         connections: McpConnections,
         *,
+        rates: Rates,
         clock: Clock,
         every_organization: RateLimit | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         super().__init__(connections)
+        self._rates = rates
         self._clock = clock
         self._sleep = sleep
         self._every_organization = every_organization
-        self._servers: dict[McpServerId, CallSchedule] = {}
-        self._organizations: dict[OrganizationId, CallSchedule] = {}
 
     def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
@@ -60,38 +58,31 @@ class PacedConnections(WrappedConnections):
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None
     ) -> McpReply:
         if (of_server := server.config.rate_limit) is not None:
-            wait_s = self._turn(self._servers, server.id, of_server, call, "The MCP server")
-            if wait_s > 0:
-                call = await self._waited(call, wait_s)
+            call = await self._in_turn(server.id, of_server, call, "The MCP server")
         if (of_organization := self._every_organization) is not None:
             who = "The MCP servers of the organization, taken together,"
-            wait_s = self._turn(self._organizations, server.organization_id, of_organization, call, who)
-            if wait_s > 0:
-                call = await self._waited(call, wait_s)
+            call = await self._in_turn(server.organization_id, of_organization, call, who)
         return await self._connections.call_tool(server, scope, call, on_progress)
 
-    async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        self._servers.pop(server_id, None)
-        await self._connections.forget(organization_id, server_id)
-
-    def _turn(self, schedules: dict[Key, CallSchedule], key: Key, limit: RateLimit, call: McpCall, who: str) -> float:
-        """Take the next turn; returns the seconds until then. Raises McpFailure BUSY if that is
-        after the timeout."""
-        schedule = schedules.get(key)
-        if schedule is None or schedule.limit != limit:
-            schedule = CallSchedule(limit=limit)
-        now = self._clock.monotonic()
-        wait_s = schedule.wait_s(now)
-        if wait_s >= call.timeout_s:
+    async def _in_turn(self, counted: str, limit: RateLimit, call: McpCall, who: str) -> McpCall:
+        """Wait for the call's turn; returns the call with its timeout reduced by the wait. Raises McpFailure BUSY if the
+        turn is after the timeout."""
+        began = self._clock.monotonic()
+        try:
+            turn = self._rates.turn(((counted, limit),), call.timeout_s)
+            wait_s = turn if isinstance(turn, float) else await turn
+        except TooSoon as too_soon:
             detail = (
                 f"{who} may be called {limit.calls} times per {limit.per_s:g} seconds; "
-                f"the next call may go in {math.ceil(wait_s)} seconds. Nothing was sent."
+                f"the next call may go in {math.ceil(too_soon.wait_s)} seconds. Nothing was sent."
             )
-            raise McpFailure(McpFailureKind.BUSY, detail, retry_after_s=wait_s)
-        schedules[key] = schedule.taken(now)
-        return wait_s
-
-    async def _waited(self, call: McpCall, wait_s: float) -> McpCall:
-        """Wait for the turn; returns the call with its timeout reduced by the wait."""
-        await self._sleep(wait_s)
-        return replace(call, timeout_s=call.timeout_s - wait_s)
+            raise McpFailure(McpFailureKind.BUSY, detail, retry_after_s=too_soon.wait_s) from None
+        except ServiceError as error:
+            detail = (
+                f"{who} cannot be called now: its rate limit is unknown while the database is away. Nothing was sent."
+            )
+            raise McpFailure(McpFailureKind.BUSY, detail, retry_after_s=1.0) from error
+        if wait_s > 0:
+            await self._sleep(wait_s)
+        waited_s = self._clock.monotonic() - began
+        return replace(call, timeout_s=call.timeout_s - waited_s) if waited_s >= 0.001 else call

@@ -1,4 +1,4 @@
--- revision 0060
+-- revision 0066
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -724,3 +724,11 @@ CREATE TABLE user_account (
 	CONSTRAINT uq_user_account_organization_id_issuer_subject UNIQUE (organization_id, issuer, subject)
 );
 CREATE INDEX ix_user_account_organization_id_created_at_id ON user_account (organization_id, created_at, id);
+CREATE TABLE limit_lease (
+	limited TEXT NOT NULL,
+	holder TEXT NOT NULL,
+	amount INTEGER NOT NULL,
+	valid_until FLOAT NOT NULL,
+	CONSTRAINT pk_limit_lease PRIMARY KEY (limited, holder)
+);
+CREATE INDEX ix_limit_lease_holder ON limit_lease (holder);

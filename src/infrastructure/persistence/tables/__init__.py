@@ -1,6 +1,7 @@
 """The schema for SQLite and PostgreSQL. Migrations under migrations/ create exactly this.
 
-Every table has an organization_id, and on PostgreSQL a policy that compares it (ADR 0011).
+Every table but limit_lease has an organization_id, and on PostgreSQL a policy that compares it
+(ADR 0011).
 Foreign keys exist where deleting the parent must delete the child. Tables written at each step
 of a run (message, run_event, tool_call, audit_event) have as few indexes as their queries allow,
 and with small rows only the tree of the primary key (WITHOUT ROWID): on SQLite every changed
@@ -12,6 +13,7 @@ from infrastructure.persistence.tables.approvals import approval, timer
 from infrastructure.persistence.tables.audit import audit_event, audit_head, audit_key, audit_seal
 from infrastructure.persistence.tables.gateway import gateway_call, gateway_client, gateway_note, gateway_session
 from infrastructure.persistence.tables.identity import api_key, identity_provider, organization, user_account
+from infrastructure.persistence.tables.limits import limit_lease
 from infrastructure.persistence.tables.mcp import (
     mcp_connection_state,
     mcp_server,
@@ -54,6 +56,7 @@ __all__ = [
     "gateway_session",
     "idempotency_key",
     "identity_provider",
+    "limit_lease",
     "mcp_connection_state",
     "mcp_server",
     "mcp_server_state",

@@ -11,6 +11,7 @@ from application.gateway.sessions.session_ends import SessionEnds
 from application.identity.authenticate import Authenticate
 from application.identity.key_limits import KeyLimits
 from application.runs.ports import status_topic
+from application.system.rates import LocalRates
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession
 from domain.identity.api_key import hash_token
@@ -69,7 +70,7 @@ def harness(mocker: MockerFixture) -> Harness:
         sessions=sessions,
         agents=stores.agents,
         authenticate=mocker.create_autospec(Authenticate, instance=True),
-        limits=KeyLimits(every=None, clock=clock),
+        limits=KeyLimits(every=None, rates=LocalRates(clock=clock)),
         clock=clock,
         is_notified=lambda: True,
         ends=SessionEnds(wakeups=wakeups, clock=clock),

@@ -11,6 +11,7 @@ from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from application.identity.ports import IdentityStore
 from application.identity.token_cache import TokenCache
+from application.system.rates import LocalRates
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import ApiKey, Principal, hash_token
 from domain.identity.role import Role
@@ -43,7 +44,7 @@ class Ports:
         self.authenticate = Authenticate(
             identities=self.identities,
             cache=self.cache,
-            limits=KeyLimits(every=every, clock=self.clock),
+            limits=KeyLimits(every=every, rates=LocalRates(clock=self.clock)),
             uses=self.uses,
             people=self.people,
             clock=self.clock,

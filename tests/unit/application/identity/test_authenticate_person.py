@@ -14,6 +14,7 @@ from application.identity.authenticate_person import (
 from application.identity.key_limits import KeyLimits
 from application.identity.ports import IdentityProviderDirectory, TokenVerifier, VerifiedToken
 from application.identity.token_cache import TokenCache
+from application.system.rates import LocalRates
 from domain.identity.api_key import Principal
 from domain.identity.identity_provider import IdentityProvider
 from domain.ids import ApiKeyId, IdentityProviderId
@@ -48,7 +49,7 @@ class Ports:
             tokens=self.tokens,
             admit_person=self.admit,
             cache=self.cache,
-            limits=KeyLimits(every=every, clock=self.clock),
+            limits=KeyLimits(every=every, rates=LocalRates(clock=self.clock)),
             clock=self.clock,
         )
 

@@ -1,18 +1,38 @@
-"""KeyLimits: how many keys are counted. The limits themselves: test_authenticate.py."""
+"""KeyLimits: what a request costs whose place must be asked first. The limits themselves: test_authenticate.py."""
+
+import pytest
 
 from application.identity.key_limits import KeyLimits
+from application.system.rates import Bucket, LocalRates, TooSoon
+from domain.errors import ServiceError
 from domain.ids import ApiKeyId
 from domain.rate_limit import RateLimit
 from tests.doubles.surroundings import FixedClock
 from tests.refusals import refused
 
+KEY = ApiKeyId("key_0")
+
 
 def test_the_counting_of_keys_is_bounded() -> None:
-    limits = KeyLimits(every=RateLimit(calls=1, per_s=3600), clock=FixedClock(), capacity=2)
+    limits = KeyLimits(every=RateLimit(calls=1, per_s=3600), rates=LocalRates(clock=FixedClock(), capacity=4))
     for number in range(5):
-        limits.take(ApiKeyId(f"key_{number}"), None)
+        assert limits.take(ApiKeyId(f"key_{number}"), None) is None
 
-    limits.take(ApiKeyId("key_0"), None)
+    assert limits.take(KEY, None) is None
 
     with refused("rate_limited"):
         limits.take(ApiKeyId("key_4"), None)
+
+
+@pytest.mark.requirement("K3")
+async def test_a_request_that_other_processes_left_no_place_is_told_when_to_come_back() -> None:
+    class NoPlace:
+        async def turn(self, buckets: list[Bucket], max_wait_s: float = 0.0) -> float:
+            raise TooSoon(1.2)
+
+    waiting = KeyLimits(every=RateLimit(calls=1, per_s=2), rates=NoPlace()).take(KEY, None)  # type: ignore[arg-type]
+
+    assert waiting is not None
+    with pytest.raises(ServiceError) as raised:
+        await waiting
+    assert (raised.value.code, raised.value.extra["retry_after_s"]) == ("rate_limited", "2")

@@ -4,6 +4,7 @@ import pytest
 
 from application.identity.key_limits import KeyLimits
 from application.identity.session_of_user import SessionOfUser, SessionOfUserCommand
+from application.system.rates import LocalRates
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
@@ -22,7 +23,7 @@ class Ports:
         state.identity_providers[PROVIDER] = a_provider()
         state.users[USER] = user
         self.state, self.clock = state, FixedClock()
-        limits = KeyLimits(every=RateLimit(calls=2, per_s=60), clock=self.clock)
+        limits = KeyLimits(every=RateLimit(calls=2, per_s=60), rates=LocalRates(clock=self.clock))
         self.session = SessionOfUser(user_access=InMemoryUserStore(state), limits=limits, clock=self.clock)
 
     async def principal(self) -> Principal:

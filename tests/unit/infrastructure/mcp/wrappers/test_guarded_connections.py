@@ -15,6 +15,7 @@ from application.mcp.ports import (
     McpReply,
     ServerState,
 )
+from application.system.rates import LocalRates
 from domain.ids import McpServerId
 from domain.mcp.breaker import BreakerSettings
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
@@ -284,7 +285,9 @@ async def test_what_is_not_in_use_takes_no_memory(tool: Tool) -> None:
 async def test_calls_that_waited_for_a_place_do_not_run_into_a_server_found_broken_meanwhile(
     tool: Tool, clock: FixedClock
 ) -> None:
-    connections = guarded(tool.connections, clock=clock, limits=CallLimits(breaker=SETTINGS))
+    connections = guarded(
+        tool.connections, rates=LocalRates(clock=clock), clock=clock, limits=CallLimits(breaker=SETTINGS)
+    )
     narrow = server(max_concurrency=1)
     tool.failure = McpFailure(McpFailureKind.CONNECTION_LOST, "No.")
     outcomes = await asyncio.gather(
@@ -299,7 +302,9 @@ async def test_calls_that_waited_for_a_place_do_not_run_into_a_server_found_brok
 async def test_a_server_that_makes_its_calls_wait_takes_no_place_of_the_organization(
     tool: Tool, clock: FixedClock
 ) -> None:
-    connections = guarded(tool.connections, clock=clock, limits=CallLimits(calls_per_organization=1))
+    connections = guarded(
+        tool.connections, rates=LocalRates(clock=clock), clock=clock, limits=CallLimits(calls_per_organization=1)
+    )
     slow = server(rate_limit=RateLimit(calls=1, per_s=29))
     await connections.call_tool(slow, SCOPE, CALL)
     waiting = asyncio.create_task(connections.call_tool(slow, SCOPE, CALL))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from application.mcp.ports import McpFailureKind
+from application.system.rates import LocalRates
 from domain.ids import McpServerId
 from domain.rate_limit import RateLimit
 from infrastructure.mcp.wrappers.guarded_connections import CallLimits, guarded
@@ -46,7 +47,7 @@ class HandSleep:
 @pytest.mark.requirement("B10")
 async def test_calls_beyond_the_rate_wait_for_their_turn_and_have_that_less_time(tool: Tool, clock: FixedClock) -> None:
     sleep = HandSleep(clock)
-    paced = PacedConnections(tool.connections, clock=clock, sleep=sleep)
+    paced = PacedConnections(tool.connections, rates=LocalRates(clock=clock), clock=clock, sleep=sleep)
     limited = server(rate_limit=RateLimit(calls=2, per_s=10))
     for _ in range(4):
         await paced.call_tool(limited, SCOPE, CALL)
@@ -56,7 +57,7 @@ async def test_calls_beyond_the_rate_wait_for_their_turn_and_have_that_less_time
 
 @pytest.mark.requirement("B10")
 async def test_a_call_whose_turn_comes_too_late_fails_at_once_and_takes_no_turn(tool: Tool, clock: FixedClock) -> None:
-    paced = PacedConnections(tool.connections, clock=clock, sleep=HandSleep(clock))
+    paced = PacedConnections(tool.connections, rates=LocalRates(clock=clock), clock=clock, sleep=HandSleep(clock))
     limited, hasty = server(rate_limit=RateLimit(calls=1, per_s=10)), replace(CALL, timeout_s=4)
     await paced.call_tool(limited, SCOPE, CALL)
     for _ in range(3):
@@ -73,7 +74,9 @@ async def test_an_organization_s_calls_are_paced_over_all_its_servers_and_no_oth
 ) -> None:
     sleep = HandSleep(clock)
     every = RateLimit(calls=2, per_s=10)
-    paced = PacedConnections(tool.connections, clock=clock, every_organization=every, sleep=sleep)
+    paced = PacedConnections(
+        tool.connections, rates=LocalRates(clock=clock), clock=clock, every_organization=every, sleep=sleep
+    )
     one, two = server(), server("t", id=OTHER_SERVER)
     others = server("t", id=McpServerId("mcp_x"), organization_id=OTHER_ORG)
     for each in (one, two, others, others):
@@ -98,7 +101,9 @@ async def test_a_server_s_own_rate_holds_beside_the_organization_s_and_takes_non
 ) -> None:
     sleep = HandSleep(clock)
     every = RateLimit(calls=1, per_s=1)
-    paced = PacedConnections(tool.connections, clock=clock, every_organization=every, sleep=sleep)
+    paced = PacedConnections(
+        tool.connections, rates=LocalRates(clock=clock), clock=clock, every_organization=every, sleep=sleep
+    )
     slow, free = server(rate_limit=RateLimit(calls=1, per_s=20)), server("t", id=OTHER_SERVER)
     await paced.call_tool(slow, SCOPE, CALL)
     assert (await failed(paced, slow, replace(CALL, timeout_s=10))).retry_after_s == 20.0
@@ -112,7 +117,7 @@ async def test_a_server_s_own_rate_holds_beside_the_organization_s_and_takes_non
 @pytest.mark.requirement("B10")
 async def test_the_rate_of_organizations_is_among_the_limits_of_every_call(tool: Tool, clock: FixedClock) -> None:
     limits = CallLimits(organization_rate=RateLimit(calls=1, per_s=60))
-    connections = guarded(tool.connections, clock=clock, limits=limits)
+    connections = guarded(tool.connections, rates=LocalRates(clock=clock), clock=clock, limits=limits)
     await connections.call_tool(server(), SCOPE, CALL)
     assert (await failed(connections, server("t", id=OTHER_SERVER))).kind is McpFailureKind.BUSY
     assert tool.calls == 1
@@ -122,7 +127,7 @@ async def test_a_changed_rate_holds_at_once_and_a_server_without_one_is_not_held
     tool: Tool, clock: FixedClock
 ) -> None:
     sleep = HandSleep(clock)
-    paced = PacedConnections(tool.connections, clock=clock, sleep=sleep)
+    paced = PacedConnections(tool.connections, rates=LocalRates(clock=clock), clock=clock, sleep=sleep)
     await paced.call_tool(server(rate_limit=RateLimit(calls=1, per_s=10)), SCOPE, CALL)
     await paced.call_tool(server(rate_limit=RateLimit(calls=5, per_s=10)), SCOPE, CALL)
     for _ in range(10):

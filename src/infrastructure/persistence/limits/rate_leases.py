@@ -1,0 +1,62 @@
+"""Lots of places in shared token buckets, in SQL: a row per bucket, on the database's clock."""
+
+from sqlalchemy import Connection, bindparam, delete, select, text, tuple_, update
+
+from domain.rate_limit import CallSchedule, RateLimit, RateLot
+from infrastructure.persistence.columns.upsert import upsert
+from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.tables import limit_lease
+
+_NO_HOLDER = ""
+_STALE_S = 60.0
+_of_bucket = (limit_lease.c.limited == bindparam("of_bucket"), limit_lease.c.holder == _NO_HOLDER)
+_lock = select(limit_lease.c.valid_until).where(*_of_bucket).with_for_update()
+_add = upsert(limit_lease).on_conflict_do_nothing(["limited", "holder"])
+_take = update(limit_lease).where(*_of_bucket).values(valid_until=bindparam("full_at"))
+_key = tuple_(limit_lease.c.limited, limit_lease.c.holder)
+_stale = (
+    select(limit_lease.c.limited, limit_lease.c.holder)
+    .where(limit_lease.c.valid_until < bindparam("before"))
+    .with_for_update(skip_locked=True)
+)
+_forget = delete(limit_lease).where(_key.in_(_stale))
+_NOW = {
+    "sqlite": text("SELECT (julianday('now') - 2440587.5) * 86400.0"),
+    "postgresql": text("SELECT CAST(extract(epoch FROM clock_timestamp()) AS double precision)"),
+}
+
+
+def database_time(connection: Connection) -> float:
+    """Seconds since 1970 on the database's clock, which all processes share."""
+    return float(connection.execute(_NOW[connection.dialect.name]).scalar_one())
+
+
+class SqlRateLeases:
+    """The `RateLeases` port."""
+
+    def __init__(self, *, database: Database) -> None:
+        self._database = database
+
+    async def lease(self, bucket: str, limit: RateLimit, *, wanted: int, within_s: float) -> RateLot:
+        # Another limit is another bucket, as if never used.
+        key = {"of_bucket": f"{bucket} {limit.calls}/{limit.per_s:g}"}
+
+        def unit(connection: Connection) -> RateLot:
+            full_at = connection.execute(_lock, key).scalar()
+            if full_at is None:
+                new = {"limited": key["of_bucket"], "holder": _NO_HOLDER, "amount": 0, "valid_until": 0.0}
+                connection.execute(_add, new)
+                full_at = connection.execute(_lock, key).scalar_one()
+            schedule = CallSchedule(limit=limit, full_at=full_at)
+            lot, after = schedule.leased(wanted, database_time(connection), within_s)
+            if lot.count:
+                connection.execute(_take, {**key, "full_at": after.full_at})
+            return lot
+
+        return await self._database.write(unit, scope=SYSTEM)
+
+    async def forget_full(self) -> None:
+        def unit(connection: Connection) -> None:
+            connection.execute(_forget, {"before": database_time(connection) - _STALE_S})
+
+        await self._database.write(unit, scope=SYSTEM)
