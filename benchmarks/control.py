@@ -38,7 +38,8 @@ from infrastructure.runtime.system import SystemClock
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import (
-    a_settlement,
+    START,
+    a_settled_call,
     a_thread,
     a_thread_id,
     a_tool,
@@ -111,19 +112,19 @@ def a_call(run: Run, turn: int) -> ToolCall:
 def steps_of(run: Run, turn: int) -> tuple[Step, Step]:
     """What a run commits for a turn with one call: the reply with the call recorded, its outcome with the tool message."""
     call = a_call(run, turn)
-    settlement = a_settlement(call, RESULT)
-    message = tool_message(run, (call,), {call.id: settlement}, at=settlement.at)
+    settled = a_settled_call(call, RESULT)
+    message = tool_message(run, (settled,), at=START)
     assert message is not None
-    entry = tool_call_audit(run, call, settlement, decision=rule_decision(a_toolset().policy_of(TOOL)))
+    entry = tool_call_audit(run, settled, decision=rule_decision(a_toolset().policy_of(TOOL)))
     return reply_step(run, call), Step(
         run=run,
         events=(
-            tool_settled(call, settlement, server="files"),
+            tool_settled(settled, server="files"),
             message_completed(message),
-            turn_started(turn + 1, at=settlement.at),
+            turn_started(turn + 1, at=START),
         ),
         messages=(message,),
-        settled=(settlement,),
+        settled=(settled,),
         audit=(entry,),
     )
 
@@ -159,8 +160,8 @@ def entry_ms() -> float:
     """Making the audit entry, with the digest of the arguments."""
     run = run_number(1)
     call = a_call(run, 1)
-    settlement, decision = a_settlement(call, RESULT), rule_decision(a_toolset().policy_of(TOOL))
-    return cpu_ms(lambda: tool_call_audit(run, call, settlement, decision=decision), REPEATS)
+    call, decision = a_settled_call(call, RESULT), rule_decision(a_toolset().policy_of(TOOL))
+    return cpu_ms(lambda: tool_call_audit(run, call, decision=decision), REPEATS)
 
 
 @asynccontextmanager

@@ -27,7 +27,7 @@ from domain.json_value import JsonObject
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from domain.policy.canary import CanaryToken
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.usage import ModelUsage
@@ -384,12 +384,10 @@ def a_tool_use(call: ToolCall | None = None) -> ToolUse:
     return ToolUse(id=call.id, name=call.name, params=call.params)
 
 
-def a_settlement(
+def a_settled_call(
     call: ToolCall, result: ToolResult | None = None, *, duration_ms: int = 5, at: datetime = START
-) -> Settlement:
-    return Settlement(
-        tool_call_id=call.id, result=result or ToolResult.succeeded("done"), duration_ms=duration_ms, at=at
-    )
+) -> ToolCall:
+    return call.settled(result or ToolResult.succeeded("done"), at=at, duration_ms=duration_ms)
 
 
 def some_usage(input_tokens: int = 100, output_tokens: int = 20, cost_usd: str | None = "0.001") -> ModelUsage:

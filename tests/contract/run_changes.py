@@ -6,7 +6,7 @@ from application.runs.ports import ChangedRun, RunReader, RunStore
 from domain.approvals.approval import ApprovalOutcome
 from domain.errors import not_found
 from domain.ids import OrganizationId, RunId
-from domain.runs.ledger import InputAnswer, Settlement
+from domain.runs.ledger import InputAnswer, ToolCall
 from domain.runs.resuming import Resumption
 from domain.runs.run import Run
 from domain.runs.stopping import Cancellation
@@ -24,15 +24,16 @@ async def resume(
     runs: RunStore,
     organization_id: OrganizationId,
     run_id: RunId,
-    settlements: tuple[Settlement, ...],
+    settled: tuple[ToolCall, ...],
     *,
     answers: tuple[InputAnswer, ...] = (),
     outcomes: tuple[ApprovalOutcome, ...] = (),
     actor: str,
     at: datetime,
 ) -> Run:
-    """The run after it was given these. Raises what `Resumption` raises, and NOT_FOUND."""
-    given = Resumption(settlements=settlements, answers=answers, outcomes=outcomes, actor=actor, at=at)
+    """The run after it was given these, with the results of `settled`. Raises what `Resumption` raises, and NOT_FOUND."""
+    results = {call.id: call.outcome[0] for call in settled}
+    given = Resumption(results=results, answers=answers, outcomes=outcomes, actor=actor, at=at)
     changed = await runs.change(organization_id, run_id, given.decide)
     if changed is None:
         raise not_found("run", run_id)

@@ -23,7 +23,7 @@ from tests.builders import (
     WORKER,
     a_displayable_call,
     a_new_run,
-    a_settlement,
+    a_settled_call,
     a_thread,
     a_thread_id,
     a_tool_call,
@@ -203,8 +203,8 @@ class Play:
             return
         calls = {call.id: call for call in await self.stores.runs.tool_calls(ORG, run.id)}
         some = run.pending[: 1 + count % len(run.pending)]
-        settlements = tuple(a_settlement(calls[use.id], at=after(self.now)) for use in some)
-        resumed = await resume(self.stores.runs, ORG, run.id, settlements, actor=KEY, at=after(self.now))
+        settled = tuple(a_settled_call(calls[use.id], at=after(self.now)) for use in some)
+        resumed = await resume(self.stores.runs, ORG, run.id, settled, actor=KEY, at=after(self.now))
         assert resumed.pending == run.pending[len(some) :]
         assert resumed.status is (RunStatus.REQUIRES_ACTION if resumed.pending else RunStatus.QUEUED)
         self.seen["resumed"] += 1
@@ -306,7 +306,7 @@ class Play:
             return finish_step(run, at=at)
         for call in calls:
             if call.state is ToolCallState.RECORDED:
-                return settle_step(run, call, a_settlement(call, at=at))
+                return settle_step(run, a_settled_call(call, at=at))
         awaiting = [call for call in calls if call.state is ToolCallState.AWAITING_CLIENT]
         if awaiting:
             return suspend_step(run, *awaiting, at=at)
@@ -321,9 +321,8 @@ class Play:
         holding.run = step.run
         for call in step.recorded:
             holding.open_calls[call.id] = call
-        for settlement in step.settled:
-            call = holding.open_calls[settlement.tool_call_id]
-            holding.open_calls[call.id] = replace(call, state=ToolCallState.SETTLED, result=settlement.result)
+        for call in step.settled:
+            holding.open_calls[call.id] = call
         for message in step.messages:
             for result in message.tool_results:
                 del holding.open_calls[result.tool_id]

@@ -7,7 +7,7 @@ from application.runs.ports import ClaimedRun, IdempotencyKey, StartedRun
 from domain.ids import OrganizationId, RunId, ThreadId, WorkerId, message_id
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.closing import tool_message
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import MultitaskStrategy, Run, RunError, RunStatus
 from domain.runs.run_events import message_completed, run_ended, run_requires_action, tool_settled, tool_started
 from domain.runs.step import Step
@@ -99,19 +99,19 @@ def reply_step(run: Run, *calls: ToolCall, text: str = "Let me see.", at: dateti
     )
 
 
-def settle_step(run: Run, call: ToolCall, settlement: Settlement) -> Step:
+def settle_step(run: Run, call: ToolCall) -> Step:
     """One call is over."""
     return Step(
         run=run,
-        events=(tool_settled(call, settlement, server=None),),
-        settled=(settlement,),
-        audit=(tool_call_audit(run, call, settlement),),
+        events=(tool_settled(call, server=None),),
+        settled=(call,),
+        audit=(tool_call_audit(run, call),),
     )
 
 
 def answer_step(run: Run, *calls: ToolCall, at: datetime = START) -> Step:
     """The tool message for calls that carry their results."""
-    message = tool_message(run, calls, {}, at=at)
+    message = tool_message(run, calls, at=at)
     assert message is not None
     return Step(run=run, events=(message_completed(message),), messages=(message,))
 

@@ -11,7 +11,7 @@ from domain.runs.ledger import InputAnswer, ToolCall, ToolCallState
 from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.runs.step import Step
 from domain.tools.result import ToolResult
-from tests.builders import KEY, ORG, RUN, a_displayable_call, a_settlement, a_tool_call, after
+from tests.builders import KEY, ORG, RUN, a_displayable_call, a_settled_call, a_tool_call, after
 from tests.contract.run_changes import cancel, messages_of, resume
 from tests.contract.run_steps import asking_step, claim, reply_step, run_number, start, start_and_claim, stored
 from tests.contract.stores import Stores
@@ -90,15 +90,15 @@ async def test_what_is_not_asked_cannot_be_answered_and_then_nothing_changes(run
     _, call = await a_waiting_run(run_stores, displayed=True)
     before = await stored(run_stores, RUN)
     shown = a_displayable_call(1)
-    for settlements, answers in (
+    for settled, answers in (
         ((), (an_answer(call, request_id="1.size"),)),
         ((), (an_answer(shown),)),
         ((), (an_answer(call), an_answer(call))),
-        ((a_settlement(shown),), (an_answer(a_tool_call(index=7)),)),
-        ((a_settlement(call),), ()),
+        ((a_settled_call(shown),), (an_answer(a_tool_call(index=7)),)),
+        ((a_settled_call(call),), ()),
     ):
         with pytest.raises(ServiceError) as refused:
-            await resume(run_stores.runs, ORG, RUN, settlements, answers=answers, actor=KEY, at=after(3))
+            await resume(run_stores.runs, ORG, RUN, settled, answers=answers, actor=KEY, at=after(3))
         assert refused.value.code == "tool_call_not_pending"
     assert await stored(run_stores, RUN) == before
     assert await run_stores.runs.tool_calls(ORG, RUN) == (call, shown)
@@ -138,8 +138,8 @@ async def test_a_settled_or_unknown_call_does_not_begin_to_ask(run_stores: Store
     claimed = await start_and_claim(run_stores)
     call = a_tool_call()
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
-    settlement = a_settlement(call, ToolResult.succeeded("done"))
-    await run_stores.journal.commit(claimed.lease, Step(run=claimed.run, settled=(settlement,)))
+    settled = a_settled_call(call, ToolResult.succeeded("done"))
+    await run_stores.journal.commit(claimed.lease, Step(run=claimed.run, settled=(settled,)))
     for stranger in (call, a_tool_call(index=5)):
         with pytest.raises(ValueError, match="to be changed"):
             await run_stores.journal.commit(claimed.lease, Step(run=claimed.run, changed=(asking(stranger),)))

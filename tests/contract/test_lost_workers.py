@@ -9,7 +9,7 @@ from domain.runs.events import NewEvent, RunEventType
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import MAX_LEASE_EXPIRATIONS, RunStatus
 from domain.runs.step import Step
-from tests.builders import ORG, RUN, WORKER, a_run_id, a_settlement, a_tool_call, after
+from tests.builders import ORG, RUN, WORKER, a_run_id, a_settled_call, a_tool_call, after
 from tests.contract.run_changes import messages_of
 from tests.contract.run_steps import (
     LEASE_S,
@@ -42,7 +42,7 @@ async def test_a_run_that_every_worker_is_lost_with_fails_with_its_calls_answere
     claimed = await start_and_claim(run_stores, run_number(1))
     calls = a_tool_call(0), a_tool_call(1, state=ToolCallState.INPUT_GIVEN), a_tool_call(2)
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, *calls))
-    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, calls[2], a_settlement(calls[2])))
+    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, a_settled_call(calls[2])))
     await start(run_stores, run_number(2))
     assert await recoverable(run_stores, 99) == [RUN]
     await lose_workers(run_stores, MAX_LEASE_EXPIRATIONS - 1)

@@ -9,7 +9,7 @@ from domain.runs.ledger import ToolCallState
 from domain.runs.run import MultitaskStrategy, RunStatus
 from domain.runs.turn_end import turn_end
 from tests.approval_builders import awaiting_approval_call
-from tests.builders import KEY, ORG, RUN, WORKER, a_displayable_call, a_run_id, a_settlement, a_tool_call, after
+from tests.builders import KEY, ORG, RUN, WORKER, a_displayable_call, a_run_id, a_settled_call, a_tool_call, after
 from tests.contract.run_changes import messages_of, resume
 from tests.contract.run_steps import (
     LEASE_S,
@@ -37,7 +37,7 @@ async def test_a_run_that_begins_to_wait_for_display_only_completes_when_a_messa
     claimed = await start_and_claim(run_stores, run_number(1))
     done, shown = a_tool_call(0), a_displayable_call(1)
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, done, shown))
-    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, done, a_settlement(done)))
+    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, a_settled_call(done)))
     await start(run_stores, run_number(2))
 
     outcome = await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, shown, at=after(5)))
@@ -47,7 +47,7 @@ async def test_a_run_that_begins_to_wait_for_display_only_completes_when_a_messa
     assert (outcome.last_seq, outcome.promoted) == (run.last_seq, a_run_id(2))
     assert outcome.ending is not None
     assert (outcome.ending.run.status, outcome.ending.run.output) == (RunStatus.COMPLETED, "Shown.")
-    assert [settlement.tool_call_id for settlement in outcome.ending.settled] == [shown.id]
+    assert [call.id for call in outcome.ending.settled] == [shown.id]
     answer = (await messages_of(run_stores.runs, ORG, RUN))[-1]
     assert [result.result for result in answer.tool_results] == ["done", DISPLAYED]
     assert (await event_types(run_stores))[-4:] == [
@@ -84,7 +84,7 @@ async def test_a_run_that_lacks_display_only_after_it_was_given_the_rest_complet
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, asks, shown))
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, asks, shown))
 
-    resumed = await resume(run_stores.runs, ORG, RUN, (a_settlement(asks),), actor=KEY, at=after(5))
+    resumed = await resume(run_stores.runs, ORG, RUN, (a_settled_call(asks),), actor=KEY, at=after(5))
 
     assert (resumed.status, resumed.pending) == (RunStatus.QUEUED, ())
     assert await run_stores.leases.claim(a_run_id(2), WORKER, lease_s=LEASE_S, at=after(6)) is None

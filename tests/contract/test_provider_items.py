@@ -10,7 +10,7 @@ from domain.runs.run import MultitaskStrategy, Run
 from domain.runs.step import Step
 from domain.threads.message import Message
 from domain.threads.provider_items import ProviderItems
-from tests.builders import ORG, RUN, THREAD, a_message, a_run_id, a_settlement, a_tool_call, after
+from tests.builders import ORG, RUN, THREAD, a_message, a_run_id, a_settled_call, a_tool_call, after
 from tests.contract.paging import all_of
 from tests.contract.run_changes import messages_of
 from tests.contract.run_steps import (
@@ -78,7 +78,7 @@ async def test_only_the_messages_of_the_model_have_items(run_stores: Stores) -> 
     claimed = await start_and_claim(run_stores)
     call = a_tool_call(0)
     asked = with_items(reply_step(claimed.run, call))
-    answered = answer_step(claimed.run, call.settled(a_settlement(call)))
+    answered = answer_step(claimed.run, a_settled_call(call))
     await run_stores.journal.commit(claimed.lease, replace(asked, messages=(*asked.messages, *answered.messages)))
     await run_stores.journal.commit(claimed.lease, finish_step(asked.run))
 

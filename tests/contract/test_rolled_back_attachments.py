@@ -7,7 +7,7 @@ import pytest
 from domain.runs.run import MultitaskStrategy
 from domain.threads.message import FileContent, ImageContent, Role, TextContent
 from domain.tools.result import ToolResult
-from tests.builders import ORG, RUN, a_message, a_settlement, a_tool_call
+from tests.builders import ORG, RUN, a_message, a_settled_call, a_tool_call
 from tests.contract.run_changes import messages_of
 from tests.contract.run_steps import (
     finish_step,
@@ -31,7 +31,7 @@ async def test_the_images_and_files_of_a_rolled_back_run_stay(run_stores: Stores
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
     result = ToolResult.succeeded("a chart", (image,), (file,))
     message = a_message(9, run_id=RUN, role=Role.TOOL, content=(result.as_content(call.id, call.name),))
-    answered = replace(settle_step(claimed.run, call, a_settlement(call, result)), messages=(message,))
+    answered = replace(settle_step(claimed.run, a_settled_call(call, result)), messages=(message,))
     await run_stores.journal.commit(claimed.lease, answered)
     await start(run_stores, run_number(2), strategy=MultitaskStrategy.ROLLBACK)
 

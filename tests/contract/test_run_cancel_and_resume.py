@@ -7,7 +7,7 @@ import pytest
 from application.audit.ports import AuditFilter
 from domain.errors import ErrorKind, ServiceError
 from domain.runs.closing import CANCELLED
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import ToolCallState
 from domain.runs.run import RunStatus
 from domain.threads.message import Role
 from domain.tools.result import ToolResult
@@ -19,7 +19,7 @@ from tests.builders import (
     WORKER,
     a_displayable_call,
     a_run_id,
-    a_settlement,
+    a_settled_call,
     a_tool_call,
     a_tool_use,
     after,
@@ -73,9 +73,9 @@ async def test_a_waiting_run_is_cancelled_at_once_and_its_open_calls_are_answere
     claimed = await start_and_claim(run_stores)
     done, failed, shown = a_tool_call(0), a_tool_call(1), a_displayable_call(2)
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, done, failed, shown))
-    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, done, a_settlement(done)))
-    error = a_settlement(failed, ToolResult.failed("mcp_error", "no such file"))
-    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, failed, error))
+    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, a_settled_call(done)))
+    error = a_settled_call(failed, ToolResult.failed("mcp_error", "no such file"))
+    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, error))
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, shown))
     seq = (await stored(run_stores, RUN)).last_seq
 
@@ -181,12 +181,12 @@ async def test_a_run_asked_to_stop_that_begins_to_wait_is_cancelled_instead(run_
 @pytest.mark.requirement("D5", "C5")
 async def test_a_run_whose_calls_are_all_settled_is_queued_and_goes_on_with_their_results(run_stores: Stores) -> None:
     waiting, (first, second) = await start_and_suspend(run_stores, run_number(1), count=2)
-    settlements = (
-        a_settlement(second, ToolResult.failed("client_error", "the address bounced"), at=after(9)),
-        a_settlement(first, ToolResult.succeeded("sent"), duration_ms=0, at=after(9)),
+    settled = (
+        a_settled_call(second, ToolResult.failed("client_error", "the address bounced"), at=after(9)),
+        a_settled_call(first, ToolResult.succeeded("sent"), duration_ms=0, at=after(9)),
     )
 
-    run = await resume(run_stores.runs, ORG, RUN, settlements, actor=KEY, at=after(9))
+    run = await resume(run_stores.runs, ORG, RUN, settled, actor=KEY, at=after(9))
 
     assert run == await stored(run_stores, RUN)
     assert (run.status, run.pending) == (RunStatus.QUEUED, ())
@@ -212,30 +212,24 @@ async def test_a_run_whose_calls_are_all_settled_is_queued_and_goes_on_with_thei
 async def test_a_run_whose_calls_are_settled_in_part_goes_on_waiting_for_the_rest(run_stores: Stores) -> None:
     waiting, (first, second) = await start_and_suspend(run_stores, run_number(1), count=2)
 
-    run = await resume(run_stores.runs, ORG, RUN, (a_settlement(first),), actor=KEY, at=after(9))
+    run = await resume(run_stores.runs, ORG, RUN, (a_settled_call(first),), actor=KEY, at=after(9))
 
     assert (run.status, run.pending) == (RunStatus.REQUIRES_ACTION, (a_tool_use(second),))
     assert run == await stored(run_stores, RUN)
     assert await events_after(run_stores, waiting.last_seq) == ["tool.executed"]
     assert await run_stores.leases.claim(RUN, WORKER, lease_s=LEASE_S, at=after(10)) is None
-    resumed = await resume(run_stores.runs, ORG, RUN, (a_settlement(second),), actor=KEY, at=after(11))
+    resumed = await resume(run_stores.runs, ORG, RUN, (a_settled_call(second),), actor=KEY, at=after(11))
     assert resumed.status is RunStatus.QUEUED
 
 
 @pytest.mark.requirement("D5")
 async def test_a_call_that_is_not_pending_is_refused_and_then_nothing_is_settled(run_stores: Stores) -> None:
-    waiting, (first, second) = await start_and_suspend(run_stores, run_number(1), count=2)
-    stranger = a_displayable_call(7)
-    attempts: tuple[tuple[tuple[ToolCall, ...], tuple[str, ...]], ...] = (
-        ((first, stranger), ("tool_results.1.tool_call_id",)),
-        ((first, second, first), ("tool_results.2.tool_call_id",)),
-    )
-    for calls, paths in attempts:
-        settlements: tuple[Settlement, ...] = tuple(a_settlement(call) for call in calls)
-        with pytest.raises(ServiceError) as refused:
-            await resume(run_stores.runs, ORG, RUN, settlements, actor=KEY, at=after(9))
-        assert (refused.value.code, refused.value.kind) == ("tool_call_not_pending", ErrorKind.INVALID)
-        assert tuple(violation.path for violation in refused.value.violations) == paths
+    waiting, (first, _) = await start_and_suspend(run_stores, run_number(1), count=2)
+    settled = (a_settled_call(first), a_settled_call(a_displayable_call(7)))
+    with pytest.raises(ServiceError) as refused:
+        await resume(run_stores.runs, ORG, RUN, settled, actor=KEY, at=after(9))
+    assert (refused.value.code, refused.value.kind) == ("tool_call_not_pending", ErrorKind.INVALID)
+    assert [violation.path for violation in refused.value.violations] == ["tool_results.1.tool_call_id"]
     assert await stored(run_stores, RUN) == waiting
     states = {call.state for call in await run_stores.runs.tool_calls(ORG, RUN)}
     assert states == {ToolCallState.AWAITING_CLIENT}
@@ -244,9 +238,9 @@ async def test_a_call_that_is_not_pending_is_refused_and_then_nothing_is_settled
 @pytest.mark.requirement("D5")
 async def test_a_call_settled_before_is_not_pending_any_more(run_stores: Stores) -> None:
     _, (first, _) = await start_and_suspend(run_stores, run_number(1), count=2)
-    await resume(run_stores.runs, ORG, RUN, (a_settlement(first),), actor=KEY, at=after(9))
+    await resume(run_stores.runs, ORG, RUN, (a_settled_call(first),), actor=KEY, at=after(9))
     with pytest.raises(ServiceError) as refused:
-        await resume(run_stores.runs, ORG, RUN, (a_settlement(first),), actor=KEY, at=after(10))
+        await resume(run_stores.runs, ORG, RUN, (a_settled_call(first),), actor=KEY, at=after(10))
     assert refused.value.code == "tool_call_not_pending"
 
 
@@ -260,13 +254,13 @@ async def test_a_run_that_does_not_wait_cannot_be_resumed(run_stores: Stores, st
             await start_and_claim(run_stores)
         case "resumed":
             _, (call,) = await start_and_suspend(run_stores)
-            await resume(run_stores.runs, ORG, RUN, (a_settlement(call),), actor=KEY, at=after(1))
+            await resume(run_stores.runs, ORG, RUN, (a_settled_call(call),), actor=KEY, at=after(1))
         case _:
             claimed = await start_and_claim(run_stores)
             await run_stores.journal.commit(claimed.lease, finish_step(claimed.run))
     before = await stored(run_stores, RUN)
     with pytest.raises(ServiceError) as refused:
-        await resume(run_stores.runs, ORG, RUN, (a_settlement(call),), actor=KEY, at=after(2))
+        await resume(run_stores.runs, ORG, RUN, (a_settled_call(call),), actor=KEY, at=after(2))
     assert (refused.value.code, refused.value.kind) == ("run_not_waiting", ErrorKind.CONFLICT)
     assert await stored(run_stores, RUN) == before
 
@@ -276,7 +270,7 @@ async def test_resuming_an_unknown_run_or_one_of_another_organization_is_not_fou
     _, (call,) = await start_and_suspend(run_stores)
     for organization_id, run_id in ((OTHER_ORG, RUN), (ORG, a_run_id(2))):
         with pytest.raises(ServiceError) as refused:
-            await resume(run_stores.runs, organization_id, run_id, (a_settlement(call),), actor=KEY, at=after(1))
+            await resume(run_stores.runs, organization_id, run_id, (a_settled_call(call),), actor=KEY, at=after(1))
         assert (refused.value.code, refused.value.kind) == ("run_not_found", ErrorKind.NOT_FOUND)
 
 
@@ -287,7 +281,7 @@ async def test_a_resumed_run_goes_before_runs_that_were_queued_behind_it(run_sto
     call = a_tool_call(run_id=a_run_id(2), state=ToolCallState.AWAITING_CLIENT)
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
-    await resume(run_stores.runs, ORG, a_run_id(2), (a_settlement(call),), actor=KEY, at=after(9))
+    await resume(run_stores.runs, ORG, a_run_id(2), (a_settled_call(call),), actor=KEY, at=after(9))
 
     assert await run_stores.leases.claim(a_run_id(1), WORKER, lease_s=LEASE_S, at=after(10)) is None
     resumed = await claim(run_stores, a_run_id(2), at=after(10))

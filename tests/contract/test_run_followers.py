@@ -10,7 +10,7 @@ from application.system.wakeups import Subscription
 from domain.ids import RunId
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import Run, RunStatus
-from tests.builders import KEY, ORG, RUN, START, a_displayable_call, a_settlement, after
+from tests.builders import KEY, ORG, RUN, START, a_displayable_call, a_settled_call, after
 from tests.contract.run_changes import cancel, resume
 from tests.contract.run_steps import (
     claim,
@@ -85,7 +85,9 @@ async def _suspends(stores: Stores) -> None:
         (_suspends, lambda stores: start(stores, run_number(2)), {"events", "status"}),
         (
             _suspends,
-            lambda stores: resume(stores.runs, ORG, RUN, (a_settlement(a_displayable_call()),), actor=KEY, at=after(2)),
+            lambda stores: resume(
+                stores.runs, ORG, RUN, (a_settled_call(a_displayable_call()),), actor=KEY, at=after(2)
+            ),
             {"events"},
         ),
         (start_and_claim, lambda stores: cancel(stores.runs, ORG, RUN, actor=KEY, at=after(2)), {"control"}),

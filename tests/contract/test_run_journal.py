@@ -11,7 +11,7 @@ from application.audit.ports import AuditFilter
 from application.runs.ports import LeaseLost, RunJournal
 from domain.runs.closing import tool_message
 from domain.runs.events import NewEvent, RunEventType
-from domain.runs.ledger import Settlement, ToolCallState
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import IncompleteReason
 from domain.runs.provider_error import ProviderError
 from domain.runs.run import RunError, RunStatus
@@ -30,7 +30,7 @@ from tests.builders import (
     a_deletion,
     a_displayable_call,
     a_run_id,
-    a_settlement,
+    a_settled_call,
     a_tool_call,
     a_tool_use,
     after,
@@ -76,9 +76,9 @@ async def everything_of(stores: Stores) -> tuple[object, ...]:
 async def test_everything_in_a_step_is_stored_with_it(run_stores: Stores) -> None:
     claimed = await start_and_claim(run_stores)
     first, second = a_tool_call(0, server_id=SERVER), a_tool_call(1, name="nope", type=None, repeatable=True)
-    refused = a_settlement(second, ToolResult.failed("tool_not_found", "no such tool"), duration_ms=0)
+    refused = a_settled_call(second, ToolResult.failed("tool_not_found", "no such tool"), duration_ms=0)
     asked = reply_step(claimed.run, first, second)
-    settled = settle_step(claimed.run, second, refused)
+    settled = settle_step(claimed.run, refused)
     step = replace(asked, settled=settled.settled, audit=settled.audit, events=(*asked.events, *settled.events))
 
     outcome = await run_stores.journal.commit(claimed.lease, step)
@@ -94,9 +94,7 @@ async def test_everything_in_a_step_is_stored_with_it(run_stores: Stores) -> Non
     ]
     recorded, answered = await run_stores.runs.tool_calls(ORG, RUN)
     assert recorded == first
-    assert answered == replace(
-        second, state=ToolCallState.SETTLED, result=refused.result, duration_ms=0, settled_at=refused.at
-    )
+    assert answered == refused
     (entry,) = await all_of(partial(run_stores.audit.page, ORG, AuditFilter(action="tool.*")))
     assert entry == step.audit[0]
 
@@ -171,8 +169,8 @@ async def test_every_kind_of_call_and_result_is_read_back_as_it_was(run_stores: 
     ]
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, *calls))
     for call, result in zip(calls, results, strict=True):
-        settlement = a_settlement(call, result, duration_ms=12, at=after(0.000001))
-        await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, call, settlement))
+        settled = a_settled_call(call, result, duration_ms=12, at=after(0.000001))
+        await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, settled))
     assert await run_stores.runs.tool_calls(ORG, RUN) == tuple(
         replace(call, state=ToolCallState.SETTLED, result=result, duration_ms=12, settled_at=after(0.000001))
         for call, result in zip(calls, results, strict=True)
@@ -195,7 +193,7 @@ async def test_results_are_readable_until_a_message_carries_them_and_their_outco
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, *calls))
     results = (ToolResult.succeeded("42"), ToolResult.failed("mcp_error", "broken"))
     for call, result in zip(calls, results, strict=True):
-        await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, call, a_settlement(call, result)))
+        await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, a_settled_call(call, result)))
     settled = await run_stores.runs.tool_calls(ORG, RUN)
     assert tuple(call.result for call in settled) == results
 
@@ -222,16 +220,16 @@ async def test_a_step_that_cannot_be_stored_whole_is_not_stored_at_all(run_store
     claimed = await start_and_claim(run_stores)
     done = a_tool_call(0)
     await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, done))
-    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, done, a_settlement(done)))
+    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, a_settled_call(done)))
     before = await everything_of(run_stores)
     good = a_tool_call(0, turn=2)
-    wrong: dict[str, tuple[Settlement, ...]] = {
-        "never recorded": (a_settlement(a_tool_call(7)),),
-        "settled before": (a_settlement(done, ToolResult.succeeded("other")),),
-        "settled twice in the step": (a_settlement(good), a_settlement(good)),
+    wrong: dict[str, tuple[ToolCall, ...]] = {
+        "never recorded": (a_settled_call(a_tool_call(7)),),
+        "settled before": (a_settled_call(done, ToolResult.succeeded("other")),),
+        "settled twice in the step": (a_settled_call(good), a_settled_call(good)),
     }
     step = reply_step(claimed.run, good)
-    message = tool_message(claimed.run, (good,), {good.id: a_settlement(good)}, at=START)
+    message = tool_message(claimed.run, (a_settled_call(good),), at=START)
     assert message is not None
 
     with pytest.raises(ValueError, match="call"):
@@ -264,7 +262,7 @@ async def test_a_stale_lease_changes_nothing_and_says_so(run_stores: Stores) -> 
     fresh = await claim(run_stores, RUN, at=after(2))
     before = await everything_of(run_stores)
     writes: tuple[Write, ...] = (
-        lambda journal: journal.commit(stale.lease, settle_step(stale.run, call, a_settlement(call))),
+        lambda journal: journal.commit(stale.lease, settle_step(stale.run, a_settled_call(call))),
         lambda journal: journal.commit(stale.lease, finish_step(stale.run)),
         lambda journal: journal.commit(stale.lease, Step(run=stale.run)),
         lambda journal: journal.commit(replace(stale.lease, epoch=fresh.lease.epoch + 1), finish_step(fresh.run)),
@@ -314,9 +312,7 @@ async def test_seq_has_no_gap_and_no_double_when_a_worker_writes_concurrently(ru
             texts = (f"{index}a", f"{index}b")
             group.create_task(run_stores.journal.append(claimed.lease, tuple(a_delta(text) for text in texts)))
         for call in calls:
-            group.create_task(
-                run_stores.journal.commit(claimed.lease, settle_step(claimed.run, call, a_settlement(call)))
-            )
+            group.create_task(run_stores.journal.commit(claimed.lease, settle_step(claimed.run, a_settled_call(call))))
 
     events = await run_stores.runs.events(ORG, RUN, after_seq=0, limit=1000)
     assert [event.seq for event in events] == list(range(1, (await stored(run_stores, RUN)).last_seq + 1))
@@ -356,7 +352,7 @@ async def test_only_the_ending_of_a_run_makes_room_for_the_next(run_stores: Stor
     asked = await run_stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
     suspended = await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, call))
     assert (asked.promoted, suspended.promoted) == (None, None)
-    await resume(run_stores.runs, ORG, RUN, (a_settlement(call),), actor=KEY, at=after(9))
+    await resume(run_stores.runs, ORG, RUN, (a_settled_call(call),), actor=KEY, at=after(9))
     resumed = await claim(run_stores, RUN)
     ended = await run_stores.journal.commit(resumed.lease, finish_step(resumed.run, RunStatus.FAILED))
     assert ended.promoted == a_run_id(2)

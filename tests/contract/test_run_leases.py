@@ -25,7 +25,7 @@ from tests.builders import (
     a_message,
     a_run,
     a_run_id,
-    a_settlement,
+    a_settled_call,
     a_thread,
     a_thread_id,
     a_tool_call,
@@ -181,7 +181,7 @@ async def test_a_second_attempt_finds_what_the_first_left(run_stores: Stores) ->
     done, lost = a_tool_call(0), a_tool_call(1)
     await run_stores.journal.commit(first.lease, reply_step(first.run, done, lost))
     await run_stores.journal.commit(
-        first.lease, settle_step(first.run, done, a_settlement(done, ToolResult.succeeded("4")))
+        first.lease, settle_step(first.run, a_settled_call(done, ToolResult.succeeded("4")))
     )
     await run_stores.leases.hand_back(first.lease, active_s=2.5, at=after(5))
 
@@ -207,7 +207,7 @@ async def test_calls_that_a_message_answers_are_not_open_any_more(run_stores: St
     answered, open_call = a_tool_call(turn=1), a_tool_call(turn=2)
     settled = a_tool_call(turn=1, result=ToolResult.succeeded("done"))
     await run_stores.journal.commit(first.lease, reply_step(first.run, answered))
-    await run_stores.journal.commit(first.lease, settle_step(first.run, answered, a_settlement(answered)))
+    await run_stores.journal.commit(first.lease, settle_step(first.run, a_settled_call(answered)))
     await run_stores.journal.commit(first.lease, answer_step(first.run, settled))
     await run_stores.journal.commit(first.lease, reply_step(first.run, open_call))
     await run_stores.leases.hand_back(first.lease, active_s=0.0, at=after(5))

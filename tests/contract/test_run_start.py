@@ -27,7 +27,7 @@ from tests.builders import (
     a_new_run,
     a_run,
     a_run_id,
-    a_settlement,
+    a_settled_call,
     a_thread,
     a_thread_id,
     a_tool_call,
@@ -364,9 +364,9 @@ async def test_what_the_client_and_the_siblings_settled_before_stays_as_they_set
     done, settled_by_client, displayed = a_tool_call(0), a_displayable_call(1), a_displayable_call(2)
     step = reply_step(claimed.run, done, settled_by_client, displayed)
     await run_stores.journal.commit(claimed.lease, step)
-    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, done, a_settlement(done)))
+    await run_stores.journal.commit(claimed.lease, settle_step(claimed.run, a_settled_call(done)))
     await run_stores.journal.commit(claimed.lease, suspend_step(claimed.run, settled_by_client, displayed))
-    await resume(run_stores.runs, ORG, RUN, (a_settlement(settled_by_client),), actor=KEY, at=after(5))
+    await resume(run_stores.runs, ORG, RUN, (a_settled_call(settled_by_client),), actor=KEY, at=after(5))
 
     await start(run_stores, run_number(2))
 

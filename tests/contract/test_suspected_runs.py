@@ -22,7 +22,17 @@ from domain.runs.claiming import Suspected
 from domain.runs.run import MAX_LEASE_EXPIRATIONS, SUSPECT_AFTER, RunStatus
 from domain.runs.step import Step
 from infrastructure.events.wakeups import InProcessWakeups
-from tests.builders import ORG, OTHER_WORKER, START, WORKER, a_run_id, a_settlement, a_thread, a_thread_id, a_tool_call
+from tests.builders import (
+    ORG,
+    OTHER_WORKER,
+    START,
+    WORKER,
+    a_run_id,
+    a_settled_call,
+    a_thread,
+    a_thread_id,
+    a_tool_call,
+)
 from tests.builders import after as after_start
 from tests.contract.run_steps import LEASE_S, claim, reply_step, run_number, settle_step, start, stored
 from tests.contract.stores import Stores
@@ -154,7 +164,7 @@ async def test_a_settled_call_is_no_longer_being_executed(run_stores: Stores) ->
     waits, called = await claim(run_stores, a_run_id(2)), await claim(run_stores, KILLER)
     call = a_tool_call(0)
     await run_stores.journal.commit(called.lease, reply_step(called.run, call))
-    await run_stores.journal.commit(called.lease, settle_step(called.run, call, a_settlement(call)))
+    await run_stores.journal.commit(called.lease, settle_step(called.run, a_settled_call(call)))
     await run_stores.leases.recoverable(at=after_start(100), limit=100)
 
     assert [(await stored(run_stores, run_id)).lapses for run_id in (KILLER, waits.run.id)] == [1, 1]

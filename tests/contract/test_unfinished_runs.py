@@ -15,7 +15,7 @@ from tests.builders import (
     RUN,
     SERVER,
     a_run_id,
-    a_settlement,
+    a_settled_call,
     a_thread,
     a_thread_id,
     a_tool_call,
@@ -96,6 +96,6 @@ async def test_a_run_that_calls_a_server_is_found_until_the_call_is_settled(run_
     reply = reply_step(claimed.run, call)
     await run_stores.journal.commit(claimed.lease, reply)
     assert await found(run_stores, wanted) == [RUN]
-    await run_stores.journal.commit(claimed.lease, settle_step(reply.run, call, a_settlement(call)))
+    await run_stores.journal.commit(claimed.lease, settle_step(reply.run, a_settled_call(call)))
     assert await found(run_stores, wanted) == []
     assert a_run_id(7) in await found(run_stores, ALL)

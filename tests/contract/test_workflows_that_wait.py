@@ -13,14 +13,23 @@ from application.workflows.ports import WORKFLOWS_TOPIC, WorkflowRunFilter
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import OrganizationId, ThreadId, ToolCallId, WorkflowRunId
-from domain.runs.ledger import Settlement
 from domain.runs.run import Run
-from domain.tools.result import ToolResult
 from domain.tools.wired import WiredNodes
 from domain.workflows.execution import NodeRun, NodeStatus
 from domain.workflows.graph import Workflow
 from domain.workflows.run import WorkflowEventType, WorkflowRun, WorkflowRunStatus
-from tests.builders import KEY, ORG, OTHER_ORG, RUN, a_run, after, an_audit_event, numbered
+from tests.builders import (
+    KEY,
+    ORG,
+    OTHER_ORG,
+    RUN,
+    a_displayable_call,
+    a_run,
+    a_settled_call,
+    after,
+    an_audit_event,
+    numbered,
+)
 from tests.contract.paging import all_of
 from tests.contract.run_changes import cancel, resume
 from tests.contract.run_steps import start_and_suspend
@@ -65,7 +74,7 @@ async def waiting_for_agent(harness: Stores) -> tuple[WorkflowRun, Run, ToolCall
 
 
 async def _an_answer(harness: Stores, call_id: ToolCallId) -> None:
-    settled = Settlement(tool_call_id=call_id, result=ToolResult.succeeded("yes"), duration_ms=0, at=after(5))
+    settled = replace(a_settled_call(a_displayable_call()), id=call_id)
     await resume(harness.runs, ORG, RUN, (settled,), actor=KEY, at=after(5))
 
 

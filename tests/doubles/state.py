@@ -46,7 +46,7 @@ from domain.mcp.server import McpServer
 from domain.model_providers.provider import ModelProvider
 from domain.runs.events import NewEvent, RunEvent
 from domain.runs.lease import Lease
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.runs.step import Step
 from domain.runs.usage import ModelSpending
@@ -280,14 +280,14 @@ def wake_followers(wakeups: Wakeups, run: Run) -> None:
         wakeups.wake(WORKFLOWS_TOPIC)
 
 
-def settled(call: ToolCall, settlement: Settlement) -> ToolCall:
-    """The ledger entry with its outcome."""
+def settled(call: ToolCall, given: ToolCall) -> ToolCall:
+    """The ledger entry with the outcome of the `given` one."""
     return replace(
         call,
         state=ToolCallState.SETTLED,
-        result=settlement.result,
-        duration_ms=settlement.duration_ms,
-        settled_at=settlement.at,
+        result=given.result,
+        duration_ms=given.duration_ms,
+        settled_at=given.settled_at,
         elicitation=None,
         input=None,
     )
@@ -311,11 +311,11 @@ def _calls_after(stored: StoredRun, step: Step) -> dict[ToolCallId, ToolCall]:
             input=change.input,
             approval=change.approval,
         )
-    for settlement in step.settled:
-        call_or_none = calls.get(settlement.tool_call_id)
+    for given in step.settled:
+        call_or_none = calls.get(given.id)
         if call_or_none is None or call_or_none.state is ToolCallState.SETTLED:
-            raise ValueError(f"call {settlement.tool_call_id} is not there to be settled")
-        calls[call_or_none.id] = settled(call_or_none, settlement)
+            raise ValueError(f"call {given.id} is not there to be settled")
+        calls[given.id] = settled(call_or_none, given)
     return calls
 
 

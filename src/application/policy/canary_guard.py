@@ -11,7 +11,7 @@ from domain.json_value import JsonObject
 from domain.mcp.elicitation import InputRound
 from domain.policy.canary import without_placeholders
 from domain.policy.canary_scan import CanaryScanner, CanaryStream
-from domain.runs.ledger import Settlement, ToolCall
+from domain.runs.ledger import ToolCall
 from domain.threads.attachments import text_of
 from domain.threads.message import (
     Content,
@@ -41,7 +41,7 @@ class CleanReply:
 
 class CanaryFound(Exception):
     """A canary token ends the run. Carries the content to store, without the token: the reply under
-    its message's id, or the outcome of the call."""
+    its message's id, or the settled call."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class CanaryFound(Exception):
         message_id: MessageId | None = None,
         call_index: int | None = None,
         tool_call_id: ToolCallId | None = None,
-        settlement: Settlement | None = None,
+        settled: ToolCall | None = None,
     ) -> None:
         super().__init__(f"canary token {canary_id} was found")
         self.canary_id = canary_id
@@ -59,7 +59,7 @@ class CanaryFound(Exception):
         self.message_id = message_id
         self.call_index = call_index
         self.tool_call_id = tool_call_id
-        self.settlement = settlement
+        self.settled = settled
 
 
 class CanaryGuard:

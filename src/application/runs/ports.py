@@ -279,7 +279,7 @@ class RunJournal(Protocol):
     """
 
     async def commit(self, lease: Lease, step: Step) -> StepOutcome:
-        """Store a step, with the provider's items of its messages. Raises LeaseLost, and ValueError for a change or settlement of a call that
+        """Store a step, with the provider's items of its messages. Raises LeaseLost, and ValueError for a change or outcome of a call that
         is not recorded or already settled; then nothing is stored. A run that would wait without
         need ends in the same transaction (`step_instead_of_waiting`)."""
 

@@ -22,7 +22,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonValue
-from domain.runs.ledger import InputAnswer, Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import InputAnswer, ToolCall, ToolCallState
 from domain.runs.resuming import Resumption
 from domain.runs.run import Run, RunStatus
 from domain.runs.stopping import run_not_yours
@@ -100,11 +100,11 @@ class ResumeRun:
         asking = await self._asking(run)
         guard = await self._guard(run)
         now = self._clock.now()
-        settlements = tuple(
-            Settlement(tool_call_id=given.tool_call_id, result=guard.result(_result(given))[0], duration_ms=0, at=now)
+        results = {
+            given.tool_call_id: guard.result(_result(given))[0]
             for given in command.tool_results
             if given.tool_call_id not in asking
-        )
+        }
         answers = tuple(
             self._answer(given, asking[given.tool_call_id], index, guard)
             for index, given in enumerate(command.tool_results)
@@ -112,9 +112,7 @@ class ResumeRun:
         )
         return await self._resumed(
             run,
-            Resumption(
-                settlements=settlements, answers=answers, outcomes=decided, actor=command.principal.key_id, at=now
-            ),
+            Resumption(results=results, answers=answers, outcomes=decided, actor=command.principal.key_id, at=now),
         )
 
     async def _resumed(self, run: Run, resumption: Resumption) -> Run:

@@ -59,6 +59,11 @@ class Toolset:
     def find_denied(self, name: str) -> Tool | None:
         return self._denied_by_name.get(name)
 
+    def server_slug_of(self, name: str) -> str | None:
+        """The slug of the MCP server that has the tool; None for another tool."""
+        tool = self._by_name.get(name)
+        return None if tool is None or tool.mcp is None else tool.mcp.server_slug
+
     def policy_of(self, name: str) -> ToolPolicy:
         """The effective policy of the tool; cached for existing names only (models call arbitrary
         names)."""

@@ -6,7 +6,7 @@ from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import AuditEventId, id_near
 from domain.json_value import JsonObject, canonical_digest
 from domain.policy.decision import Decision
-from domain.runs.ledger import Settlement, ToolCall
+from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.tools.result import ToolOutcome
 
@@ -47,11 +47,11 @@ def session_halted_audit(run: Run, details: JsonObject, *, at: datetime) -> Audi
 
 
 def tool_call_audit(
-    run: Run, call: ToolCall, settlement: Settlement, *, actor: str | None = None, decision: Decision | None = None
+    run: Run, call: ToolCall, *, actor: str | None = None, decision: Decision | None = None
 ) -> AuditEvent:
     """The call was settled by `actor`, otherwise by the run on behalf of its creator. `decision` is
     the policy decision, if policy was evaluated."""
-    result = settlement.result
+    result, at = call.outcome
     details: JsonObject = {} if result.error_code is None else {"error": result.error_code}
     if decision is not None:
         details["decision"] = decision.as_json()
@@ -61,11 +61,11 @@ def tool_call_audit(
         action=OUTCOME_ACTIONS[result.outcome],
         actor=actor or run.requested_by or "system",
         resource=call.id,
-        at=settlement.at,
+        at=at,
         run_id=run.id,
         tool=call.name,
         server_id=call.server_id,
-        duration_ms=settlement.duration_ms,
+        duration_ms=call.duration_ms,
         arguments_digest=canonical_digest(call.params),
         details=details,
     )

@@ -10,7 +10,7 @@ from domain.json_value import JsonObject
 from domain.runs.audit_trail import run_started_audit
 from domain.runs.closing import cancelled_step, closing_step
 from domain.runs.events import NewEvent, RunEventType
-from domain.runs.ledger import Settlement, ToolCall
+from domain.runs.ledger import ToolCall
 from domain.runs.run import MAX_LEASE_EXPIRATIONS, Run, RunError, RunStatus
 from domain.runs.run_events import message_completed, message_discarded, run_started, turn_started
 from domain.runs.step import Step
@@ -80,11 +80,7 @@ def ending_at_claim(
         step = cancelled_step(queued, open_calls, at=at, actor=queued.cancel_requested_by)
     elif queued.is_lost_too_often:
         ended = queued.ended(RunStatus.FAILED, at=at, error=TOO_MANY_ATTEMPTS)
-        perhaps_sent = tuple(
-            Settlement(tool_call_id=call.id, result=outcome_unknown(), duration_ms=0, at=at)
-            for call in open_calls
-            if call.was_perhaps_sent
-        )
+        perhaps_sent = tuple(call.settled(outcome_unknown(), at=at) for call in open_calls if call.was_perhaps_sent)
         unsent = ToolResult.failed("run_failed", _GIVEN_UP)
         step = closing_step(ended, open_calls, result=unsent, at=at, known=perhaps_sent)
     else:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from domain.ids import ToolCallId, message_id
+from domain.ids import message_id
 from domain.runs.approvals import closed_approvals
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.runs.run_events import message_completed, run_ended, tool_settled
 from domain.runs.step import Step
@@ -69,50 +69,42 @@ def closing_step(
     result: ToolResult,
     at: datetime,
     actor: str = "system",
-    known: tuple[Settlement, ...] = (),
+    known: tuple[ToolCall, ...] = (),
 ) -> Step:
-    """The last step of `ended`: unsettled calls get `result` or their `known` outcome, and one tool
-    message answers all open calls.
+    """The last step of `ended`: unsettled calls get `result`, unless they are `known` (settled), and one
+    tool message answers all open calls.
 
     `open_calls` are the calls of the last turn without an answering message, including settled ones.
     """
-    outcomes = {settlement.tool_call_id: settlement for settlement in known}
+    outcomes = {call.id: call for call in known}
     settled = tuple(
-        outcomes.get(call.id) or Settlement(tool_call_id=call.id, result=result, duration_ms=0, at=at)
+        outcomes.get(call.id) or call.settled(result, at=at)
         for call in open_calls
         if call.state is not ToolCallState.SETTLED
     )
-    by_id = {settlement.tool_call_id: settlement for settlement in settled}
-    answer = tool_message(ended, open_calls, by_id, at=at)
+    calls = {**{call.id: call for call in open_calls}, **{call.id: call for call in settled}}
+    answer = tool_message(ended, tuple(calls.values()), at=at)
     messages = () if answer is None else (answer,)
-    events = [tool_settled(call, by_id[call.id], server=None) for call in open_calls if call.id in by_id]
+    events = [tool_settled(call, server=None) for call in settled]
     return Step(
         run=ended,
         events=(*events, *(message_completed(message) for message in messages), run_ended(ended, at=at)),
         messages=messages,
         settled=settled,
         outcomes=closed_approvals(open_calls, at=at, by=actor),
-        audit=(
-            *(tool_call_audit(ended, call, by_id[call.id]) for call in open_calls if call.id in by_id),
-            run_ended_audit(ended, at=at, actor=actor),
-        ),
+        audit=(*(tool_call_audit(ended, call) for call in settled), run_ended_audit(ended, at=at, actor=actor)),
     )
 
 
-def tool_message(
-    run: Run, calls: tuple[ToolCall, ...], settled: dict[ToolCallId, Settlement], *, at: datetime
-) -> Message | None:
-    """One message with the results of a turn's calls, in the model's order; None without calls.
-    Results come from `settled`, otherwise from the ledger entry."""
+def tool_message(run: Run, calls: tuple[ToolCall, ...], *, at: datetime) -> Message | None:
+    """One message with the results of a turn's calls, in the model's order; None without calls."""
     if not calls:
         return None
     results: list[ToolResultContent] = []
     for call in sorted(calls, key=lambda entry: entry.index):
-        fresh = settled.get(call.id)
-        result = fresh.result if fresh is not None else call.result
-        if result is None:
+        if call.result is None:
             raise ValueError(f"call {call.id} has no result yet")
-        results.append(result.as_content(call.id, call.called_as or call.name))
+        results.append(call.result.as_content(call.id, call.called_as or call.name))
     return Message(
         id=message_id(run.id, calls[0].turn, "tools"),
         thread_id=run.thread_id,

@@ -83,16 +83,24 @@ class ToolCall:
     approval: ApprovalRequest | None = None
     called_as: str | None = None
 
-    def settled(self, settlement: "Settlement") -> "ToolCall":
+    def settled(self, result: ToolResult, *, at: datetime, duration_ms: int = 0) -> "ToolCall":
+        """The call with its outcome, which is stored once."""
         return with_changes(
             self,
             state=ToolCallState.SETTLED,
-            result=settlement.result,
-            duration_ms=settlement.duration_ms,
-            settled_at=settlement.at,
+            result=result,
+            duration_ms=duration_ms,
+            settled_at=at,
             elicitation=None,
             input=None,
         )
+
+    @property
+    def outcome(self) -> tuple[ToolResult, datetime]:
+        """Result and time of a settled call. Raises ValueError for another call."""
+        if self.result is None or self.settled_at is None:
+            raise ValueError(f"call {self.id} is not settled")
+        return self.result, self.settled_at
 
     @property
     def is_displayed(self) -> bool:
@@ -126,13 +134,3 @@ class InputAnswer:
     request_id: str
     input: bytes
     next: Elicitation | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settlement:
-    """The outcome of a recorded call. It is stored once."""
-
-    tool_call_id: ToolCallId
-    result: ToolResult
-    duration_ms: int
-    at: datetime

@@ -1,7 +1,7 @@
 """Resuming a suspended run: settled calls, answered questions and decided approvals."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from domain.approvals.approval import ApprovalOutcome, ApprovalRequest, ApprovalState
@@ -14,7 +14,7 @@ from domain.runs.approvals import approved_call, denied_result
 from domain.runs.audit_trail import tool_call_audit
 from domain.runs.change import RunChange, RunFacts
 from domain.runs.closing import lacks_display_only
-from domain.runs.ledger import InputAnswer, Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import InputAnswer, ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.runs.run_events import run_resumed, tool_settled
 from domain.runs.step import Step
@@ -34,7 +34,7 @@ class Resumption:
     - It is also queued if a message that settles all pending calls waits behind it (D5).
     """
 
-    settlements: tuple[Settlement, ...] = ()
+    results: Mapping[ToolCallId, ToolResult] = field(default_factory=dict)
     answers: tuple[InputAnswer, ...] = ()
     outcomes: tuple[ApprovalOutcome, ...] = ()
     actor: str
@@ -51,34 +51,34 @@ class Resumption:
         run = facts.run
         calls = {call.id: call for call in facts.open_calls}
         decided = _decided(run, calls, self.outcomes, self.at)
-        _refuse_unless_pending(run, calls, self.settlements, self.answers)
-        refusals = tuple(
-            Settlement(tool_call_id=id_, result=_refused(calls[id_], outcome), duration_ms=0, at=self.at)
-            for id_, outcome in decided.items()
-            if outcome.state in _REFUSALS
+        _refuse_unless_pending(run, calls, self.results, self.answers)
+        refusals = {
+            id_: _refused(calls[id_], outcome) for id_, outcome in decided.items() if outcome.state in _REFUSALS
+        }
+        settled = tuple(
+            calls[id_].settled(result, at=self.at) for id_, result in (*self.results.items(), *refusals.items())
         )
-        settled = [(calls[settlement.tool_call_id], settlement) for settlement in (*self.settlements, *refusals)]
         changed = tuple(
             _after(calls[id_], outcome) for id_, outcome in decided.items() if outcome.state not in _REFUSALS
         ) + tuple(_answered(calls[answer.tool_call_id], answer) for answer in self.answers)
         left = {**calls, **{call.id: call for call in changed}}
-        for _, settlement in settled:
-            del left[settlement.tool_call_id]
+        for call in settled:
+            del left[call.id]
         pending = self._pending(run, left, decided)
         undecided = any(call.state is ToolCallState.UNDECIDED for call in changed)
         stays = bool(pending) and not undecided and not (facts.queued_behind and lacks_display_only(left.values()))
         return Step(
             run=replace(run, pending=pending) if stays else run.resumed(),
             events=(
-                *(tool_settled(call, settlement, server=None) for call, settlement in settled),
+                *(tool_settled(call, server=None) for call in settled),
                 *(() if stays else (run_resumed(at=self.at),)),
             ),
             changed=changed,
-            settled=(*self.settlements, *refusals),
+            settled=settled,
             outcomes=tuple(decided.values()),
             audit=(
                 *(entry for id_, outcome in decided.items() for entry in _audit(run, calls[id_], outcome)),
-                *(tool_call_audit(run, call, settlement, actor=self.actor) for call, settlement in settled),
+                *(tool_call_audit(run, call, actor=self.actor) for call in settled),
             ),
         )
 
@@ -156,17 +156,16 @@ def _decided(
 def _refuse_unless_pending(
     run: Run,
     calls: dict[ToolCallId, ToolCall],
-    settlements: tuple[Settlement, ...],
+    results: Mapping[ToolCallId, ToolResult],
     answers: tuple[InputAnswer, ...],
 ) -> None:
     """Raise unless all these calls are pending."""
     pending = {use.id for use in run.pending if calls[use.id].state is not ToolCallState.AWAITING_APPROVAL}
     asked = {id_: calls[id_].elicitation for id_ in pending if calls[id_].state is ToolCallState.AWAITING_INPUT}
     wrong = []
-    for index, settlement in enumerate(settlements):
-        if settlement.tool_call_id not in pending or settlement.tool_call_id in asked:
+    for index, id_ in enumerate(results):
+        if id_ not in pending or id_ in asked:
             wrong.append(Violation(path=f"tool_results.{index}.tool_call_id", message="is not pending"))
-        pending.discard(settlement.tool_call_id)
     for answer in answers:
         question = asked.pop(answer.tool_call_id, None)
         if question is None or question.request_id != answer.request_id:

@@ -7,7 +7,7 @@ from domain.ids import MessageId
 from domain.json_value import JsonObject, JsonValue
 from domain.policy.decision import Decision
 from domain.runs.events import NewEvent, RunEventType
-from domain.runs.ledger import Settlement, ToolCall
+from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.runs.usage import ModelSpending
 from domain.threads.message import Message, ToolUse
@@ -101,16 +101,14 @@ def tool_started(call: ToolCall, *, at: datetime | None = None) -> NewEvent:
     )
 
 
-def tool_settled(
-    call: ToolCall, settlement: Settlement, *, server: str | None, decision: Decision | None = None
-) -> NewEvent:
+def tool_settled(call: ToolCall, *, server: str | None, decision: Decision | None = None) -> NewEvent:
     """A call has ended: executed, failed (`error`: code and text for the model) or blocked
     (`reason`). `decision` is the policy decision, if policy was evaluated."""
-    result = settlement.result
+    result, at = call.outcome
     data: JsonObject = {
         "tool_call_id": call.id,
         "name": call.name,
-        "duration_ms": settlement.duration_ms,
+        "duration_ms": call.duration_ms,
         "server": server,
     }
     if decision is not None:
@@ -120,7 +118,7 @@ def tool_settled(
         data["reason"] = cast(str, result.error_code)
     elif kind is RunEventType.TOOL_FAILED:
         data["error"] = {"code": cast(str, result.error_code), "detail": result.text}
-    return NewEvent(type=kind, at=settlement.at, data=data)
+    return NewEvent(type=kind, at=at, data=data)
 
 
 def _usage(spent: ModelSpending) -> JsonObject:

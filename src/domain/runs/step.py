@@ -6,7 +6,7 @@ from domain.approvals.approval import Approval, ApprovalOutcome
 from domain.audit.event import AuditEvent
 from domain.copies import with_changes
 from domain.runs.events import NewEvent
-from domain.runs.ledger import Settlement, ToolCall
+from domain.runs.ledger import ToolCall
 from domain.runs.run import Run
 from domain.runs.usage import ModelSpending
 from domain.threads.message import Message
@@ -33,15 +33,15 @@ class Step:
     messages: tuple[Message, ...] = ()
     recorded: tuple[ToolCall, ...] = ()
     changed: tuple[ToolCall, ...] = ()
-    settled: tuple[Settlement, ...] = ()
+    settled: tuple[ToolCall, ...] = ()
     approvals: tuple[Approval, ...] = ()
     outcomes: tuple[ApprovalOutcome, ...] = ()
     audit: tuple[AuditEvent, ...] = ()
     spent: tuple[ModelSpending, ...] = ()
     quarantine: Quarantine | None = None
 
-    def led_by(self, event: NewEvent, *, settled: Settlement, audit: AuditEvent) -> "Step":
-        """The same step with a settlement in front."""
+    def led_by(self, event: NewEvent, *, settled: ToolCall, audit: AuditEvent) -> "Step":
+        """The same step with a settled call in front."""
         return with_changes(
             self,
             events=(event, *self.events),

@@ -32,7 +32,7 @@ def turn_end(run: Run, calls: tuple[ToolCall, ...], transcript: list[Message], *
             events=(run_requires_action(pending, at=at),),
             approvals=approvals,
         )
-    answer = tool_message(run, calls, {}, at=at)
+    answer = tool_message(run, calls, at=at)
     if answer is None:
         return None
     failing = repeatedly_failing_tool([*transcript[-8:], answer], run.id)

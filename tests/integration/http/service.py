@@ -36,7 +36,7 @@ from tests.builders import (
     START,
     a_displayable_call,
     a_key,
-    a_settlement,
+    a_settled_call,
     a_tool_call,
     an_organization,
 )
@@ -123,7 +123,7 @@ class ObedientWorker:
             done = ToolResult.succeeded("done")
             for call in claimed.open_calls:
                 if call.result is None:
-                    await journal.commit(claimed.lease, settle_step(claimed.run, call, a_settlement(call, done)))
+                    await journal.commit(claimed.lease, settle_step(claimed.run, a_settled_call(call, done)))
             if claimed.open_calls:
                 answered = [replace(call, result=call.result or done) for call in claimed.open_calls]
                 await journal.commit(claimed.lease, answer_step(claimed.run, *answered))

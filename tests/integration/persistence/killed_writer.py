@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
-from tests.builders import START, a_run, a_run_id, a_settlement, a_thread, a_thread_id, a_tool_call
+from tests.builders import START, a_run, a_run_id, a_settled_call, a_thread, a_thread_id, a_tool_call
 from tests.contract.run_steps import answer_step, reply_step, settle_step, start_and_claim
 from tests.contract.sql_legs import sql_stores
 from tests.contract.stores import Stores
@@ -23,9 +23,9 @@ async def work(stores: Stores, number: int) -> None:
     while True:
         turn += 1
         call = a_tool_call(run_id=run_id, turn=turn)
-        settlement = a_settlement(call, at=START)
+        settled = a_settled_call(call, at=START)
         await stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
-        await stores.journal.commit(claimed.lease, settle_step(claimed.run, call, settlement))
+        await stores.journal.commit(claimed.lease, settle_step(claimed.run, settled))
         settled = (await stores.runs.tool_calls(claimed.run.organization_id, run_id))[-1]
         outcome = await stores.journal.commit(claimed.lease, answer_step(claimed.run, settled))
         sys.stdout.write(f"{run_id} {outcome.last_seq}\n")

@@ -36,7 +36,7 @@ from tests.builders import (
     a_message,
     a_new_run,
     a_run,
-    a_settlement,
+    a_settled_call,
     a_tool_call,
     after,
     an_audit_event,
@@ -142,9 +142,9 @@ async def a_full_thread(stores: Stores, database: Database) -> Traces:
     spending = ModelSpending(model="openai:a", usage=some_usage(), at=START)
     reply = replace(reply_step(claimed.run, *calls, text=SECRET_WORD), spent=(spending,))
     await stores.journal.commit(claimed.lease, reply)
-    settlement = a_settlement(calls[0], ToolResult.succeeded(SECRET_WORD))
-    await stores.journal.commit(claimed.lease, settle_step(reply.run, calls[0], settlement))
-    answered = a_tool_call(0, params={"text": SECRET_WORD}, result=settlement.result)
+    settled = a_settled_call(calls[0], ToolResult.succeeded(SECRET_WORD))
+    await stores.journal.commit(claimed.lease, settle_step(reply.run, settled))
+    answered = a_tool_call(0, params={"text": SECRET_WORD}, result=settled.result)
     end = turn_end(reply.run, (answered, calls[1]), list(reply.messages), at=START)
     assert end is not None
     await stores.journal.commit(claimed.lease, end)

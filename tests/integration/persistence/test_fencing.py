@@ -29,7 +29,7 @@ from tests.builders import (
     RUN,
     START,
     WORKER,
-    a_settlement,
+    a_settled_call,
     a_tool_call,
     after,
     some_usage,
@@ -117,7 +117,7 @@ def charged(claimed: ClaimedRun) -> Step:
 
 
 def answered(claimed: ClaimedRun) -> Step:
-    return answer_step(claimed.run, replace(RECORDED, result=a_settlement(RECORDED).result))
+    return answer_step(claimed.run, replace(RECORDED, result=a_settled_call(RECORDED).result))
 
 
 async def renew(former: Former) -> bool:
@@ -146,7 +146,7 @@ WRITES: Mapping[str, Write] = {
     "deltas alone": lambda former: _says_so(former.stores.journal.append(former.lease, (DELTA,))),
     "a reply with new calls": committing(lambda claimed: reply_step(claimed.run, NEW, text="Again.")),
     "the outcome of a call, with its audit entry": committing(
-        lambda claimed: settle_step(claimed.run, RECORDED, a_settlement(RECORDED))
+        lambda claimed: settle_step(claimed.run, a_settled_call(RECORDED))
     ),
     "a changed call": committing(
         lambda claimed: Step(run=claimed.run, changed=(replace(OTHER, params={"text": "other"}),))

@@ -28,7 +28,7 @@ from tests.builders import (
     a_new_run,
     a_run,
     a_run_id,
-    a_settlement,
+    a_settled_call,
     a_tool_call,
     after,
     an_organization,
@@ -105,7 +105,7 @@ async def test_a_worker_with_an_old_epoch_changes_no_row_at_all(stores: Stores, 
     before = await every_row(database)
 
     attempts = [
-        stores.journal.commit(old.lease, settle_step(old.run, call, a_settlement(call))),
+        stores.journal.commit(old.lease, settle_step(old.run, a_settled_call(call))),
         stores.journal.commit(old.lease, finish_step(old.run)),
         stores.journal.append(old.lease, (turn_started(2, at=after(62)),)),
     ]
@@ -116,7 +116,7 @@ async def test_a_worker_with_an_old_epoch_changes_no_row_at_all(stores: Stores, 
     assert await stores.leases.renew(WORKER, (old.lease,), lease_s=LEASE_S, at=after(62)) == {RUN}
     assert await stores.journal.cancel_requested_by(old.lease)
     assert await every_row(database) == before
-    await stores.journal.commit(new.lease, settle_step(new.run, call, a_settlement(call)))
+    await stores.journal.commit(new.lease, settle_step(new.run, a_settled_call(call)))
 
 
 @pytest.mark.requirement("E5")

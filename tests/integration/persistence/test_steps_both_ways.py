@@ -22,7 +22,7 @@ from tests.builders import (
     a_new_run,
     a_run,
     a_run_id,
-    a_settlement,
+    a_settled_call,
     a_thread,
     a_thread_id,
     a_tool_call,
@@ -82,7 +82,7 @@ async def a_whole_run(stores: Stores) -> object:
     call = a_tool_call()
     replied = await stores.journal.commit(claimed.lease, reply_step(claimed.run, call, text="ä\0\ud800 %s $1"))
     await stores.journal.append(claimed.lease, (a_delta("more"),))
-    settled = await stores.journal.commit(claimed.lease, settle_step(claimed.run, call, a_settlement(call)))
+    settled = await stores.journal.commit(claimed.lease, settle_step(claimed.run, a_settled_call(call)))
     ended = await stores.journal.commit(claimed.lease, finish_step(claimed.run))
     return claimed, replied, settled, ended
 
@@ -118,7 +118,7 @@ async def a_call_that_nobody_made(stores: Stores) -> object:
     claimed = await start_and_claim(stores)
     call = a_tool_call()
     for wrong in (
-        settle_step(claimed.run, call, a_settlement(call)),
+        settle_step(claimed.run, a_settled_call(call)),
         replace(reply_step(claimed.run), changed=(call,)),
     ):
         with pytest.raises(ValueError, match="has not all of these calls"):

@@ -29,7 +29,7 @@ from tests.builders import (
     a_key,
     a_message,
     a_server,
-    a_settlement,
+    a_settled_call,
     a_tool_call,
     an_agent,
     an_audit_event,
@@ -87,9 +87,9 @@ async def test_a_result_stands_in_the_ledger_until_a_message_carries_it_and_then
 ) -> None:
     claimed = await start_and_claim(stores)
     call = a_tool_call()
-    settlement = a_settlement(call, ToolResult.succeeded("forty-two"))
+    settled = a_settled_call(call, ToolResult.succeeded("forty-two"))
     await stores.journal.commit(claimed.lease, reply_step(claimed.run, call))
-    await stores.journal.commit(claimed.lease, settle_step(claimed.run, call, settlement))
+    await stores.journal.commit(claimed.lease, settle_step(claimed.run, settled))
     assert await places_of("forty-two", database) == {"tool_call": 1}
 
     settled = (await stores.runs.tool_calls(ORG, RUN))[0]
@@ -112,10 +112,10 @@ async def test_text_no_database_can_hold_is_kept_inside_json(stores: Stores) -> 
     claimed = await start_and_claim(stores)
     params: JsonObject = {"path": NASTY, NASTY: [1.5, None, 2**70]}
     call = a_tool_call(name="mcp__\0", params=params)
-    settlement = a_settlement(call, ToolResult.succeeded(NASTY))
+    settled = a_settled_call(call, ToolResult.succeeded(NASTY))
     step = reply_step(claimed.run, call, text=NASTY)
     await stores.journal.commit(claimed.lease, step)
-    await stores.journal.commit(claimed.lease, settle_step(claimed.run, call, settlement))
+    await stores.journal.commit(claimed.lease, settle_step(claimed.run, settled))
 
     assert (await messages_of(stores.runs, ORG, RUN))[-1].text == NASTY
     stored_call = (await stores.runs.tool_calls(ORG, RUN))[0]

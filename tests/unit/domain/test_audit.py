@@ -12,7 +12,7 @@ from domain.runs.audit_trail import run_ended_audit, run_started_audit, tool_cal
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunError, RunStatus
 from domain.tools.result import ToolResult
-from tests.builders import AGENT, KEY, RUN, SERVER, THREAD, a_run, a_run_id, a_settlement, a_tool_call, after
+from tests.builders import AGENT, KEY, RUN, SERVER, THREAD, a_run, a_run_id, a_settled_call, a_tool_call, after
 
 JSON_VALUES: st.SearchStrategy[JsonValue] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -75,7 +75,7 @@ def test_a_settled_call_is_recorded_with_who_what_where_and_how_long_but_not_its
 ) -> None:
     run = a_run(requested_by=KEY)
     call = a_tool_call(name="mcp__files__read", server_id=SERVER, params={"path": "/s3cret"})
-    entry = tool_call_audit(run, call, a_settlement(call, result, duration_ms=17, at=after(3)))
+    entry = tool_call_audit(run, a_settled_call(call, result, duration_ms=17, at=after(3)))
     assert (entry.action, entry.actor, entry.organization_id, entry.resource) == (
         action,
         KEY,
@@ -136,10 +136,10 @@ def test_an_entry_of_a_repeated_step_has_the_same_id_and_no_other_has() -> None:
         run_started_audit(run, at=after(1)),
         run_started_audit(a_run(a_run_id(2)), at=after(1)),
         run_ended_audit(run, at=after(9)),
-        tool_call_audit(run, call, a_settlement(call)),
-        tool_call_audit(run, other, a_settlement(other)),
+        tool_call_audit(run, a_settled_call(call)),
+        tool_call_audit(run, a_settled_call(other)),
     ]
     assert len({entry.id for entry in entries}) == len(entries)
     assert all(entry.id.startswith("aud_") for entry in entries)
     assert run_started_audit(run, at=after(50)).id == entries[0].id
-    assert tool_call_audit(run, call, a_settlement(call, at=after(50))).id == entries[3].id
+    assert tool_call_audit(run, a_settled_call(call, at=after(50))).id == entries[3].id

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from domain.errors import ErrorKind, ServiceError
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import Run, RunError, RunStatus
 from domain.runs.usage import Usage
@@ -170,13 +170,13 @@ def test_a_step_changes_nothing_of_a_run_but_what_it_is_about() -> None:
     assert stored == replace(run, usage=used, active_s=2.5, last_seq=7, overview="", lapses=0)
 
 
-def test_a_settlement_changes_nothing_of_a_call_but_what_it_is_about() -> None:
+def test_an_outcome_changes_nothing_of_a_call_but_what_it_is_about() -> None:
     call = ToolCall(**of_all_fields(ToolCall))
-    settlement = Settlement(tool_call_id=call.id, result=ToolResult.succeeded("done"), duration_ms=5, at=after(1))
-    assert call.settled(settlement) == replace(
+    done = ToolResult.succeeded("done")
+    assert call.settled(done, at=after(1), duration_ms=5) == replace(
         call,
         state=ToolCallState.SETTLED,
-        result=settlement.result,
+        result=done,
         duration_ms=5,
         settled_at=after(1),
         elicitation=None,

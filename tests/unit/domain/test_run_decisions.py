@@ -12,13 +12,13 @@ from domain.runs.resuming import Resumption
 from domain.runs.run import MAX_LEASE_EXPIRATIONS, MultitaskStrategy, Run, RunStatus
 from domain.runs.starting import ThreadFacts, make_room
 from domain.runs.stopping import Cancellation
+from domain.tools.result import ToolResult
 from tests.builders import (
     KEY,
     START,
     a_displayable_call,
     a_run,
     a_run_id,
-    a_settlement,
     a_tool_call,
     a_tool_use,
     after,
@@ -29,6 +29,7 @@ NEW = replace(a_run(a_run_id(9), created_at=after(9)), requested_by=KEY)
 QUEUED = a_run()
 CLAIMED = QUEUED.claimed(at=START)
 DISPLAYED = a_displayable_call()
+DONE = ToolResult.succeeded("done")
 EXECUTABLE = a_tool_call(1)
 UNAPPROVED = replace(a_tool_call(2), state=ToolCallState.AWAITING_APPROVAL)
 STOPPING = (MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK)
@@ -149,7 +150,7 @@ def test_a_run_without_a_worker_is_cancelled_at_once_with_its_calls(facts: RunFa
     assert change is not None
     assert change.step is not None
     assert change.step.run.status is RunStatus.CANCELLED
-    assert {one.tool_call_id for one in change.step.settled} == {call.id for call in facts.open_calls}
+    assert {call.id for call in change.step.settled} == {call.id for call in facts.open_calls}
 
 
 def test_a_run_that_is_not_the_next_of_its_thread_is_not_claimed() -> None:
@@ -187,7 +188,7 @@ def test_only_a_message_whose_last_event_is_a_delta_was_abandoned() -> None:
 
 def test_a_run_is_resumed_once_nothing_is_pending_any_more() -> None:
     other = a_displayable_call(1)
-    first = Resumption(settlements=(a_settlement(DISPLAYED),), actor=KEY, at=after(1))
+    first = Resumption(results={DISPLAYED.id: DONE}, actor=KEY, at=after(1))
     stays = first.decide(waiting(DISPLAYED, other)).changed_run
     assert (stays.status, [use.id for use in stays.pending]) == (RunStatus.REQUIRES_ACTION, [other.id])
     assert first.decide(waiting(DISPLAYED)).changed_run.status is RunStatus.QUEUED
@@ -195,7 +196,7 @@ def test_a_run_is_resumed_once_nothing_is_pending_any_more() -> None:
 
 @pytest.mark.requirement("D5")
 def test_a_run_is_resumed_for_the_message_behind_it_that_settles_the_rest() -> None:
-    first = Resumption(settlements=(a_settlement(DISPLAYED),), actor=KEY, at=after(1))
+    first = Resumption(results={DISPLAYED.id: DONE}, actor=KEY, at=after(1))
     changed = first.decide(waiting(DISPLAYED, a_displayable_call(1), queued_behind=True)).changed_run
     assert changed.status is RunStatus.QUEUED
 
@@ -208,6 +209,4 @@ def test_only_a_waiting_run_is_resumed(run: Run) -> None:
 
 def test_a_result_for_a_call_that_is_not_pending_is_refused() -> None:
     with refused("tool_call_not_pending"):
-        Resumption(settlements=(a_settlement(a_displayable_call(5)),), actor=KEY, at=after(1)).decide(
-            waiting(DISPLAYED)
-        )
+        Resumption(results={a_displayable_call(5).id: DONE}, actor=KEY, at=after(1)).decide(waiting(DISPLAYED))

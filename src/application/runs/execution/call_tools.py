@@ -29,7 +29,7 @@ from domain.policy.layers import ToolPolicy
 from domain.runs.audit_trail import tool_call_audit
 from domain.runs.called_by import CalledBy
 from domain.runs.events import NewEvent, RunEventType
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.runs.run_events import tool_settled, tool_started
 from domain.runs.step import Step
@@ -55,7 +55,7 @@ class CallTools:
     - A call whose server asks for input waits. It is recorded again before it is sent with the answers.
     - An agent as a tool has the time of the run that it starts; `tool_timeout_s` and `turn_tool_timeout_s` are for other tools.
     - An approved call is recorded before it is sent. Every outcome is stored when it is known.
-    - The last settlement of a turn also stores the tool message and starts the next turn, or suspends the run.
+    - The last outcome of a turn also stores the tool message and starts the next turn, or suspends the run.
     """
 
     def __init__(
@@ -122,11 +122,10 @@ class CallTools:
         result, leaked = session.guard.result(result)
         leaked = leaked or session.guard.seen(call.id)
         duration_s = self._clock.monotonic() - began
-        now = self._clock.now()
-        settlement = Settlement(tool_call_id=call.id, result=result, duration_ms=round(duration_s * 1000), at=now)
+        settled = call.settled(result, at=self._clock.now(), duration_ms=round(duration_s * 1000))
         if leaked is not None:
-            raise CanaryFound(leaked, tool_call_id=call.id, settlement=settlement)
-        await self._store(session, toolset, call, settlement)
+            raise CanaryFound(leaked, tool_call_id=call.id, settled=settled)
+        await self._store(session, toolset, settled)
 
     async def _outcome(self, session: RunSession, toolset: Toolset, call: ToolCall, deadline: float) -> ToolResult:
         tool = toolset.find(call.name)
@@ -186,19 +185,17 @@ class CallTools:
 
         await session.advance(build)
 
-    async def _store(self, session: RunSession, toolset: Toolset, call: ToolCall, settlement: Settlement) -> None:
-        tool = toolset.find(call.name)
+    async def _store(self, session: RunSession, toolset: Toolset, call: ToolCall) -> None:
         decision = rule_decision(toolset.policy_of(call.name))
-        server = tool.mcp.server_slug if tool is not None and tool.mcp is not None else None
+        event = tool_settled(call, server=toolset.server_slug_of(call.name), decision=decision)
+        audit = tool_call_audit(session.run, call, decision=decision)
 
         def build() -> Step:
-            calls = {**session.open_calls, call.id: call.settled(settlement)}
-            end = turn_end(session.run, tuple(calls.values()), session.transcript, at=settlement.at)
-            settled = tool_settled(call, settlement, server=server, decision=decision)
-            audit = tool_call_audit(session.run, call, settlement, decision=decision)
+            calls = {**session.open_calls, call.id: call}
+            end = turn_end(session.run, tuple(calls.values()), session.transcript, at=event.at)
             if end is None:
-                return Step(run=session.run, events=(settled,), settled=(settlement,), audit=(audit,))
-            return end.led_by(settled, settled=settlement, audit=audit)
+                return Step(run=session.run, events=(event,), settled=(call,), audit=(audit,))
+            return end.led_by(event, settled=call, audit=audit)
 
         await session.advance(build)
 

@@ -13,7 +13,7 @@ from domain.json_value import JsonObject
 from domain.runs.audit_trail import session_halted_audit, tool_call_audit
 from domain.runs.closing import closing_step
 from domain.runs.events import RunEventType
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import RunStatus
 from domain.runs.run_events import message_completed, run_halted, tool_settled
 from domain.runs.step import Step
@@ -46,10 +46,8 @@ def _halted_at_reply(session: RunSession, found: CanaryFound, answer: Answer, *,
         for index, call in enumerate(answer.reply.calls)
     )
     refused = ToolResult.blocked("run_halted", _NOT_SENT)
-    settlements = [Settlement(tool_call_id=use.id, result=refused, duration_ms=0, at=at) for use in uses]
     calls = tuple(
-        _unsent(session, use, turn=turn, index=index, at=at).settled(settlement)
-        for index, (use, settlement) in enumerate(zip(uses, settlements, strict=True))
+        _unsent(session, use, turn=turn, index=index, at=at).settled(refused, at=at) for index, use in enumerate(uses)
     )
     message = reply_message(session, answer, uses, at=at)
     spent = answer.spending(session, at=at)
@@ -61,13 +59,13 @@ def _halted_at_reply(session: RunSession, found: CanaryFound, answer: Answer, *,
         closing,
         events=(
             message_completed(message, spent),
-            *(tool_settled(call, given, server=None) for call, given in zip(calls, settlements, strict=True)),
+            *(tool_settled(call, server=None) for call in calls),
             *closing.events,
         ),
         messages=(message, *closing.messages),
         recorded=calls,
         audit=(
-            *(tool_call_audit(ended, call, given) for call, given in zip(calls, settlements, strict=True)),
+            *(tool_call_audit(ended, call) for call in calls),
             *closing.audit,
         ),
         spent=(spent,),
@@ -96,8 +94,8 @@ def _halted_at_call(session: RunSession, found: CanaryFound, *, at: datetime) ->
     said = next((message.text for message in own if message.role is Role.ASSISTANT and message.text), None)
     ended = session.run.ended(RunStatus.HALTED, at=at, output=said)
     unfinished = ToolResult.failed("run_halted", _UNFINISHED)
-    outcomes = () if found.settlement is None else (found.settlement,)
-    step = closing_step(ended, tuple(session.open_calls.values()), result=unfinished, at=at, known=outcomes)
+    known = () if found.settled is None else (found.settled,)
+    step = closing_step(ended, tuple(session.open_calls.values()), result=unfinished, at=at, known=known)
     return _halted(step, found.canary_id, found.tool_call_id, at=at)
 
 

@@ -1,7 +1,7 @@
 """Checks calls of an earlier worker again before they are sent."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from application.runs.execution.run_session import RunSession
@@ -16,27 +16,14 @@ from domain.policy.layers import ToolPolicy
 from domain.policy.rules import OnUnknownOutcome, Verdict
 from domain.runs.approvals import approval_request, closed_approvals
 from domain.runs.audit_trail import tool_call_audit
-from domain.runs.halting import halted_end
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.halting import DecidedCall, halted_end
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run_events import tool_settled
 from domain.runs.step import Step
 from domain.tools.result import ToolResult, outcome_unknown
 from domain.tools.tool import Tool
 
 _OUTCOME_UNKNOWN = "The service was interrupted after this call may have been sent, and its outcome is unknown. Approving sends it again."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ended:
-    """A call that is not sent (again)."""
-
-    call: ToolCall
-    settlement: Settlement
-    decision: Decision | None = None
-
-    @property
-    def halts(self) -> bool:
-        return self.decision is not None and self.decision.halts
 
 
 class RecheckCalls:
@@ -57,7 +44,7 @@ class RecheckCalls:
         """One step, if anything changes. Call this before any of the session's calls is sent. Raises LeaseLost."""
         now = self._clock.now()
         changed: list[ToolCall] = []
-        ended: list[_Ended] = []
+        ended: list[DecidedCall] = []
         for call in session.open_calls.values():
             if not call.state.is_executable:
                 continue
@@ -65,7 +52,7 @@ class RecheckCalls:
             after = _decided(call, checked, toolset.policy_of(call.name), agent_version=session.agent.version)
             if isinstance(after, ToolResult):
                 decision = checked.decision if after is checked.answer else None
-                ended.append(_Ended(call=call, settlement=_settlement(call, after, now), decision=decision))
+                ended.append(DecidedCall(call=call.settled(after, at=now), decision=decision))
             elif after != call:
                 changed.append(after)
         if not changed and not ended:
@@ -146,38 +133,25 @@ def _awaiting(
     return replace(call, state=ToolCallState.AWAITING_APPROVAL, approval=asked)
 
 
-def _settlement(call: ToolCall, result: ToolResult, now: datetime) -> Settlement:
-    return Settlement(tool_call_id=call.id, result=result, duration_ms=0, at=now)
-
-
-def _server(toolset: Toolset, call: ToolCall) -> str | None:
-    tool = toolset.find(call.name)
-    return None if tool is None or tool.mcp is None else tool.mcp.server_slug
-
-
-def _step(session: RunSession, toolset: Toolset, changed: tuple[ToolCall, ...], ended: Sequence[_Ended]) -> Step:
+def _step(session: RunSession, toolset: Toolset, changed: tuple[ToolCall, ...], ended: Sequence[DecidedCall]) -> Step:
     return Step(
         run=session.run,
         events=tuple(
-            tool_settled(end.call, end.settlement, server=_server(toolset, end.call), decision=end.decision)
-            for end in ended
+            tool_settled(end.call, server=toolset.server_slug_of(end.call.name), decision=end.decision) for end in ended
         ),
         changed=changed,
-        settled=tuple(end.settlement for end in ended),
-        audit=tuple(tool_call_audit(session.run, end.call, end.settlement, decision=end.decision) for end in ended),
+        settled=tuple(end.call for end in ended),
+        audit=tuple(tool_call_audit(session.run, end.call, decision=end.decision) for end in ended),
     )
 
 
 def _halting_step(
-    session: RunSession, toolset: Toolset, blocked: Sequence[_Ended], halting: ToolCall, now: datetime
+    session: RunSession, toolset: Toolset, blocked: Sequence[DecidedCall], halting: ToolCall, now: datetime
 ) -> Step:
     """End the run: open calls besides the blocked ones are not executed."""
     ends = [*blocked, *_left_out(session, {end.call.id for end in blocked}, halting, now)]
-    settlements = {end.settlement.tool_call_id: end.settlement for end in ends}
-    calls = tuple(
-        call.settled(settlements[call.id]) if call.id in settlements else call for call in session.open_calls.values()
-    )
-    end = halted_end(session.run, calls, halting, said=session.run.output, at=now)
+    calls = {**session.open_calls, **{end.call.id: end.call for end in ends}}
+    end = halted_end(session.run, tuple(calls.values()), halting, said=session.run.output, at=now)
     rest = _step(session, toolset, (), ends)
     return replace(
         end,
@@ -188,8 +162,8 @@ def _halting_step(
     )
 
 
-def _left_out(session: RunSession, but: set[str], halting: ToolCall, now: datetime) -> Iterator[_Ended]:
+def _left_out(session: RunSession, but: set[str], halting: ToolCall, now: datetime) -> Iterator[DecidedCall]:
     for call in session.open_calls.values():
         if call.state is not ToolCallState.SETTLED and call.id not in but:
             result = outcome_unknown() if call.was_perhaps_sent else failure_text.halted(halting.name)
-            yield _Ended(call=call, settlement=_settlement(call, result, now))
+            yield DecidedCall(call=call.settled(result, at=now))

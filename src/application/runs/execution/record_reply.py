@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from application.runs.execution.ask_model import Answer
@@ -16,12 +16,11 @@ from application.tools.check_tool_call import CheckToolCall
 from application.tools.toolset import Toolset
 from domain.ids import tool_call_id
 from domain.json_value import JsonObject
-from domain.policy.decision import Decision
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.events import NewEvent
 from domain.runs.finish_reason import FinishReason
-from domain.runs.halting import halted_end
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.halting import DecidedCall, halted_end
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import IncompleteReason
 from domain.runs.output import CheckedOutput, output_invalid, repair_request
 from domain.runs.run import RunStatus
@@ -34,19 +33,6 @@ from domain.tools.meta_tools import called_name
 from domain.tools.result import ToolOutcome
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Decided:
-    """A call, its settlement if it is refused or was a tool search, and the policy decision."""
-
-    call: ToolCall
-    refused: Settlement | None
-    decision: Decision | None = None
-
-    @property
-    def halts(self) -> bool:
-        return self.refused is not None and self.decision is not None and self.decision.halts
 
 
 class RecordReply:
@@ -154,9 +140,9 @@ class RecordReply:
         *,
         made: Counter[str],
         was_cut: bool,
-    ) -> tuple[list[_Decided], IncompleteReason | None]:
+    ) -> tuple[list[DecidedCall], IncompleteReason | None]:
         left, of_turn = session.limits.tool_calls_left(session.run.usage), 0
-        decided: list[_Decided] = []
+        decided: list[DecidedCall] = []
         for index, use in enumerate(uses):
             checked = self._check.check(use, toolset, made)
             refusal = checked.answer
@@ -191,11 +177,9 @@ class RecordReply:
             wanted = asks_for_approval(checked)
             if wanted is not None:
                 call = awaiting_approval(call, wanted, checked.tool, agent_version=session.agent.version)
-            if refusal is None:
-                decided.append(_Decided(call=call, refused=None, decision=checked.decision))
-            else:
-                settlement = Settlement(tool_call_id=call.id, result=refusal, duration_ms=0, at=now)
-                decided.append(_Decided(call=call.settled(settlement), refused=settlement, decision=checked.decision))
+            if refusal is not None:
+                call = call.settled(refusal, at=now)
+            decided.append(DecidedCall(call=call, decision=checked.decision))
         return decided, limit
 
     def _step(
@@ -205,11 +189,11 @@ class RecordReply:
         answer: Answer,
         *,
         message: Message,
-        decided: list[_Decided],
+        decided: list[DecidedCall],
         blocked: ToolCall | None,
         now: datetime,
     ) -> Step:
-        executing = sum(entry.refused is None for entry in decided)
+        executing = sum(not entry.is_settled for entry in decided)
         usage = session.run.usage.after_turn(answer.reply.usage, tool_calls=executing)
         run = session.run.advanced(usage=usage)
         calls = tuple(entry.call for entry in decided)
@@ -222,15 +206,11 @@ class RecordReply:
         for entry in decided:
             if entry.call.state is ToolCallState.RECORDED:
                 events.append(tool_started(entry.call))
-            elif entry.refused is not None:
-                server = _server(toolset, entry.call)
-                events.append(tool_settled(entry.call, entry.refused, server=server, decision=entry.decision))
+            elif entry.is_settled:
+                server = toolset.server_slug_of(entry.call.name)
+                events.append(tool_settled(entry.call, server=server, decision=entry.decision))
         audit = tuple(
-            [
-                tool_call_audit(run, entry.call, entry.refused, decision=entry.decision)
-                for entry in decided
-                if entry.refused is not None
-            ]
+            [tool_call_audit(run, entry.call, decision=entry.decision) for entry in decided if entry.is_settled]
         )
         if end is None:
             return Step(run=run, events=tuple(events), messages=(message,), recorded=calls, audit=audit, spent=(spent,))
@@ -255,12 +235,11 @@ def _whole_text(session: RunSession, answer: Answer) -> str:
     return "".join([*reversed(texts), answer.reply.text])
 
 
-def _left_out(entry: _Decided, blocked: ToolCall, now: datetime) -> _Decided:
+def _left_out(entry: DecidedCall, blocked: ToolCall, now: datetime) -> DecidedCall:
     """Refuse a call beside the one that halts the run."""
-    if entry.refused is not None:
+    if entry.is_settled:
         return entry
-    settlement = Settlement(tool_call_id=entry.call.id, result=failure_text.halted(blocked.name), duration_ms=0, at=now)
-    return replace(entry, call=entry.call.settled(settlement), refused=settlement)
+    return replace(entry, call=entry.call.settled(failure_text.halted(blocked.name), at=now))
 
 
 def _was_made(call: ToolCall) -> bool:
@@ -269,11 +248,6 @@ def _was_made(call: ToolCall) -> bool:
     if result is None:
         return True
     return result.outcome is not ToolOutcome.BLOCKED and result.error_code not in failure_text.NEVER_MADE
-
-
-def _server(toolset: Toolset, call: ToolCall) -> str | None:
-    tool = toolset.find(call.name)
-    return None if tool is None or tool.mcp is None else tool.mcp.server_slug
 
 
 def reply_message(session: RunSession, answer: Answer, uses: tuple[ToolUse, ...], *, at: datetime) -> Message:

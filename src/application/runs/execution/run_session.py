@@ -207,8 +207,7 @@ class RunSession:
                 over.append(call)
         for call in step.changed:
             self.open_calls[call.id] = call
-        for settlement in step.settled:
-            call = self.open_calls[settlement.tool_call_id].settled(settlement)
+        for call in step.settled:
             self.open_calls[call.id] = call
             over.append(call)
         if over and self._tracer.enabled:

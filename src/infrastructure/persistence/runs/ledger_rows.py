@@ -10,7 +10,7 @@ from domain.approvals.approval import ApprovalRequest
 from domain.ids import McpServerId, MessageId, OrganizationId, RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.elicitation import Elicitation
-from domain.runs.ledger import Settlement, ToolCall, ToolCallState
+from domain.runs.ledger import ToolCall, ToolCallState
 from domain.threads.message import FileContent, ImageContent, Message, ToolResultContent
 from domain.threads.message_json import content_from_json, content_to_json
 from domain.tools.capabilities import ToolType
@@ -110,17 +110,14 @@ def change_calls(connection: Connection, run_id: RunId, calls: tuple[ToolCall, .
 
 
 def settle_calls(
-    connection: Connection, run_id: RunId, settlements: tuple[Settlement, ...], messages: tuple[Message, ...]
+    connection: Connection, run_id: RunId, calls: tuple[ToolCall, ...], messages: tuple[Message, ...]
 ) -> Callable[[], None]:
     """Store outcomes, and which of `messages` (stored in the same step) contain results. Call the
     returned check after execution: it raises ValueError for a call that is not recorded or
     already settled."""
     answered = {result.tool_id: entry.id for entry in messages for result in entry.tool_results}
-    if settlements:
-        rows = [_settlement_row(run_id, settlement, answered) for settlement in settlements]
-        settled = _settle.run(connection, *rows)
-        for settlement in settlements:
-            answered.pop(settlement.tool_call_id, None)
+    if calls:
+        settled = _settle.run(connection, *[_outcome_row(call, answered.pop(call.id, None)) for call in calls])
     if answered:
         _answer.run(
             connection,
@@ -128,8 +125,8 @@ def settle_calls(
         )
 
     def check() -> None:
-        if settlements and settled.count != len(settlements):
-            ids = [settlement.tool_call_id for settlement in settlements]
+        if calls and settled.count != len(calls):
+            ids = [call.id for call in calls]
             raise ValueError(f"run {run_id} has not all of these calls to be settled: {ids}")
 
     return check
@@ -203,17 +200,16 @@ def _call_json(call: ToolCall) -> JsonObject:
     return stored if call.called_as is None else {**stored, "called_as": call.called_as}
 
 
-def _settlement_row(run_id: RunId, settlement: Settlement, answered: dict[ToolCallId, MessageId]) -> dict[str, object]:
-    message_id = answered.get(settlement.tool_call_id)
-    result = settlement.result
+def _outcome_row(call: ToolCall, message_id: MessageId | None) -> dict[str, object]:
+    result, at = call.outcome
     return {
-        "call_id": settlement.tool_call_id,
-        "of_run": run_id,
+        "call_id": call.id,
+        "of_run": call.run_id,
         "new_outcome": str(result.outcome),
         "new_error_code": result.error_code,
         "new_result": _result_json(result) if message_id is None else None,
-        "new_duration_ms": settlement.duration_ms,
-        "new_settled_at": settlement.at,
+        "new_duration_ms": call.duration_ms,
+        "new_settled_at": at,
         "new_message_id": message_id,
     }
 

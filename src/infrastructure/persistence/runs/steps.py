@@ -164,7 +164,7 @@ def commit_step(
     connection: Connection, lease: Lease, step: Step, items: SealedItems
 ) -> Stages[tuple[StepOutcome, Run]]:
     """Store a worker's step; `items` are those of its messages. Returns the outcome and the new run. Raises LeaseLost, or ValueError
-    for settlements that do not fit."""
+    for settled calls that do not fit."""
     if step.quarantine is not None:
         lock_thread(
             connection, lease.organization_id, lease.thread_id

@@ -6,7 +6,7 @@ from domain.runs.closing import cancelled_step, displayed_step, tool_message
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.tools.result import ToolResult
-from tests.builders import START, a_displayable_call, a_run, a_settlement, a_tool_call
+from tests.builders import START, a_displayable_call, a_run, a_tool_call
 
 RUNNING: Run = a_run().claimed(at=START)
 DONE: ToolCall = a_tool_call(0, result=ToolResult.succeeded("done"))
@@ -15,21 +15,15 @@ DONE: ToolCall = a_tool_call(0, result=ToolResult.succeeded("done"))
 @pytest.mark.requirement("A4")
 def test_answers_come_in_the_models_order_whatever_the_order_of_the_ledger() -> None:
     calls = tuple(a_tool_call(index, result=ToolResult.succeeded(str(index))) for index in (2, 0, 1))
-    message = tool_message(RUNNING, calls, {}, at=START)
+    message = tool_message(RUNNING, calls, at=START)
     assert message is not None
     assert [result.result for result in message.tool_results] == ["0", "1", "2"]
 
 
-def test_a_fresh_settlement_counts_before_the_ledger() -> None:
-    message = tool_message(RUNNING, (DONE,), {DONE.id: a_settlement(DONE, ToolResult.failed("x", "no"))}, at=START)
-    assert message is not None
-    assert [(result.result, result.is_error) for result in message.tool_results] == [("no", True)]
-
-
 def test_there_is_no_message_without_calls_and_none_with_an_unsettled_one() -> None:
-    assert tool_message(RUNNING, (), {}, at=START) is None
+    assert tool_message(RUNNING, (), at=START) is None
     with pytest.raises(ValueError, match="no result"):
-        tool_message(RUNNING, (a_tool_call(),), {}, at=START)
+        tool_message(RUNNING, (a_tool_call(),), at=START)
 
 
 @pytest.mark.requirement("A12", "C5")
@@ -37,7 +31,7 @@ def test_cancelling_settles_what_is_open_and_leaves_what_is_settled() -> None:
     open_call = a_tool_call(1)
     step = cancelled_step(RUNNING, (DONE, open_call), at=START, actor="key_1")
     assert step.run.status is RunStatus.CANCELLED
-    assert [settlement.tool_call_id for settlement in step.settled] == [open_call.id]
+    assert [call.id for call in step.settled] == [open_call.id]
     [message] = step.messages
     assert [result.tool_id for result in message.tool_results] == [DONE.id, open_call.id]
     assert [event.type.value for event in step.events] == ["tool.failed", "message.completed", "run.cancelled"]
@@ -58,6 +52,4 @@ def test_displayed_calls_succeed_and_the_run_keeps_its_output() -> None:
     waiting = RUNNING.suspended((), output="Shall I?")
     step = displayed_step(waiting, (DONE, call), at=START)
     assert (step.run.status, step.run.output) == (RunStatus.COMPLETED, "Shall I?")
-    assert [settlement.result for settlement in step.settled] == [
-        ToolResult.succeeded("Tool has been displayed successfully")
-    ]
+    assert [call.result for call in step.settled] == [ToolResult.succeeded("Tool has been displayed successfully")]

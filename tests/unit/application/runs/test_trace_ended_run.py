@@ -11,15 +11,15 @@ from application.runs.trace_ended_run import TraceEndedRun
 from application.tracing.ports import Tracer
 from domain.runs.ledger import ToolCall
 from domain.tools.result import ToolResult
-from tests.builders import ORG, RUN, a_displayable_call, a_settlement, a_tool_call, after
+from tests.builders import ORG, RUN, a_displayable_call, a_settled_call, a_tool_call, after
 from tests.refusals import storage_away
 from tests.run_builders import CANARY, a_guarded_agent, an_ended_run
 
 ENDED = an_ended_run()
 DONE = ToolResult.succeeded("done")
-ENDED_WITH_RUN = a_tool_call(0, turn=2).settled(a_settlement(a_tool_call(0, turn=2), DONE, at=after(1)))
-BY_CLIENT = a_displayable_call(1, turn=2).settled(a_settlement(a_displayable_call(1, turn=2), DONE, at=after(0.5)))
-BY_WORKER = a_tool_call(2, turn=2).settled(a_settlement(a_tool_call(2, turn=2), DONE, at=after(0.5)))
+ENDED_WITH_RUN = a_settled_call(a_tool_call(0, turn=2), DONE, at=after(1))
+BY_CLIENT = a_settled_call(a_displayable_call(1, turn=2), DONE, at=after(0.5))
+BY_WORKER = a_settled_call(a_tool_call(2, turn=2), DONE, at=after(0.5))
 OF_AN_EARLIER_TURN = replace(ENDED_WITH_RUN, turn=1)
 
 

@@ -29,7 +29,7 @@ from domain.runs.run import RunStatus
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
 from infrastructure.secrets.secret_box import SecretBox
-from tests.builders import RUN, THREAD, a_displayable_call, a_settlement, a_tool, a_tool_call, an_agent
+from tests.builders import RUN, THREAD, a_displayable_call, a_settled_call, a_tool, a_tool_call, an_agent
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.refusals import refused, storage_away
@@ -247,7 +247,7 @@ async def test_a_failure_is_stored_as_the_outcome_and_begins_the_next_turn(ports
 
 @pytest.mark.requirement("A2")
 async def test_a_turn_whose_calls_are_all_settled_ends_without_sending_any(ports: Ports) -> None:
-    await ports.call(ports.session(FIRST.settled(a_settlement(FIRST))))
+    await ports.call(ports.session(a_settled_call(FIRST)))
 
     assert ports.state.threads[THREAD].messages[-1].tool_results[0].result == "done"
     ports.execute_tool.execute.assert_not_awaited()
@@ -341,8 +341,8 @@ async def test_a_canary_token_in_a_result_is_raised_with_the_clean_outcome_and_s
         await ports.call(ports.session(FIRST, guarded=True))
 
     assert (found.value.canary_id, found.value.tool_call_id) == ("vault", FIRST.id)
-    assert found.value.settlement is not None
-    assert found.value.settlement.result.text == "It is [canary:vault]."
+    assert found.value.settled is not None
+    assert found.value.settled.outcome[0].text == "It is [canary:vault]."
     assert ports.stored() == FIRST
 
 

@@ -241,5 +241,5 @@ async def test_all_decisions_are_one_step_and_a_call_that_waits_for_its_client_s
         await ports.decide(SENT, stale, a_displayable_call(2), toolset=a_toolset(rules=ASKS), journal=journal)
 
     [(_, step)] = [call.args for call in journal.commit.await_args_list]
-    assert [settlement.tool_call_id for settlement in step.settled] == [SENT.id]
+    assert [call.id for call in step.settled] == [SENT.id]
     assert [call.id for call in step.changed] == [stale.id]

@@ -24,7 +24,7 @@ from domain.runs.run import Run, RunStatus
 from domain.tools.capabilities import ToolType
 from domain.tools.meta_tools import SEARCH_TOOLS
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
-from tests.builders import RUN, THREAD, a_settlement, a_tool, a_tool_call, an_agent, numbered, some_usage
+from tests.builders import RUN, THREAD, a_settled_call, a_tool, a_tool_call, an_agent, numbered, some_usage
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.refusals import refused, storage_away
@@ -295,7 +295,7 @@ async def test_refused_calls_take_no_place_of_a_turn(ports: Ports) -> None:
 
 @pytest.mark.requirement("C2")
 async def test_calls_are_counted_over_the_run_from_its_ledger_which_is_read_once(ports: Ports) -> None:
-    refused_before = a_tool_call(1).settled(a_settlement(a_tool_call(1)))
+    refused_before = a_settled_call(a_tool_call(1))
     ports.runs.tool_calls.return_value = (a_tool_call(), refused_before)
     toolset = a_toolset(rules={ECHO: ToolRule(max_calls=3)})
 
