@@ -2,7 +2,7 @@
 
 import asyncio
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Annotated, Any
 
@@ -56,6 +56,11 @@ def parsed_sequence(text: str) -> int | None:
         return None
     seq = int(text)
     return seq if seq <= _MAX_SEQ else None
+
+
+def data_frame(value: Mapping[str, object]) -> bytes:
+    """A frame of data alone, as other vendors' protocols have them."""
+    return b"data: %s\n\n" % msgspec.json.encode(value)
 
 
 def end_frame(status: RunStatus | WorkflowRunStatus) -> bytes:

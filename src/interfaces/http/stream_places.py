@@ -1,6 +1,8 @@
 """Bounds on the event streams that one API key, and one organization, has open."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
@@ -37,6 +39,16 @@ class StreamPlaces:
         names = principal.key_id, principal.organization_id
         self._open.update(names)
         return StreamPlace(self._open, names)
+
+    @contextmanager
+    def taken(self, principal: Principal) -> Iterator["StreamPlace"]:
+        """A place, which is left if the stream fails to begin. Raises as `take`."""
+        place = self.take(principal)
+        try:
+            yield place
+        except BaseException:
+            place.leave()
+            raise
 
 
 class StreamPlace:

@@ -3,8 +3,6 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
 
-import msgspec
-
 from application.runs.watch_run import WatchRun
 from application.threads.queries import ListMessages
 from domain.identity.api_key import Principal
@@ -25,12 +23,13 @@ from interfaces.http.ag_ui.messages import (
     settled,
 )
 from interfaces.http.ag_ui.schemas import RunAgentInputBody
-from interfaces.http.chats.client_threads import Answer, ChatMessageCommand, ChatName, ClientThreads
+from interfaces.http.chats.client_threads import ChatMessageCommand, ChatName, ClientThreads
 from interfaces.http.chats.shown import ReplyDropped, RunShown
 from interfaces.http.openai.errors import stream_error
-from interfaces.http.openai.stored_messages import stored_messages
-from interfaces.http.sse import EventStream
+from interfaces.http.runs.answer import Answer, run_location
+from interfaces.http.sse import EventStream, data_frame
 from interfaces.http.stream_places import StreamPlaces
+from interfaces.http.threads.stored_messages import stored_messages
 
 
 class AgUiRuns:
@@ -60,16 +59,11 @@ class AgUiRuns:
     async def run(self, principal: Principal, agent: str, body: RunAgentInputBody) -> EventStream:
         """Raises as StartRun and ResumeRun."""
         principal.require(Role.RUNNER)
-        place = self._places.take(principal)
-        try:
+        with self._places.taken(principal) as place:
             answer = await self._begin(principal, agent, body)
-        except BaseException:
-            place.leave()
-            raise
         events = _events(answer.run, body)
         frames = self._frames(principal, events, answer)
-        headers = {"Location": f"/v1/runs/{answer.run.id}"}
-        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=headers, place=place)
+        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=run_location(answer.run), place=place)
 
     async def connect(self, principal: Principal, agent: str, body: RunAgentInputBody) -> EventStream:
         """The messages of the thread and its newest run. Raises NOT_FOUND."""
@@ -176,4 +170,4 @@ async def _nothing(body: RunAgentInputBody) -> AsyncGenerator[bytes, None]:
 
 
 def _framed(events: Iterable[JsonObject]) -> bytes:
-    return b"".join([b"data: %s\n\n" % msgspec.json.encode(event) for event in events])
+    return b"".join(map(data_frame, events))

@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
 
-import msgspec
 from litestar.response.base import ASGIResponse
 
 from application.mcp.oauth_client import PublicAddress
@@ -24,13 +23,14 @@ from interfaces.http.ai_sdk.chunks import Chunks
 from interfaces.http.ai_sdk.messages import conversation, settled
 from interfaces.http.ai_sdk.schemas import ChatRequestBody
 from interfaces.http.ai_sdk.ui_messages import answer_message, earlier_messages, input_message
-from interfaces.http.chats.client_threads import Answer, ChatMessageCommand, ChatName, ClientThreads
+from interfaces.http.chats.client_threads import ChatMessageCommand, ChatName, ClientThreads
 from interfaces.http.chats.shown import RunShown
 from interfaces.http.openai.errors import stream_error
-from interfaces.http.openai.stored_events import stored_events
-from interfaces.http.openai.stored_messages import stored_messages
-from interfaces.http.sse import EventStream
+from interfaces.http.runs.answer import Answer, run_location
+from interfaces.http.runs.stored_events import stored_events
+from interfaces.http.sse import EventStream, data_frame
 from interfaces.http.stream_places import StreamPlaces
+from interfaces.http.threads.stored_messages import stored_messages
 
 _HEADERS = {"x-vercel-ai-ui-message-stream": "v1"}
 _DONE = b"data: [DONE]\n\n"
@@ -72,14 +72,10 @@ class AiSdkChats:
     async def answer(self, principal: Principal, agent: str, body: ChatRequestBody) -> EventStream:
         """Raises as StartRun and ResumeRun."""
         principal.require(Role.RUNNER)
-        place = self._places.take(principal)
-        try:
+        with self._places.taken(principal) as place:
             begun = await self._begin(principal, agent, body)
-        except BaseException:
-            place.leave()
-            raise
         frames = self._frames(principal, begun)
-        headers = {**_HEADERS, "Location": f"/v1/runs/{begun.run.id}"}
+        headers = {**_HEADERS, **run_location(begun.run)}
         return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=headers, place=place)
 
     async def again(self, principal: Principal, agent: str, chat: str) -> ASGIResponse:
@@ -154,18 +150,20 @@ class AiSdkChats:
         """An error ends the stream as its last chunk: without it, the client takes what came for the whole answer."""
         shown, chunks = RunShown(run=answer.run), Chunks(run=answer.run, address=self._address.url)
         try:
-            yield _frame(chunks.start())
+            yield data_frame(chunks.start())
             async with aclosing(self._watch_run.follow(principal, answer.run.id)) as followed:
                 async for events in followed:
-                    frames = b"".join(_frame(chunk) for event in events for chunk in _new(shown, chunks, event, answer))
+                    frames = b"".join(
+                        data_frame(chunk) for event in events for chunk in _new(shown, chunks, event, answer)
+                    )
                     if frames:
                         yield frames
             changed = await self._threads.pending(principal, shown)
             last = [*(chunk for item in changed for chunk in chunks.of(item)), *chunks.end(shown)]
-            yield b"".join(map(_frame, last)) + _DONE
+            yield b"".join(map(data_frame, last)) + _DONE
         except Exception as error:  # noqa: BLE001 (logged, and told to the client)
             told = stream_error(answer.run.id, error)["error"]
-            yield _frame({"type": "error", "errorText": f"{told['code']}: {told['message']}"})
+            yield data_frame({"type": "error", "errorText": f"{told['code']}: {told['message']}"})
 
 
 def _chat(agent: str, chat: str) -> ChatName:
@@ -176,7 +174,3 @@ def _new(shown: RunShown, chunks: Chunks, event: RunEvent, answer: Answer) -> li
     """The chunks for an event. What the client has already is read, too, and left out."""
     added = [chunk for item in shown.of(event) for chunk in chunks.of(item)]
     return added if event.seq > answer.after_seq else []
-
-
-def _frame(chunk: JsonObject) -> bytes:
-    return b"data: %s\n\n" % msgspec.json.encode(chunk)

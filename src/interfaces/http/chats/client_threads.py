@@ -21,17 +21,10 @@ from domain.threads.message import PriorMessage, ToolUse, UserContent
 from domain.threads.message_json import tool_use_to_json
 from domain.tools.client_tool import ClientTool
 from interfaces.http.chats.shown import RunShown, Shown, asked_id
-from interfaces.http.openai.stored_events import stored_events
+from interfaces.http.runs.answer import Answer
+from interfaces.http.runs.stored_events import stored_events
 
 _OURS = "thr_"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """A run whose events after `after_seq` answer a request."""
-
-    run: Run
-    after_seq: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from domain.runs.run import Run, RunStatus
 from interfaces.http.openai.chat_runs import ChatRuns
 from interfaces.http.openai.chat_schemas import ChatBody
 from interfaces.http.openai.chat_views import (
-    ChunkView,
     DeltaView,
     chunk_view,
     completion_view,
@@ -24,13 +23,13 @@ from interfaces.http.openai.chat_views import (
     tool_calls,
     usage_view,
 )
-from interfaces.http.openai.client_calls import Begun
-from interfaces.http.openai.errors import NO_RETRY, ErrorView, run_error_view, stream_error
+from interfaces.http.openai.errors import NO_RETRY, run_error_view, stream_error
 from interfaces.http.openai.ids import is_client_call, notice
 from interfaces.http.openai.leaving import at_rest
 from interfaces.http.openai.replies import Piece, PieceKind, Reply
-from interfaces.http.openai.stored_events import stored_events
-from interfaces.http.sse import EventStream
+from interfaces.http.runs.answer import Answer, run_location
+from interfaces.http.runs.stored_events import stored_events
+from interfaces.http.sse import EventStream, data_frame
 from interfaces.http.stream_places import StreamPlaces
 
 DONE = b"data: [DONE]\n\n"
@@ -78,30 +77,26 @@ class ChatCompletions:
         run = reply.ended or begun.run
         if run.status in _WITHOUT_ANSWER:
             status, error = run_error_view(run)
-            return json_response(error, status=status, headers={**_headers(run), **NO_RETRY})
+            return json_response(error, status=status, headers={**run_location(run), **NO_RETRY})
         text = "".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT)
         reasoning = "".join(piece.text for piece in pieces if piece.kind is PieceKind.REASONING)
-        return json_response(completion_view(run, body.model, text, reasoning, reply.spent), headers=_headers(run))
+        return json_response(completion_view(run, body.model, text, reasoning, reply.spent), headers=run_location(run))
 
     async def stream(self, principal: Principal, body: ChatBody, *, is_repeated: bool) -> EventStream:
-        place = self._places.take(principal)
-        try:
+        with self._places.taken(principal) as place:
             begun = await self._chat_runs.begin(principal, body, is_repeated=is_repeated)
-        except BaseException:
-            place.leave()
-            raise
         frames = self._frames(principal, body, begun)
-        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=_headers(begun.run), place=place)
+        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=run_location(begun.run), place=place)
 
-    async def _frames(self, principal: Principal, body: ChatBody, begun: Begun) -> AsyncGenerator[bytes, None]:
+    async def _frames(self, principal: Principal, body: ChatBody, begun: Answer) -> AsyncGenerator[bytes, None]:
         """Without `[DONE]` after an error, as clients of the protocol expect it."""
         try:
             async for frame in self._chunks(principal, body, begun):
                 yield frame
         except Exception as error:  # noqa: BLE001 (logged, and told to the client)
-            yield _frame(stream_error(begun.run.id, error))
+            yield data_frame(stream_error(begun.run.id, error))
 
-    async def _chunks(self, principal: Principal, body: ChatBody, begun: Begun) -> AsyncIterator[bytes]:
+    async def _chunks(self, principal: Principal, body: ChatBody, begun: Answer) -> AsyncIterator[bytes]:
         reply = Reply()
         with_usage = body.stream_options is not None and body.stream_options.include_usage is True
 
@@ -109,7 +104,7 @@ class ChatCompletions:
             chunk = chunk_view(begun.run, body.model, delta, finish)
             if with_usage:
                 chunk["usage"] = None if delta is not None else usage_view(reply.spent)
-            return _frame(chunk)
+            return data_frame(chunk)
 
         yield framed({"role": "assistant", "content": ""})
         following = self._watch_run.follow(principal, begun.run.id, after_seq=begun.after_seq)
@@ -117,7 +112,7 @@ class ChatCompletions:
             yield framed(_delta(piece))
         run = reply.ended or begun.run
         if run.status in _WITHOUT_ANSWER:
-            yield _frame(run_error_view(run)[1])
+            yield data_frame(run_error_view(run)[1])
             return
         calls = tool_calls(run)
         if calls:
@@ -128,7 +123,7 @@ class ChatCompletions:
         yield DONE
 
     async def _pieces(
-        self, principal: Principal, begun: Begun, reply: Reply, batches: AsyncGenerator[tuple[RunEvent, ...], None]
+        self, principal: Principal, begun: Answer, reply: Reply, batches: AsyncGenerator[tuple[RunEvent, ...], None]
     ) -> AsyncIterator[Piece]:
         """What the run says in these events, and what it waits for at their end."""
         is_object, has_text = begun.run.output_schema is not None, False
@@ -158,15 +153,7 @@ def _delta(piece: Piece) -> DeltaView:
     return {"content": piece.text} if piece.kind is PieceKind.TEXT else {"reasoning_content": piece.text}
 
 
-def _headers(run: Run) -> dict[str, str]:
-    return {"Location": f"/v1/runs/{run.id}"}
-
-
 def json_response(view: object, *, status: int = 200, headers: dict[str, str] | None = None) -> ASGIResponse:
     """A whole answer, for handlers that may also stream."""
     body = msgspec.json.encode(view)
     return ASGIResponse(body=body, status_code=status, headers=headers, media_type="application/json")
-
-
-def _frame(value: ChunkView | ErrorView) -> bytes:
-    return b"data: %s\n\n" % msgspec.json.encode(value)

@@ -16,9 +16,10 @@ from domain.json_value import JsonObject, canonical_digest
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from interfaces.http.openai.chat_messages import Conversation, Owner, conversation_of
 from interfaces.http.openai.chat_schemas import ChatBody
-from interfaces.http.openai.client_calls import Begun, ClientCalls
+from interfaces.http.openai.client_calls import ClientCalls
 from interfaces.http.openai.ids import linked_run
 from interfaces.http.openai.repeats import is_recent
+from interfaces.http.runs.answer import Answer
 
 _LOOKED_AT = 10
 _ENDED = (RunStatus.COMPLETED, RunStatus.INCOMPLETE)
@@ -57,7 +58,7 @@ class ChatRuns:
 
     async def begin(
         self, principal: Principal, body: ChatBody, *, is_repeated: bool, run_id: RunId | None = None
-    ) -> Begun:
+    ) -> Answer:
         """`run_id` is the id of a run that is started. Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
         principal.require(Role.RUNNER)
         body.require_supported()
@@ -72,10 +73,10 @@ class ChatRuns:
             started = await self._with_key(principal, key)
             first = next((run for run in started if run.client_request == request), None)
             if first is not None and is_recent(first, self._clock):
-                return Begun(run=first, after_seq=0)
+                return Answer(run=first)
         last = await self._last(principal, conversation, owner)
         if last is not None and last.status is RunStatus.REQUIRES_ACTION:
-            return Begun(run=last, after_seq=last.last_seq)
+            return Answer(run=last, after_seq=last.last_seq)
         command = StartRunCommand(
             principal=principal,
             agent=agent.id,
@@ -89,7 +90,7 @@ class ChatRuns:
             client_request=request,
             run_id=run_id,
         )
-        return Begun(run=await self._started(command, conversation, last), after_seq=0)
+        return Answer(run=await self._started(command, conversation, last))
 
     async def _started(self, command: StartRunCommand, conversation: Conversation, last: Run | None) -> Run:
         if last is not None:

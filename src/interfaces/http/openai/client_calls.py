@@ -1,7 +1,6 @@
 """Settles calls of the client's functions by the ids that the client was given."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from application.runs.queries import GetRun, GetRunEvents
@@ -13,19 +12,12 @@ from domain.ids import RunId, ToolCallId
 from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import Run, RunStatus
 from interfaces.http.openai.ids import call_id, is_client_call, pending_call, run_of_call
-from interfaces.http.openai.stored_events import stored_events
+from interfaces.http.runs.answer import Answer
+from interfaces.http.runs.stored_events import stored_events
 
 Decided = tuple[bool, str | None]
 """Whether a call is approved, and why not."""
 _NONE: Mapping[str, Decided] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
-    """A run whose events after `after_seq` are the answer to a request."""
-
-    run: Run
-    after_seq: int
 
 
 class ClientCalls:
@@ -42,7 +34,7 @@ class ClientCalls:
 
     async def settle(
         self, principal: Principal, results: Mapping[str, str], decisions: Mapping[str, Decided] = _NONE
-    ) -> Begun:
+    ) -> Answer:
         """`decisions` are those about approvals, by the ids that the calls would have. With them, or without a call of
         the client, everything that the run waits for must be settled.
 
@@ -52,7 +44,7 @@ class ClientCalls:
         uses = {given: pending_call(given, run.pending) for given in named}
         found = {use.id: given for given, use in uses.items() if use is not None}
         if run.status is not RunStatus.REQUIRES_ACTION or not found:
-            return Begun(run=run, after_seq=await self._seq_of(principal, run, named))
+            return Answer(run=run, after_seq=await self._seq_of(principal, run, named))
         missing = [use for use in run.pending if use.id not in found and (is_client_call(use) or decisions)]
         if missing:
             raise _not_pending(f"There is no result for the call {call_id(run.id, missing[0].id)}.")
@@ -72,7 +64,7 @@ class ClientCalls:
                 ),
             )
         )
-        return Begun(run=resumed, after_seq=run.last_seq)
+        return Answer(run=resumed, after_seq=run.last_seq)
 
     async def waits(self, principal: Principal, run: Run) -> list[RunEvent]:
         """The events by which the run began to wait."""

@@ -24,7 +24,7 @@ from interfaces.http.openai.errors import unsupported
 from interfaces.http.openai.lists import list_page
 from interfaces.http.openai.response_ids import conversation_id, thread_of
 from interfaces.http.openai.response_input import read_input
-from interfaces.http.openai.stored_messages import stored_messages
+from interfaces.http.threads.stored_messages import stored_messages
 
 Items = Annotated[list[dict[str, object]], Field(max_length=20)]
 

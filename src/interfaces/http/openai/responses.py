@@ -27,10 +27,11 @@ from interfaces.http.openai.response_ids import Place, no_response, place_of
 from interfaces.http.openai.response_inputs import input_items
 from interfaces.http.openai.response_runs import ResponseRuns, is_stored
 from interfaces.http.openai.response_schemas import ResponseBody
-from interfaces.http.openai.stored_events import stored_events
-from interfaces.http.openai.stored_messages import stored_messages
+from interfaces.http.runs.answer import run_location
+from interfaces.http.runs.stored_events import stored_events
 from interfaces.http.sse import EventStream
 from interfaces.http.stream_places import StreamPlaces
+from interfaces.http.threads.stored_messages import stored_messages
 
 
 class Responses:
@@ -78,7 +79,7 @@ class Responses:
             run, place = await self._response_runs.begin(principal, body, is_repeated=is_repeated, run_id=run_id)
             if not body.background:
                 await at_rest(self._watch_run, principal, run.id, receive, announced=run_id, woken=woken)
-        return json_response((await self._read(principal, run, place)).view(), headers=_headers(run))
+        return json_response((await self._read(principal, run, place)).view(), headers=run_location(run))
 
     async def get(self, principal: Principal, response_id: str) -> JsonObject:
         """Raises NOT_FOUND."""
@@ -90,7 +91,7 @@ class Responses:
         place = self._places.take(principal)
         events = ResponseEvents(run=found.run, place=found.place, address=self._address.url)
         frames = self._frames(principal, events, starting_after=starting_after)
-        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=_headers(found.run), place=place)
+        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=run_location(found.run), place=place)
 
     async def cancel(self, principal: Principal, response_id: str) -> JsonObject:
         """Raises NOT_FOUND, FORBIDDEN."""
@@ -129,15 +130,11 @@ class Responses:
         return any([message.run_id is None and message.created_at != run.created_at async for message in stored])
 
     async def _streamed(self, principal: Principal, body: ResponseBody, *, is_repeated: bool) -> EventStream:
-        place = self._places.take(principal)
-        try:
+        with self._places.taken(principal) as place:
             run, of_run = await self._response_runs.begin(principal, body, is_repeated=is_repeated)
-        except BaseException:
-            place.leave()
-            raise
         events = ResponseEvents(run=run, place=of_run, address=self._address.url)
         frames = self._frames(principal, events, starting_after=-1)
-        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=_headers(run), place=place)
+        return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=run_location(run), place=place)
 
     async def _existing(self, principal: Principal, response_id: str) -> ResponseEvents:
         place = place_of(response_id)
@@ -182,10 +179,6 @@ class Responses:
                     yield shown
                 if events.has_ended:
                     return
-
-
-def _headers(run: Run) -> dict[str, str]:
-    return {"Location": f"/v1/runs/{run.id}"}
 
 
 def _frame(event: JsonObject) -> bytes:

@@ -19,6 +19,7 @@ from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.ids import RunId
 from interfaces.disconnects import client_left
+from interfaces.http.runs.answer import run_location
 from interfaces.http.runs.frames import EventFrames
 from interfaces.http.runs.views import RunWithMessagesView, run_view
 from interfaces.http.sse import EventStream, end_frame
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 def run_headers(started: StartedRun) -> dict[str, str]:
     """`Location`, and whether an idempotency key named an earlier run."""
-    headers = {"Location": f"/v1/runs/{started.run.id}"}
+    headers = run_location(started.run)
     if not started.created:
         headers["Idempotent-Replayed"] = "true"
     return headers
@@ -116,12 +117,8 @@ class RunStreams:
         self._heartbeat_s = heartbeat_s
 
     async def of_new(self, command: StartRunCommand, *, after_seq: int) -> EventStream:
-        place = self._places.take(command.principal)
-        try:
+        with self._places.taken(command.principal) as place:
             started = await self._start_run.execute(command)
-        except BaseException:
-            place.leave()
-            raise
         frames = self._frames(command.principal, started.run.id, after_seq)
         return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=run_headers(started), place=place)
 
