@@ -1,10 +1,12 @@
 """The tests that a change may break: `python -m tests.changed_tests --base main -- -n 3`, or `make test-changed`.
 
-A Python file selects the tests that import it, a page its own test, any other file the tests of its folder (`FOLDERS`).
+A Python file selects the tests that need it (`tests/import_graph.py`), a page its own test, any other file the tests of its
+folder (`FOLDERS`).
 What a path cannot show, such as a service that another process starts, is left to the whole suite before a change lands.
 """
 
 import argparse
+import ast
 import re
 import subprocess
 import sys
@@ -15,17 +17,27 @@ from pathlib import Path, PurePosixPath
 import grimp
 
 from tests.documents.pages import runnable
+from tests.import_graph import import_graph, is_test
 
 ROOT = Path(__file__).parents[1]
-LAYERS = ("domain", "application", "infrastructure", "interfaces")
 COMPOSITION = (
     "infrastructure.container",
     "infrastructure.assembly",
+    "infrastructure.lifecycle",
     "interfaces.asgi",
+    "interfaces.cli.app",
+    "interfaces.console.app",
     "interfaces.http.app",
+    "interfaces.service",
     "tests.contract.conftest",
+    "tests.contract.sql_legs",
+    "tests.contract.stores",
+    "tests.databases",
+    "tests.doubles.state",
 )
-"""What begins so imports nearly all of the code. Tests behind them are selected by the feature that their name has."""
+"""What begins so imports nearly all of the code. Of the tests behind them, those over HTTP are all selected, others by the
+feature that their name has."""
+OVER_HTTP = "tests.integration.http."
 
 SMOKE = (
     "tests/architecture",
@@ -64,7 +76,6 @@ PAGES = {
     None: "test_pages_other.py",
 }
 """Files of the tests of pages, by the section of the site."""
-_TEST = re.compile(r"tests\.(?:\w+\.)+test_\w+$")
 _ROOMS = frozenset({"http", "persistence", "execution", "commands", "routes", "transports", "connections", "wrappers"})
 """Folders that name a technique, not a feature."""
 
@@ -72,16 +83,15 @@ _ROOMS = frozenset({"http", "persistence", "execution", "commands", "routes", "t
 def selected(changed: Iterable[str], graph: grimp.ImportGraph, root: Path = ROOT) -> list[str]:
     """Arguments of pytest, sorted. `changed` has paths of the checkout."""
     found = set(SMOKE)
-    modules: set[str] = set()
+    near = _without_composition(graph)
     for path in map(PurePosixPath, changed):
         module = _module(path)
-        if module in graph.modules:
-            modules.add(module)
+        needing = set(_needing(module, graph, near)) if module in graph.modules else set()
+        found.update(needing)
         if path.suffix == ".md":
             found.update(_tests_of_page(str(path)))
         else:
-            found.update(_tests_of_folder(path, root, is_imported=module in graph.modules))
-    found.update(_importing(modules, graph))
+            found.update(_tests_of_folder(path, root, has_own=bool(needing)))
     return sorted(path for path in found if not _is_inside(path, found) and (root / path.partition("::")[0]).exists())
 
 
@@ -90,22 +100,26 @@ def _module(path: PurePosixPath) -> str:
     return ".".join(parts[1:] if parts[0] == "src" else parts) if path.suffix == ".py" else ""
 
 
-def _importing(modules: set[str], graph: grimp.ImportGraph) -> Iterator[str]:
-    """The files of tests that import one of the modules, directly or through others."""
-    direct = deepcopy(graph)
+def _without_composition(graph: grimp.ImportGraph) -> grimp.ImportGraph:
+    near = deepcopy(graph)
     for module in graph.modules:
         if module.startswith(COMPOSITION):
-            direct.remove_module(module)
-    for module in modules:
-        reached = graph.find_downstream_modules(module) | {module}
-        near = direct.find_downstream_modules(module) | {module} if module in direct.modules else reached
-        features = _features(module)
-        for test in filter(_TEST.match, reached):
-            kind = test.split(".")[1]
-            if kind in ("e2e", "documents") and not module.startswith("tests."):
-                continue
-            if test in near or (kind in ("contract", "integration") and features & set(re.split(r"[._]", test))):
-                yield f"{test.replace('.', '/')}.py"
+            near.remove_module(module)
+    return near
+
+
+def _needing(module: str, graph: grimp.ImportGraph, near: grimp.ImportGraph) -> Iterator[str]:
+    """The files of tests that need the module, directly or through others."""
+    reached = graph.find_downstream_modules(module) | {module}
+    close = near.find_downstream_modules(module) | {module} if module in near.modules else reached
+    features = _features(module)
+    for test in filter(is_test, reached):
+        kind = test.split(".")[1]
+        if kind in ("e2e", "documents") and not module.startswith("tests."):
+            continue
+        by_name = kind in ("contract", "integration") and features & set(re.split(r"[._]", test))
+        if test in close or test.startswith(OVER_HTTP) or by_name:
+            yield f"{test.replace('.', '/')}.py"
 
 
 def _features(module: str) -> set[str]:
@@ -120,34 +134,24 @@ def _tests_of_page(page: str) -> Iterator[str]:
             yield f"tests/documents/{file}::test_the_commands_of_a_page_work_as_written[{page}]"
 
 
-def _tests_of_folder(path: PurePosixPath, root: Path, *, is_imported: bool) -> Iterator[str]:
+def _tests_of_folder(path: PurePosixPath, root: Path, *, has_own: bool) -> Iterator[str]:
+    """Tests of the first folder that has the file; of all layers only for a file that no test needs."""
     folder = next((folder for folder in FOLDERS if path.is_relative_to(folder)), None)
-    if folder is None or (is_imported and folder == "src"):
+    if folder is None or (has_own and folder == "src") or _is_empty(path, root):
         return
     for pattern in FOLDERS[folder]:
         yield from (found.relative_to(root).as_posix() for found in root.glob(pattern))
+
+
+def _is_empty(path: PurePosixPath, root: Path) -> bool:
+    """Whether the file is the `__init__` of a package, which here has a docstring alone."""
+    return path.name == "__init__.py" and len(ast.parse((root / path).read_text(encoding="utf-8")).body) <= 1
 
 
 def _is_inside(path: str, found: Collection[str]) -> bool:
     """Whether a folder or a file that has this test is selected already."""
     file = PurePosixPath(path.partition("::")[0])
     return any(str(parent) in found for parent in file.parents) or ("::" in path and str(file) in found)
-
-
-def import_graph() -> grimp.ImportGraph:
-    """Who imports what; tests import the conftest of each folder above them, too."""
-    graph = grimp.build_graph(*LAYERS, "tests", cache_dir=None)
-    with_conftests(graph)
-    return graph
-
-
-def with_conftests(graph: grimp.ImportGraph) -> None:
-    for test in filter(_TEST.match, graph.modules):
-        folders = test.split(".")[:-1]
-        for depth in range(1, len(folders) + 1):
-            conftest = ".".join([*folders[:depth], "conftest"])
-            if conftest in graph.modules:
-                graph.add_import(importer=test, imported=conftest)
 
 
 def changed_files(base: str, root: Path = ROOT) -> list[str]:

@@ -1,4 +1,4 @@
-"""The selection of tests by what was changed: by imports, by the words of a feature, by pages and by folders."""
+"""The selection of tests by what was changed: by what they need, by the words of a feature, by pages and by folders."""
 
 import subprocess
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import grimp
 import pytest
 
-from tests.changed_tests import FOLDERS, PAGES, SMOKE, changed_files, selected, with_conftests
+from tests.changed_tests import FOLDERS, PAGES, SMOKE, changed_files, selected
+from tests.import_graph import narrow, with_conftests
 
 ROOT = Path(__file__).parents[2]
 IMPORTS = (
@@ -22,6 +23,8 @@ IMPORTS = (
     ("tests.unit.sources.test_queries", "application.sources.queries"),
     ("tests.integration.http.test_threads_and_runs", "tests.composition"),
     ("tests.integration.http.test_sources", "tests.composition"),
+    ("tests.integration.mcp.test_runs", "tests.composition"),
+    ("tests.integration.mcp.test_source_tools", "tests.composition"),
     ("tests.e2e.test_sources", "tests.composition"),
     ("tests.e2e.test_soak", "tests.e2e.service"),
     ("tests.contract.test_sources", "tests.contract.paging"),
@@ -62,12 +65,14 @@ def test_tests_that_import_a_changed_module_are_selected_through_others_too(
     assert "tests/unit/runs/test_start_run.py" in selected(["src/domain/runs/run.py"], graph, checkout)
 
 
-def test_tests_behind_the_composition_are_selected_by_the_name_of_the_feature(
+def test_behind_the_composition_tests_over_http_are_selected_and_others_by_the_name_of_the_feature(
     graph: grimp.ImportGraph, checkout: Path
 ) -> None:
     assert selected(["src/application/sources/queries.py"], graph, checkout) == [
         "tests/contract/test_sources.py",
         "tests/integration/http/test_sources.py",
+        "tests/integration/http/test_threads_and_runs.py",
+        "tests/integration/mcp/test_source_tools.py",
         "tests/unit/sources/test_queries.py",
     ]
 
@@ -76,7 +81,55 @@ def test_a_change_of_the_composition_selects_all_tests_behind_it(graph: grimp.Im
     assert selected(["src/infrastructure/container.py"], graph, checkout) == [
         "tests/integration/http/test_sources.py",
         "tests/integration/http/test_threads_and_runs.py",
+        "tests/integration/mcp/test_runs.py",
+        "tests/integration/mcp/test_source_tools.py",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("from domain.runs.run import Run\ndef ended(run: Run) -> Run:\n    again: Run = run\n    return again", False),
+        ("from domain.runs.run import Run\nclass Store:\n    newest: Run", True),
+        ("from domain.runs.run import Run\ndef started() -> object:\n    return Run()", True),
+        ("from domain.runs.run import Run as run\ndef test_x(run): pass", True),
+        ("from domain.runs import run\nSTATUS = run.QUEUED", True),
+    ],
+    ids=[
+        "of a function alone",
+        "of a field",
+        "in a function",
+        "as an argument, which may be a fixture",
+        "whole module",
+    ],
+)
+def test_a_name_is_needed_except_in_annotations(text: str, needs: bool) -> None:
+    graph = grimp.ImportGraph()
+    graph.add_import(importer="application.runs.ports", imported="domain.runs.run")
+    narrow(graph, {"application.runs.ports": text})
+    assert graph.direct_import_exists(importer="application.runs.ports", imported="domain.runs.run") is needs
+
+
+def test_of_a_helper_a_test_needs_what_the_names_need_that_it_imports() -> None:
+    texts = {
+        "tests.builders": "from domain.runs.run import Run\nfrom domain.agents.agent import Agent\n"
+        "START = 1\ndef a_run(): return Run(START)\ndef two_runs(): return [a_run(), a_run()]\ndef an_agent(): return Agent()",
+        "tests.unit.test_runs": "from tests.builders import two_runs\ndef test_x(): two_runs()",
+        "tests.unit.test_all": "from tests import builders\ndef test_x(): builders.an_agent()",
+    }
+    graph = grimp.ImportGraph()
+    for name in ("domain.runs.run", "domain.agents.agent"):
+        graph.add_import(importer="tests.builders", imported=name)
+    for name in ("tests.unit.test_runs", "tests.unit.test_all"):
+        graph.add_import(importer=name, imported="tests.builders")
+    narrow(graph, texts)
+
+    def tests_of(module: str) -> set[str]:
+        return {name for name in graph.find_downstream_modules(module) if name in texts and name != "tests.builders"}
+
+    assert tests_of("domain.runs.run") == {"tests.unit.test_runs", "tests.unit.test_all"}
+    assert tests_of("domain.agents.agent") == {"tests.unit.test_all"}
+    assert tests_of("tests.builders") == {"tests.unit.test_runs", "tests.unit.test_all"}
 
 
 def test_a_changed_test_is_selected_and_so_are_those_that_import_what_tests_share(
