@@ -79,6 +79,12 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "langfuse_host": "Where Langfuse is; its own cloud unless set.",
         "langfuse_base_url": "The same, as newer versions name it; goes before `LANGFUSE_HOST`.",
     },
+    "The SIEM": {
+        "siem_url": f"Where [audit entries]({_GUIDES}/audit.md#send-it-to-a-siem) are sent; nowhere unless set.",
+        "siem_headers": "What goes along with every request to it, such as a token.",
+        "siem_format": "Body of a request over HTTP: an event a line, or an array.",
+        "siem_ca_file": "Certificates that are trusted for it, instead of the public ones.",
+    },
     "The command line": {
         "url": f"The service that [commands]({_GUIDES}/cli.md#which-service-it-talks-to) talk to, where it is elsewhere.",
         "api_key": "The key they use there.",

@@ -65,6 +65,7 @@ async def open_service(container: Container) -> AsyncIterator[None]:
         await when_storage_available(container, container.bootstrap_identity().execute)
         await stack.enter_async_context(_sealing(container))
         await stack.enter_async_context(_reporting(container))
+        await stack.enter_async_context(_forwarding(container))
         sweeping = asyncio.create_task(_sweep(container), name="sweep")
         stack.push_async_callback(cancelled, sweeping)
         lost_calls = container.settle_lost_calls()
@@ -212,6 +213,21 @@ async def _sealing(container: Container) -> AsyncIterator[None]:
         await cancelled(task)
         with suppress(TimeoutError):
             await asyncio.wait_for(seal_audit.finish(), _LAST_SEAL_S)
+
+
+@asynccontextmanager
+async def _forwarding(container: Container) -> AsyncIterator[None]:
+    """Send audit entries to the SIEM, if any."""
+    forward_audit = container.forward_audit()
+    if forward_audit is None:
+        yield
+        return
+    task = asyncio.create_task(forward_audit.keep(), name="audit-forwarding")
+    try:
+        yield
+    finally:
+        await cancelled(task)
+        await forward_audit.close()
 
 
 @asynccontextmanager

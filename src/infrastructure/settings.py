@@ -17,6 +17,7 @@ from infrastructure.process_settings import ProcessSettings
 from infrastructure.provider_settings import ProviderSettings
 from infrastructure.runtime import process_environment
 from infrastructure.runtime import setting_values as values
+from infrastructure.siem_settings import SiemSettings
 
 PREFIX = "DRAGOMAN_"
 
@@ -30,7 +31,7 @@ class SettingsError(Exception):
     secret."""
 
 
-class Settings(ProcessSettings, ProviderSettings):
+class Settings(ProcessSettings, ProviderSettings, SiemSettings):
     """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
 
     home: Annotated[Path, AfterValidator(values.absolute)] = Field(
@@ -276,7 +277,8 @@ class Settings(ProcessSettings, ProviderSettings):
             found.add(urlsplit(self.database_url).password or "")
         found |= {unquote(urlsplit(proxy or "").password or "") for proxy in (self.http_proxy, self.https_proxy)}
         # A token follows its scheme in a header, and may be quoted alone elsewhere.
-        found |= {word for text in self.otel_header_values.values() for word in text.split() if len(word) >= _MIN_TOKEN}
+        headers = (*self.otel_header_values.values(), *self.siem_header_values.values())
+        found |= {word for text in headers for word in text.split() if len(word) >= _MIN_TOKEN}
         return tuple(sorted(found - {""}))
 
 

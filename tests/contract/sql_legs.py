@@ -16,6 +16,7 @@ from infrastructure.persistence.agents.model_provider_store import SqlModelProvi
 from infrastructure.persistence.agents.store import SqlAgentStore
 from infrastructure.persistence.approvals.store import SqlApprovalStore, SqlTimerStore
 from infrastructure.persistence.audit.chain import SqlAuditChain
+from infrastructure.persistence.audit.forwards import SqlAuditForwards
 from infrastructure.persistence.audit.log import SqlAuditLog
 from infrastructure.persistence.audit.seals import SqlAuditSeals
 from infrastructure.persistence.cached import stores as cached
@@ -88,6 +89,7 @@ def sql_stores(database: Database) -> Stores:
         audit=SqlAuditLog(database=database),
         audit_seals=SqlAuditSeals(database=database),
         audit_chain=SqlAuditChain(database=database),
+        audit_forwards=SqlAuditForwards(database=database),
         secrets=SqlSecretStore(database=database, box=MirrorBox()),
         sources=SqlSourceStore(database=database),
         source_intake=SqlSourceIntake(database=database),

@@ -9,7 +9,7 @@ import pytest
 
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore, TimerStore
-from application.audit.ports import AuditChain, AuditLog, AuditSeals
+from application.audit.ports import AuditChain, AuditForwards, AuditLog, AuditSeals
 from application.gateway.ports import (
     ExpiredNotes,
     GatewayApprovals,
@@ -48,7 +48,7 @@ from infrastructure.mcp.oauth.grants import OAuthStore
 from tests.doubles.agents import InMemoryAgentStore
 from tests.doubles.approvals import InMemoryApprovalStore, InMemoryTimerStore
 from tests.doubles.audit import InMemoryAuditLog
-from tests.doubles.audit_chain import InMemoryAuditChain
+from tests.doubles.audit_chain import InMemoryAuditChain, InMemoryAuditForwards
 from tests.doubles.backlog import InMemoryBacklogReader
 from tests.doubles.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
 from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
@@ -102,6 +102,7 @@ class Stores:
     audit: AuditLog
     audit_seals: AuditSeals
     audit_chain: AuditChain
+    audit_forwards: AuditForwards
     secrets: SecretStore
     sources: SourceStore
     source_intake: SourceIntake
@@ -161,6 +162,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         audit=InMemoryAuditLog(state),
         audit_seals=InMemoryAuditChain(state),
         audit_chain=InMemoryAuditChain(state),
+        audit_forwards=InMemoryAuditForwards(state),
         secrets=InMemorySecretStore(state),
         sources=InMemorySourceStore(state),
         source_intake=InMemorySourceIntake(state),

@@ -3,7 +3,17 @@
 import json
 from datetime import UTC, datetime, timedelta
 
-from application.audit.ports import AuditFilter, ChainEnd, ExportPart, Place, PruneEntry, Scanned, Sealed, Waiting
+from application.audit.ports import (
+    AuditFilter,
+    ChainEnd,
+    ExportPart,
+    Place,
+    PruneEntry,
+    Scanned,
+    Sealed,
+    Unsent,
+    Waiting,
+)
 from domain.audit.chain import ChainHead, ChainKey, ChainKeys, Entry, chain_key, continuable, extended, first_head
 from domain.audit.chain import pruned as pruned_head
 from domain.audit.chain_check import ChainCheck, StoredLink
@@ -157,6 +167,33 @@ class InMemoryAuditChain:
             if entry.id not in sealed and (since is None or _micros(entry.at) >= since)
         ]
         return sorted(waiting, key=lambda entry: (entry.at, entry.id))
+
+
+class InMemoryAuditForwards:
+    """The `AuditForwards` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def unsent(self, limit: int) -> tuple[Unsent, ...]:
+        """The longest waiting first."""
+        found = [each for one in self._state.audit_heads.values() if (each := self._unsent(one)) is not None]
+        return tuple(sorted(found, key=lambda each: (each.since, each.organization_id))[:limit])
+
+    async def sent(self, organization_id: OrganizationId, number: int, at: datetime) -> None:
+        """Never backwards."""
+        before = self._state.audit_sent.get(organization_id, 0)
+        self._state.audit_sent[organization_id] = max(before, number)
+
+    def _unsent(self, head: ChainHead) -> Unsent | None:
+        sent = self._state.audit_sent.get(head.organization_id)
+        after = max(sent or 0, head.pruned_through)
+        waiting = [link for link in self._state.audit_links.get(head.organization_id, []) if link.number > after]
+        if not waiting:
+            return None
+        since = _EPOCH + timedelta(microseconds=waiting[0].sealed_at)
+        lost = 0 if sent is None else after - sent
+        return Unsent(organization_id=head.organization_id, after=after, since=since, lost=lost)
 
 
 def entry_of(event: AuditEvent) -> Entry:

@@ -123,6 +123,7 @@ class InMemoryState:
         self.audit: dict[AuditEventId, AuditEvent] = {}
         self.audit_links: dict[OrganizationId, list[Link]] = {}
         self.audit_heads: dict[OrganizationId, ChainHead] = {}
+        self.audit_sent: dict[OrganizationId, int] = {}
         self.spent: list[tuple[Run, ModelSpending]] = []
         self.reservations: dict[RunId, tuple[AgentId, Decimal]] = {}
         self.deliveries: dict[WebhookDeliveryId, Announcement] = {}

@@ -1,6 +1,7 @@
 """Ports of the audit slice."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -148,3 +149,50 @@ class AuditChain(Protocol):
 
         The last part is read in one snapshot, so that no entry is missed while it is sealed.
         """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsent:
+    """An organization with sealed entries that were not sent: those after the number `after`. The first of them was sealed
+    at `since`. Retention removed `lost` entries before they were sent."""
+
+    organization_id: OrganizationId
+    after: int
+    since: datetime
+    lost: int
+
+
+class AuditForwards(Protocol):
+    """How far each organization's chain was sent to the receiver."""
+
+    async def unsent(self, limit: int) -> tuple[Unsent, ...]:
+        """Up to `limit` organizations, the longest waiting first."""
+
+    async def sent(self, organization_id: OrganizationId, number: int, at: datetime) -> None:
+        """Entries up to `number` were sent. A smaller number than before changes nothing."""
+
+
+class ForwardTurn(Protocol):
+    """Lets one process send at a time."""
+
+    def taken(self) -> AbstractAsyncContextManager[bool]:
+        """Try to take the turn, which ends with the context. Never waits. Raises UNAVAILABLE `storage_unavailable`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """The outcome of sending a batch. `failure` says in safe words why it was not accepted; None if it was. `too_large`: a
+    smaller batch may be accepted."""
+
+    failure: str | None = None
+    too_large: bool = False
+    retry_after_s: float | None = None
+
+
+class AuditReceiver(Protocol):
+    """The receiver of sealed audit entries outside: a SIEM."""
+
+    async def send(self, links: Sequence[StoredLink]) -> Receipt:
+        """Send entries of one chain in order. All of them are accepted, or the batch is sent again."""
+
+    async def close(self) -> None: ...

@@ -2,6 +2,7 @@
 
 from dependency_injector import containers, providers
 
+from application.audit.forward_audit import ForwardAudit
 from application.metrics.ports import BacklogReader
 from application.retention.apply_retention import ApplyRetention
 from application.retention.ports import ExpiringTools, RetentionStore, SweepLock
@@ -15,6 +16,7 @@ from application.secrets.queries import ListSecrets
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
 from application.usage.queries import GetUsage
+from infrastructure.assembly import siem as siem_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.identity import Identity
@@ -54,7 +56,15 @@ class Maintenance(containers.DeclarativeContainer):
     update_user = singleton(UpdateUser, cache=Identity.token_cache, work=stop_work_of_key)
     get_usage = singleton(GetUsage, reports=Storage.usage_store)
     backlog: providers.Provider[BacklogReader] = singleton(SqlBacklogReader)
-    metrics_page = singleton(PrometheusPage, backlog=backlog, active_runs=Runs.active_runs)
+    metrics_page = singleton(
+        PrometheusPage,
+        backlog=backlog,
+        active_runs=Runs.active_runs,
+        unsent_audit=singleton(siem_assembly.unsent_audit, Platform.settings, forwards=Storage.audit_forwards),
+    )
+    forward_audit: providers.Provider[ForwardAudit | None] = singleton(
+        siem_assembly.forward_audit, Platform.settings, forwards=Storage.audit_forwards
+    )
     retention: providers.Provider[RetentionStore] = singleton(SqlRetentionStore)
     sweep_lock: providers.Provider[SweepLock] = singleton(storage_assembly.sweep_lock, Platform.settings)
     expiring_tools: providers.Provider[ExpiringTools] = singleton(SqlWorkflowToolStore)

@@ -7,7 +7,7 @@ from dependency_injector import containers, providers
 
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore
-from application.audit.ports import AuditChain, AuditLog, AuditSeals, SealKeys
+from application.audit.ports import AuditChain, AuditForwards, AuditLog, AuditSeals, SealKeys
 from application.identity.ports import IdentityStore, OrganizationStore, UserAccess, UserStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
@@ -27,6 +27,7 @@ from infrastructure.persistence.agents.model_provider_store import SqlModelProvi
 from infrastructure.persistence.agents.store import SqlAgentStore
 from infrastructure.persistence.approvals.store import SqlApprovalStore
 from infrastructure.persistence.audit.chain import SqlAuditChain
+from infrastructure.persistence.audit.forwards import SqlAuditForwards
 from infrastructure.persistence.audit.keys import SqlSealKeys
 from infrastructure.persistence.audit.log import SqlAuditLog
 from infrastructure.persistence.audit.seals import SqlAuditSeals
@@ -125,6 +126,7 @@ class Storage(containers.DeclarativeContainer):
     audit_log: providers.Provider[AuditLog] = singleton(SqlAuditLog, database=database)
     audit_seals: providers.Provider[AuditSeals] = singleton(SqlAuditSeals, database=database)
     audit_chain: providers.Provider[AuditChain] = singleton(SqlAuditChain, database=database)
+    audit_forwards: providers.Provider[AuditForwards] = singleton(SqlAuditForwards, database=database)
     seal_keys: providers.Provider[SealKeys] = singleton(SqlSealKeys, database=database, box=Platform.secret_box)
     usage_store = singleton(SqlUsageStore, database=database)
     approvals: providers.Provider[ApprovalStore] = singleton(SqlApprovalStore, database=database)

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import AsyncIterator
 from functools import cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from pathlib import Path
 
 import aiohttp
 import httpx
@@ -22,8 +23,10 @@ class HttpClients:
     follow no redirects, read no environment, and store no cookies, which would leak sessions
     between organizations. The caller closes them."""
 
-    def __init__(self, proxies: Proxies = DIRECT) -> None:
+    def __init__(self, proxies: Proxies = DIRECT, *, ca_file: Path | None = None) -> None:
+        """`ca_file` has certificates that are trusted instead of the public ones."""
         self._proxies = proxies
+        self._ca_file = ca_file
 
     def create(
         self,
@@ -72,6 +75,8 @@ class HttpClients:
 
     @cached_property
     def _ssl_context(self) -> ssl.SSLContext:
+        if self._ca_file is not None:
+            return ssl.create_default_context(cafile=str(self._ca_file))
         return httpx.create_ssl_context(trust_env=False)
 
 

@@ -126,6 +126,14 @@ class Instruments:
             registry=registry,
             buckets=(0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
         )
+        self.audit_sent = Counter(
+            "dragoman_siem_audit_entries_sent",
+            "Audit entries that the SIEM accepted from this process.",
+            registry=registry,
+        )
+        self.audit_failures = Counter(
+            "dragoman_siem_failures", "Batches of audit entries that the SIEM did not accept.", registry=registry
+        )
         self.backlog = BacklogGauges(registry)
         self._models: dict[str, str] = {}
 
@@ -160,5 +168,10 @@ class BacklogGauges:
         self.delivery_delay = Gauge(
             "dragoman_webhook_delay_seconds",
             "Delay of the most overdue webhook delivery.",
+            registry=registry,
+        )
+        self.audit_lag = Gauge(
+            "dragoman_siem_lag_seconds",
+            "Age of the oldest sealed audit entry that was not sent to the SIEM; 0 without a SIEM.",
             registry=registry,
         )

@@ -5,6 +5,7 @@ import logging
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from application.audit.ports import AuditForwards
 from application.metrics.ports import Backlog, BacklogReader
 from application.runs.execution.active_runs import ActiveRuns
 from application.system.ports import Clock
@@ -30,12 +31,14 @@ class PrometheusPage:
         instruments: Instruments,
         backlog: BacklogReader,
         active_runs: ActiveRuns[Lease],
+        unsent_audit: AuditForwards | None,
         clock: Clock,
         fresh_s: float = FRESH_S,
     ) -> None:
         self._instruments = instruments
         self._backlog = backlog
         self._active_runs = active_runs
+        self._unsent_audit = unsent_audit
         self._clock = clock
         self._fresh_s = fresh_s
         self._counting = asyncio.Lock()
@@ -61,11 +64,17 @@ class PrometheusPage:
         try:
             async with asyncio.timeout(BACKLOG_TIMEOUT_S):
                 self._show(await self._backlog.read())
+                await self._show_unsent()
         except (TimeoutError, ServiceError) as error:
             logger.warning("backlog could not be read", extra={"reason": type(error).__name__})
             gauges.readable.set(0)
         else:
             gauges.readable.set(1)
+
+    async def _show_unsent(self) -> None:
+        oldest = () if self._unsent_audit is None else await self._unsent_audit.unsent(1)
+        lag_s = max([(self._clock.now() - each.since).total_seconds() for each in oldest], default=0.0)
+        self._instruments.backlog.audit_lag.set(max(lag_s, 0.0))
 
     def _show(self, backlog: Backlog) -> None:
         gauges, now = self._instruments.backlog, self._clock.now()

@@ -3,7 +3,7 @@
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, SecretStr
@@ -12,10 +12,12 @@ from domain.errors import ServiceError
 from domain.rate_limit import RateLimit
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.mcp.transports.process_limits import parse_process_limits
+from infrastructure.siem.syslog_address import SyslogAddress
 
 MIN_SECRET_KEY = 16
 SQLITE_FILE = re.compile(r"sqlite:///(?P<path>(?!:memory:)[^?#]+)")
 POSTGRES_URL = re.compile(r"postgres(ql)?(\+\w+)?://.")
+_SYSLOG: dict[str, Literal["tcp", "tls", "udp"]] = {f"syslog+{each}": each for each in ("tcp", "tls", "udp")}
 _MAX_RATE_CALLS = 1_000_000
 _MAX_RATE_S = 86_400
 _MAX_PORT = 65_535
@@ -83,6 +85,24 @@ def parse_ports(value: str) -> tuple[int, ...] | None:
     if not numbers or not all(0 < number <= _MAX_PORT for number in numbers):
         raise ValueError("not ports")
     return numbers
+
+
+def siem_url(value: str) -> str:
+    """The URL of a receiver of audit entries. Raises ValueError."""
+    if urlsplit(value).username is not None or urlsplit(value).password is not None:
+        raise ValueError("has credentials")
+    return value if syslog_address(value) is not None else http_url(value)
+
+
+def syslog_address(url: str) -> SyslogAddress | None:
+    """The address in a `syslog+…` URL; None for a URL of another scheme. Raises ValueError."""
+    parts = urlsplit(url)
+    transport = _SYSLOG.get(parts.scheme)
+    if transport is None:
+        return None
+    if not parts.hostname or not parts.port or parts.path.strip("/") or parts.query:
+        raise ValueError("not host and port")
+    return SyslogAddress(transport=transport, host=parts.hostname, port=parts.port)
 
 
 def absolute(value: Path) -> Path:

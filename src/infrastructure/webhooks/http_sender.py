@@ -68,8 +68,8 @@ class HttpWebhookSender:
             url,
             content=body,
             headers={
-                **headers,
                 "content-type": "application/json",
+                **headers,
                 "user-agent": self._user_agent,
                 "accept-encoding": "identity",
             },

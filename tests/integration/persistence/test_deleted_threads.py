@@ -72,7 +72,7 @@ OF_A_THREAD = {
 """Tables with rows of threads. Whoever adds one adds it here, has `a_full_thread` fill it, and sees below whether it is
 emptied."""
 
-AUDIT = {"audit_event", "audit_head", "audit_key", "audit_seal"}
+AUDIT = {"audit_event", "audit_forward", "audit_head", "audit_key", "audit_seal"}
 OF_NO_THREAD = {
     "agent",
     "agent_version",

@@ -12,7 +12,7 @@ from infrastructure.persistence.engine.postgres import queue_schema
 from infrastructure.persistence.engine.postgres.url import driver_url
 from infrastructure.persistence.engine.sqlite.database import make_private
 
-HEAD = "0066"
+HEAD = "0068"
 """The revision of the tables."""
 FIRST = "0031"
 """The oldest revision that can be upgraded."""

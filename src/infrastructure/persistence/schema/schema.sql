@@ -1,4 +1,4 @@
--- revision 0066
+-- revision 0068
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -732,3 +732,9 @@ CREATE TABLE limit_lease (
 	CONSTRAINT pk_limit_lease PRIMARY KEY (limited, holder)
 );
 CREATE INDEX ix_limit_lease_holder ON limit_lease (holder);
+CREATE TABLE audit_forward (
+	organization_id TEXT NOT NULL,
+	number BIGINT NOT NULL,
+	sent_at BIGINT NOT NULL,
+	CONSTRAINT pk_audit_forward PRIMARY KEY (organization_id)
+);

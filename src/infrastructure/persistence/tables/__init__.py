@@ -10,7 +10,7 @@ tree is a written page.
 
 from infrastructure.persistence.tables.agents import agent, agent_version
 from infrastructure.persistence.tables.approvals import approval, timer
-from infrastructure.persistence.tables.audit import audit_event, audit_head, audit_key, audit_seal
+from infrastructure.persistence.tables.audit import audit_event, audit_forward, audit_head, audit_key, audit_seal
 from infrastructure.persistence.tables.gateway import gateway_call, gateway_client, gateway_note, gateway_session
 from infrastructure.persistence.tables.identity import api_key, identity_provider, organization, user_account
 from infrastructure.persistence.tables.limits import limit_lease
@@ -46,6 +46,7 @@ __all__ = [
     "api_key",
     "approval",
     "audit_event",
+    "audit_forward",
     "audit_head",
     "audit_key",
     "audit_seal",

@@ -58,6 +58,15 @@ audit_head = Table(
     Column("signature", PlainText, nullable=False),
 )
 
+# How far each organization's chain has been sent to the receiver of audit entries.
+audit_forward = Table(
+    "audit_forward",
+    metadata,
+    Column("organization_id", PlainText, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("sent_at", Moment, nullable=False),
+)
+
 # Keys that have sealed, encrypted like other secrets, so that they outlive the secret key that they
 # were derived from.
 audit_key = Table(

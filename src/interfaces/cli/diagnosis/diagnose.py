@@ -26,6 +26,7 @@ from interfaces.cli.diagnosis.service import (
     readiness_finding,
     server_findings,
 )
+from interfaces.cli.diagnosis.siem import siem_findings
 from interfaces.cli.diagnosis.storage import Report, can_be_opened, database_findings, look_at_database
 from interfaces.cli.failures import CommandFailure
 from interfaces.cli.session import Connect
@@ -66,6 +67,7 @@ async def diagnose(
     findings += await reach_findings(settings)
     running = await running_service(settings.home)
     findings += _service_findings(settings, running)
+    findings += await siem_findings(settings, None if running is None else running.url)
     if settings.home.exists() and not home_is_usable(settings.home):
         return findings
     report = await asyncio.to_thread(look, settings)

@@ -14,6 +14,7 @@ from interfaces.cli.diagnosis.configuration import configuration_findings, egres
 from interfaces.cli.diagnosis.finding import Finding, State
 from interfaces.cli.diagnosis.reach import port_finding, reach_findings, shown_address
 from interfaces.cli.diagnosis.service import provider_findings
+from interfaces.cli.diagnosis.siem import siem_findings
 from interfaces.cli.diagnosis.storage import can_be_opened, clock_finding, database_findings
 
 OK, WARNING, PROBLEM = State.OK, State.WARNING, State.PROBLEM
@@ -206,3 +207,29 @@ def test_what_is_wrong_with_a_database_is_said_and_it_is_opened_only_if_that_cha
 def test_clocks_may_differ_a_little() -> None:
     assert clock_finding(1.0).state is OK
     assert clock_finding(-2.5).state is PROBLEM
+
+
+async def siem_states(url: str, lag: str) -> dict[str, State]:
+    def page(request: httpx.Request) -> httpx.Response:
+        assert request.headers["Authorization"] == "Bearer a-long-random-text"
+        return httpx.Response(200, text=f"# HELP x\n{lag}\n")
+
+    client = httpx.AsyncClient(transport=httpx.MockTransport(page))
+    settings = Settings(siem_url=url, metrics_token=SecretStr("a-long-random-text"))
+    return states(await siem_findings(settings, "http://service.test", client=client))
+
+
+@pytest.mark.requirement("K8")
+async def test_the_siem_is_reached_and_its_lag_read_from_the_service() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as siem:
+        port = siem.getsockname()[1]
+        for scheme in ("http", "syslog+tcp"):
+            found = await siem_states(f"{scheme}://127.0.0.1:{port}", "dragoman_siem_lag_seconds 1.5")
+            assert found == {"siem": OK, "siem lag": OK}
+        late = await siem_states(f"syslog+udp://127.0.0.1:{port}", "dragoman_siem_lag_seconds 3600.0")
+        assert late == {"siem": OK, "siem lag": WARNING}
+    assert await siem_states(f"syslog+tls://127.0.0.1:{port}", "") == {"siem": PROBLEM, "siem lag": WARNING}
+
+
+async def test_nothing_is_said_of_a_siem_where_there_is_none() -> None:
+    assert await siem_findings(Settings(), "http://service.test") == []

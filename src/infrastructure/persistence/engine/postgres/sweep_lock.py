@@ -1,4 +1,4 @@
-"""Whose turn it is to sweep, among all processes that share a PostgreSQL database."""
+"""Whose turn it is, among all processes that share a PostgreSQL database: to sweep, or to send audit entries."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,26 +10,28 @@ from psycopg import AsyncConnection, Error
 from domain.errors import ErrorKind, ServiceError
 
 SWEEP_KEY: Final = int.from_bytes(b"dgmsweep", "big")
-"""Of the advisory lock; its keys are shared by all who use the database."""
+FORWARD_KEY: Final = int.from_bytes(b"dgmaudit", "big")
+"""Of the advisory locks; their keys are shared by all who use the database."""
 _RELEASE_S: Final = 5.0
 """Bound on the release. After it the connection is closed, and the server releases the lock when it notices."""
 
 
 class PostgresSweepLock:
-    """The `SweepLock` port: an advisory lock of a database session, on a separate connection that is open during a sweep.
+    """The ports `SweepLock` and `ForwardTurn`: an advisory lock of a database session, on a separate connection that is open during a sweep.
     The lock is released before the connection is closed, because the server ends a closed connection's session later.
     If the process or the connection is lost, the session's end releases the lock. Another process may then sweep at the
     same time: each step of a sweep takes the row locks that it needs, so this only repeats work."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, key: int = SWEEP_KEY) -> None:
         self._url = url
+        self._key = key
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[bool]:
         """Whether no other process sweeps."""
         connection = await self._connected()
         try:
-            yield await _locked(connection)
+            yield await _locked(connection, self._key)
         finally:
             try:
                 await _release(connection)
@@ -43,9 +45,9 @@ class PostgresSweepLock:
             raise _unavailable() from error
 
 
-async def _locked(connection: AsyncConnection[tuple[object, ...]]) -> bool:
+async def _locked(connection: AsyncConnection[tuple[object, ...]], key: int) -> bool:
     try:
-        cursor = await connection.execute("SELECT pg_try_advisory_lock(%s)", (SWEEP_KEY,))
+        cursor = await connection.execute("SELECT pg_try_advisory_lock(%s)", (key,))
         return await cursor.fetchone() == (True,)
     except Error as error:
         raise _unavailable() from error

@@ -1,0 +1,1 @@
+"""Audit entries for a SIEM: OCSF events over HTTP or syslog."""
