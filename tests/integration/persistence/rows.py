@@ -13,7 +13,7 @@ from infrastructure.persistence.tables import metadata
 
 Row = dict[str, object]
 
-OF_NOBODY = frozenset({"audit_key"})
+OF_NOBODY = frozenset({"audit_key", "limit_lease"})
 """What belongs to the installation and not to an organization."""
 
 _MOMENT = datetime(2026, 11, 21, 12, tzinfo=UTC)
