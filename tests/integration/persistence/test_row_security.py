@@ -154,7 +154,7 @@ async def test_the_keys_of_the_audit_trail_are_no_organizations(two: PostgresDat
 
 
 @pytest.mark.requirement("C5")
-@pytest.mark.parametrize("name", ["audit_event", "audit_seal", "audit_head"])
+@pytest.mark.parametrize("name", ["audit_event", "audit_seal", "audit_head", "audit_forward"])
 async def test_requests_can_neither_rewrite_nor_remove_what_their_trail_holds(two: PostgresDatabase, name: str) -> None:
     table = metadata.tables[name]
     assert await outcome_of(two, update(table).values({organization_column(table): ORG})) == REFUSED
