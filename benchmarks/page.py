@@ -60,7 +60,9 @@ def _head(names: Sequence[str], sections: Sequence[str]) -> list[str]:
         " Services are measured at default settings, with the log that users get; a section says where it sets something else. Sections whose last line does not say `at default settings` were measured"
         " earlier, with the log off."
         " Each figure stands beside a floor that was measured in the same run. Where the load was much above the number of cores"
-        " other work shared them too: times are longer then, ratios hold. One part alone: `--only PART`; parts: "
+        " other work shared them too: times are longer then, ratios hold."
+        " Budgets of calls and runs per second were set where a bare relay makes 9,600 calls/s at concurrency 16; elsewhere its"
+        " calls in the same run are the yardstick ([ADR 0077](adr/0077-budgets-of-time-beside-the-machine.md)). One part alone: `--only PART`; parts: "
         + ", ".join(f"`{name}`" for name in names)
         + ". Sections that are not of a part are written by hand, and stay.",
         "",
