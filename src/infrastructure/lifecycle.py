@@ -151,12 +151,12 @@ async def when_storage_available(container: Container, step: Callable[[], Awaita
     return await once_available(step, within_s=settings.database_wait_s)
 
 
-def upgrade_database(container: Container) -> bool:
+def upgrade_database(container: Container, *, despite_running: bool = False) -> bool:
     """Upgrade the database to this version's schema; False if it was current. Raises
     ServiceError."""
     os.umask(0o077)
     if container.settings().postgres_url is not None:
-        return container.upgrade_schema()
+        return container.upgrade_schema(despite_running=despite_running)
     with container.home().owned():
         return container.upgrade_schema()
 

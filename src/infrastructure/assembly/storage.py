@@ -27,12 +27,13 @@ from infrastructure.jobs.embedded import InProcessRunQueue
 from infrastructure.jobs.run_flows import SqlRunFlows
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
 from infrastructure.persistence.engine.database import Database
-from infrastructure.persistence.engine.postgres.url import library_url
+from infrastructure.persistence.engine.postgres.url import library_url, named_url
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.runs.store import SqlRunStore
 from infrastructure.persistence.schema.inspection import DatabaseInspection
 from infrastructure.persistence.schema.new_database import made_at_once
-from infrastructure.persistence.schema.revision import is_current
+from infrastructure.persistence.schema.revision import HEAD, is_current
+from infrastructure.persistence.schema.running_code import APPLICATION_NAME, UpgradePlan
 from infrastructure.runtime.home import Home
 from infrastructure.secrets.lazy_box import LazySecretBox, OpenBox
 from infrastructure.secrets.secret_keys import GivenKeyRing, HomeKeyRing, load_or_create_secret_keys
@@ -55,17 +56,30 @@ def key_ring(settings: Settings, box: LazySecretBox) -> KeyRing:
     return GivenKeyRing() if settings.secret_keys else HomeKeyRing(home=settings.home, box=box)
 
 
-def upgrade_schema(settings: Settings, home: Home) -> bool:
+def upgrade_schema(settings: Settings, home: Home, *, despite_running: bool = False) -> bool:
     """Update the schema; returns whether it was outdated. Alembic is imported only to apply
     revisions."""
-    url = settings.postgres_url or f"sqlite:///{home.database_path}"
+    url = _database_url(settings, home)
     if is_current(url):
         return False
     if settings.postgres_url is None and made_at_once(url):
         return True
     from infrastructure.persistence.schema.upgrade import upgrade
 
-    return upgrade(url)
+    return upgrade(url, despite_running=despite_running)
+
+
+def upgrade_plan(settings: Settings, home: Home) -> UpgradePlan:
+    """What `upgrade_schema` would do to the database."""
+    if settings.postgres_url is None and not home.database_path.exists():
+        return UpgradePlan(pending=(HEAD,))
+    from infrastructure.persistence.schema.upgrade import plan
+
+    return plan(_database_url(settings, home))
+
+
+def _database_url(settings: Settings, home: Home) -> str:
+    return settings.postgres_url or f"sqlite:///{home.database_path}"
 
 
 def inspection(settings: Settings, home: Home) -> DatabaseInspection:
@@ -77,7 +91,7 @@ def database(settings: Settings, home: Home) -> Database:
         return SqliteDatabase(home.database_path, synchronous=settings.sqlite_synchronous)
     from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 
-    return PostgresDatabase(settings.postgres_url)
+    return PostgresDatabase(named_url(settings.postgres_url, APPLICATION_NAME))
 
 
 class OpenWakeups(Wakeups, Protocol):

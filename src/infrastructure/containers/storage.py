@@ -47,6 +47,7 @@ from infrastructure.persistence.runs.leases import SqlRunLeases
 from infrastructure.persistence.runs.store import SqlRunStore
 from infrastructure.persistence.schema.inspection import DatabaseInspection
 from infrastructure.persistence.schema.readiness import DatabaseReadiness
+from infrastructure.persistence.schema.running_code import UpgradePlan
 from infrastructure.persistence.secrets.store import SqlSecretStore
 from infrastructure.persistence.sources.intake import SqlSourceIntake
 from infrastructure.persistence.sources.store import SqlSourceStore
@@ -61,6 +62,9 @@ class Storage(containers.DeclarativeContainer):
     database: providers.Provider[Database] = singleton(storage_assembly.database, Platform.settings, Platform.home)
     upgrade_schema: providers.Provider[bool] = providers.Callable(
         storage_assembly.upgrade_schema, Platform.settings, Platform.home
+    )
+    upgrade_plan: providers.Provider[UpgradePlan] = providers.Callable(
+        storage_assembly.upgrade_plan, Platform.settings, Platform.home
     )
     database_inspection: providers.Provider[DatabaseInspection] = providers.Factory(
         storage_assembly.inspection, Platform.settings, Platform.home

@@ -16,7 +16,7 @@ from sqlalchemy import inspect
 
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.persistence.schema.revision import FIRST, HEAD, is_current, plain_engine
-from infrastructure.persistence.schema.upgrade import configuration, upgrade
+from infrastructure.persistence.schema.upgrade import configuration, plan, upgrade
 from infrastructure.persistence.tables import metadata
 from tests.databases import PostgresDatabases, sqlite_url
 from tests.integration.persistence.catalogs import catalog_of
@@ -108,17 +108,50 @@ def test_a_failing_migration_leaves_the_database_as_it_was(empty_database: str) 
     engine.dispose()
 
 
-def test_a_database_of_newer_code_is_refused_and_left_alone(empty_database: str) -> None:
-    upgrade(empty_database)
-    engine = plain_engine(empty_database)
+def upgraded_by_newer_code(url: str, works_with: str) -> None:
+    engine = plain_engine(url)
     with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(ServiceError) as refused:
-        upgrade(empty_database)
-    assert (refused.value.code, refused.value.kind) == ("schema_unknown", ErrorKind.UNAVAILABLE)
+        connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '9999', works_with = '{works_with}'")
+    engine.dispose()
+
+
+@pytest.mark.requirement("K7")
+def test_a_database_of_newer_code_that_does_not_work_with_this_one_is_refused_and_left_alone(
+    empty_database: str,
+) -> None:
+    upgrade(empty_database)
+    upgraded_by_newer_code(empty_database, "9998 9999")
+    for refused_by in (upgrade, plan):
+        with pytest.raises(ServiceError) as refused:
+            refused_by(empty_database)
+        assert (refused.value.code, refused.value.kind) == ("schema_unknown", ErrorKind.UNAVAILABLE)
+        assert "9998 or later" in refused.value.detail
+    engine = plain_engine(empty_database)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one() == "9999"
     engine.dispose()
+
+
+@pytest.mark.requirement("K7")
+def test_a_database_of_newer_code_that_works_with_this_one_is_used_as_it_is(empty_database: str) -> None:
+    upgrade(empty_database)
+    upgraded_by_newer_code(empty_database, f"{HEAD} 9999")
+    assert is_current(empty_database)
+    assert not upgrade(empty_database)
+    planned = plan(empty_database)
+    assert (planned.stored, planned.pending, planned.contracts) == (("9999",), (), False)
+
+
+@pytest.mark.requirement("K7")
+def test_an_older_revision_that_this_code_knows_is_upgraded_whatever_it_says_of_itself(empty_database: str) -> None:
+    upgrade(empty_database)
+    engine = plain_engine(empty_database)
+    with engine.begin() as connection:
+        command.downgrade(configuration(connection), FIRST)
+    engine.dispose()
+    assert not is_current(empty_database)
+    planned = plan(empty_database)
+    assert (planned.stored, planned.pending[-1], planned.contracts) == ((FIRST,), HEAD, True)
 
 
 def test_the_code_names_the_first_and_the_newest_revision() -> None:

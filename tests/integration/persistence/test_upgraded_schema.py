@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.persistence.schema.revision import FIRST, is_current, plain_engine, stored_revisions
+from infrastructure.persistence.schema.revision import FIRST, is_current, plain_engine, stored_schema
 from infrastructure.persistence.schema.upgrade import upgrade
 from tests.databases import PostgresDatabases, sqlite_url
 from tests.integration.persistence.catalogs import catalog_of
@@ -31,7 +31,7 @@ def two_databases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tu
 def revisions_in(url: str) -> list[str]:
     engine = plain_engine(url)
     with engine.connect() as connection:
-        found = stored_revisions(connection)
+        found = list(stored_schema(connection).revisions)
     engine.dispose()
     return found
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from infrastructure.persistence.engine.database import unusable
 from infrastructure.persistence.engine.postgres import queue_schema
-from infrastructure.persistence.schema.revision import FIRST, HEAD, plain_engine, stored_revisions
+from infrastructure.persistence.schema.revision import FIRST, HEAD, StoredSchema, plain_engine, stored_schema
 
 CHECK_S = 10.0
 """Time limit of the check of an SQLite file for damage. Large files are checked partly."""
@@ -22,7 +22,7 @@ _STEPS_BETWEEN_LOOKS = 100_000
 class DatabaseReport:
     """The result. `name` is the database's kind and version, or its path. With `failure`, a
     sentence, everything else is missing. `revision` is None without a schema, `oldest` is the
-    first upgradable one. `clock_ahead_s` compares the server's clock with this machine's.
+    first upgradable one, `is_compatible` is for a schema of a newer version that works with this one. `clock_ahead_s` compares the server's clock with this machine's.
     `damage` is SQLite's report about its file."""
 
     name: str
@@ -31,6 +31,7 @@ class DatabaseReport:
     revision: str | None = None
     expected: str = HEAD
     oldest: str = FIRST
+    is_compatible: bool = False
     queue_is_current: bool = True
     clock_ahead_s: float | None = None
     damage: str | None = None
@@ -53,7 +54,10 @@ class DatabaseInspection:
             return DatabaseReport(name=name, is_there=False)
         try:
             with closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-                return DatabaseReport(name=name, revision=_revision(connection), damage=_damage(connection))
+                stored = _stored(connection)
+                return DatabaseReport(
+                    name=name, revision=_named(stored), is_compatible=stored.is_compatible, damage=_damage(connection)
+                )
         except sqlite3.Error as error:
             return DatabaseReport(
                 name=name, failure=f"The file cannot be read as a database ({error.sqlite_errorname})."
@@ -75,19 +79,26 @@ def _of_server(connection: Connection) -> DatabaseReport:
     asked_at = time.time()
     theirs = float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
     ours = (asked_at + time.time()) / 2
-    revisions = stored_revisions(connection)
+    stored = stored_schema(connection)
     return DatabaseReport(
         name=f"PostgreSQL {version}",
-        revision=", ".join(revisions) or None,
-        queue_is_current=queue_schema.stored_version(connection) == queue_schema.VERSION,
+        revision=_named(stored),
+        is_compatible=stored.is_compatible,
+        queue_is_current=queue_schema.suits(connection),
         clock_ahead_s=theirs - ours,
     )
 
 
-def _revision(connection: sqlite3.Connection) -> str | None:
+def _named(stored: StoredSchema) -> str | None:
+    return ", ".join(stored.revisions) or None
+
+
+def _stored(connection: sqlite3.Connection) -> StoredSchema:
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone() is None:
-        return None
-    return ", ".join(str(row[0]) for row in connection.execute("SELECT version_num FROM alembic_version")) or None
+        return StoredSchema()
+    rows = connection.execute("SELECT * FROM alembic_version").fetchall()
+    words = " ".join(str(word) for row in rows for word in row[1:])
+    return StoredSchema(revisions=tuple(str(row[0]) for row in rows), works_with=tuple(words.split()))
 
 
 def _damage(connection: sqlite3.Connection) -> str | None:

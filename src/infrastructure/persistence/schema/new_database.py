@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from infrastructure.persistence.engine.database import unusable
-from infrastructure.persistence.schema.revision import HEAD, plain_engine
+from infrastructure.persistence.schema.revision import HEAD, declare_code, plain_engine
 
 SCRIPT = Path(__file__).with_name("schema.sql")
 _STAMP = "-- revision "
@@ -35,6 +35,7 @@ def made_at_once(database_url: str) -> bool:
             for statement in statements_of(script):
                 connection.exec_driver_sql(statement)
             connection.execute(_stamp, {"revision": HEAD})
+            declare_code(connection)
     except DBAPIError as error:
         raise unusable(error) from error
     finally:

@@ -1,4 +1,4 @@
-"""Checks whether the database answers and accepts writes, at the revision of this code."""
+"""Checks whether the database answers and accepts writes, and whether its schema works with this code."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from application.system.readiness import Obstacle
 from domain.errors import ServiceError
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres import queue_schema
-from infrastructure.persistence.schema.revision import HEAD, stored_revisions
+from infrastructure.persistence.schema.revision import HEAD, stored_schema
 
 PATIENCE_S = 2.0
 _touch = text("UPDATE alembic_version SET version_num = version_num")
@@ -21,8 +21,8 @@ class DatabaseReadiness:
         self._database = database
 
     async def problems(self) -> tuple[Obstacle, ...]:
-        """`database` if it does not answer in time or accept writes, or its disk is full; `migrations` if its schema
-        differs, `queue` if that of the run queue does; empty when ready."""
+        """`database` if it does not answer in time or accept writes, or its disk is full; `migrations` if this code does
+        not work with its schema, `queue` for that of the run queue; empty when ready."""
         known = self._database.obstacle()
         if known is not None:
             return (Obstacle(part="database", detail=known),)
@@ -38,12 +38,12 @@ class DatabaseReadiness:
 
 
 def _schema_problems(connection: Connection) -> tuple[Obstacle, ...]:
-    revisions = stored_revisions(connection)
-    if revisions != [HEAD]:
-        found = f"revision {', '.join(revisions)}" if revisions else "no schema"
+    stored = stored_schema(connection)
+    if not stored.suits:
+        found = f"revision {', '.join(stored.revisions)}" if stored.revisions else "no schema"
         detail = f"The database has {found}; this version needs {HEAD}. `dragoman db upgrade` of the newer version upgrades it."
         return (Obstacle(part="migrations", detail=detail),)
-    if connection.dialect.name != "sqlite" and queue_schema.stored_version(connection) != queue_schema.VERSION:
+    if connection.dialect.name != "sqlite" and not queue_schema.suits(connection):
         detail = "The schema of the run queue is missing, or of another version. Run `dragoman db upgrade`."
         return (Obstacle(part="queue", detail=detail),)
     return ()

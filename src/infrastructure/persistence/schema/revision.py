@@ -1,5 +1,6 @@
 """The revision of a database: one query, so that a start on a current database does not import Alembic."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event, text
@@ -12,39 +13,67 @@ from infrastructure.persistence.engine.postgres import queue_schema
 from infrastructure.persistence.engine.postgres.url import driver_url
 from infrastructure.persistence.engine.sqlite.database import make_private
 
-HEAD = "0068"
+HEAD = "0067"
 """The revision of the tables."""
+WORKS_WITH = ("0067",)
+"""Revisions whose code works with the tables of HEAD: HEAD, and those before it down to the last contract step. See ADR 0085."""
 FIRST = "0031"
 """The oldest revision that can be upgraded."""
 
-_stored = text("SELECT version_num FROM alembic_version")
+_stored = text("SELECT * FROM alembic_version")  # older schemas have one column
+_declare = text("UPDATE alembic_version SET works_with = :revisions")
 _POSTGRES = ("postgres:", "postgresql:", "postgresql+psycopg:")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSchema:
+    """The revisions that a database has (one, or none), and those whose code works with it, itself last."""
+
+    revisions: tuple[str, ...] = ()
+    works_with: tuple[str, ...] = ()
+
+    @property
+    def is_compatible(self) -> bool:
+        """Whether newer code has upgraded it, and declared that it works with this code."""
+        return self.revisions == self.works_with[-1:] != (HEAD,) and HEAD in self.works_with
+
+    @property
+    def suits(self) -> bool:
+        """Whether this code works with it."""
+        return self.revisions == (HEAD,) or self.is_compatible
+
+
 def is_current(database_url: str) -> bool:
-    """Whether the schema has the revision of this code. Raises UNAVAILABLE `storage_unavailable`."""
+    """Whether this code works with the schema as it is. Raises UNAVAILABLE `storage_unavailable`."""
     engine = plain_engine(database_url)
     try:
         with engine.connect() as connection:
-            return stands_at_head(connection)
+            return suits(connection)
     except DBAPIError as error:
         raise unusable(error) from error
     finally:
         engine.dispose()
 
 
-def stands_at_head(connection: Connection) -> bool:
+def suits(connection: Connection) -> bool:
     """As `is_current`, for an open connection."""
-    if stored_revisions(connection) != [HEAD]:
+    if not stored_schema(connection).suits:
         return False
-    return connection.dialect.name == "sqlite" or queue_schema.stored_version(connection) == queue_schema.VERSION
+    return connection.dialect.name == "sqlite" or queue_schema.suits(connection)
 
 
-def stored_revisions(connection: Connection) -> list[str]:
-    """The stored revisions; empty without any."""
+def stored_schema(connection: Connection) -> StoredSchema:
+    """What the database says of its schema."""
     if not connection.dialect.has_table(connection, "alembic_version"):
-        return []
-    return [str(revision) for revision in connection.execute(_stored).scalars()]
+        return StoredSchema()
+    rows = connection.execute(_stored).mappings().all()
+    works_with = " ".join(str(row.get("works_with", "")) for row in rows)
+    return StoredSchema(revisions=tuple(str(row["version_num"]) for row in rows), works_with=tuple(works_with.split()))
+
+
+def declare_code(connection: Connection) -> None:
+    """Store for processes of other revisions whether they work with the schema of this one."""
+    connection.execute(_declare, {"revisions": " ".join(WORKS_WITH)})
 
 
 def plain_engine(database_url: str) -> Engine:

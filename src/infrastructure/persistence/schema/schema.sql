@@ -1,6 +1,6 @@
--- revision 0068
+-- revision 0067
 CREATE TABLE alembic_version (
-	version_num VARCHAR(32) NOT NULL,
+	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
 CREATE TABLE organization (

@@ -29,6 +29,8 @@ class Report(Protocol):
     @property
     def oldest(self) -> str: ...
     @property
+    def is_compatible(self) -> bool: ...
+    @property
     def queue_is_current(self) -> bool: ...
     @property
     def clock_ahead_s(self) -> float | None: ...
@@ -46,7 +48,8 @@ def can_be_opened(report: Report) -> bool:
     """Whether opening it is safe and worthwhile."""
     if not report.is_there:
         return True
-    return report.failure is None and report.revision == report.expected and report.queue_is_current
+    suits = report.is_compatible or report.revision == report.expected
+    return report.failure is None and suits and report.queue_is_current
 
 
 def database_findings(report: Report) -> Iterator[Finding]:
@@ -91,6 +94,8 @@ def _schema_finding(report: Report) -> Finding:
         if report.queue_is_current:
             return well("schema", f"revision {report.revision}, which this version has")
         return warning("schema", "the run queue's is missing or of another version", backup_and)
+    if report.is_compatible:
+        return well("schema", f"revision {report.revision} of a newer version, which works with this one")
     if report.revision is None:
         return warning("schema", "there is none yet", "`dragoman db upgrade` creates it; so does the first start.")
     if report.revision < report.oldest:

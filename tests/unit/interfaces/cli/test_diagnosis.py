@@ -29,6 +29,7 @@ class Seen:
     failure: str | None = None
     revision: str | None = "0030"
     expected: str = "0030"
+    is_compatible: bool = False
     oldest: str = "0028"
     queue_is_current: bool = True
     clock_ahead_s: float | None = 0.0
@@ -192,6 +193,7 @@ def test_a_port_that_is_taken_is_a_warning() -> None:
         (Seen(revision="0027"), "schema", PROBLEM, False),
         (Seen(revision="0029"), "schema", WARNING, False),
         (Seen(revision="0031"), "schema", PROBLEM, False),
+        (Seen(revision="0031", is_compatible=True), "schema", OK, True),
         (Seen(queue_is_current=False), "schema", WARNING, False),
         (Seen(clock_ahead_s=30.0), "clock", PROBLEM, True),
         (Seen(clock_ahead_s=-30.0), "clock", PROBLEM, True),

@@ -3,7 +3,7 @@ they need beside the library's schema. Above: `install_queue`."""
 
 from domain.runs.lane import LANE_WEIGHTS, RUN_COST, Lane
 from domain.runs.run import RunStatus
-from infrastructure.persistence.engine.postgres.queue_schema import QUEUE, SCHEMA, STALLED_S, TASK, VERSION
+from infrastructure.persistence.engine.postgres.queue_schema import QUEUE, SCHEMA, STALLED_S, TASK, VERSION, WORKS_WITH
 from infrastructure.persistence.engine.postgres.roles import REQUEST_ROLE, SYSTEM_ROLE
 
 _ORGANIZATION, _LANE, _AGENT = (
@@ -275,5 +275,5 @@ GRANT USAGE ON SCHEMA {SCHEMA} TO {REQUEST_ROLE}, {SYSTEM_ROLE};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {SCHEMA} TO {SYSTEM_ROLE};
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA {SCHEMA} TO {SYSTEM_ROLE};
 {_upgrade(tables)}
-COMMENT ON SCHEMA {SCHEMA} IS '{VERSION}';
+COMMENT ON SCHEMA {SCHEMA} IS '{" ".join((VERSION, *WORKS_WITH))}';
 """

@@ -10,7 +10,13 @@ from sqlalchemy import Connection, text
 
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.persistence.engine.postgres.queue_functions import functions
-from infrastructure.persistence.engine.postgres.queue_schema import LIBRARY_SCHEMA, SCHEMA, VERSION, stored_version
+from infrastructure.persistence.engine.postgres.queue_schema import (
+    LIBRARY_SCHEMA,
+    SCHEMA,
+    VERSION,
+    stored_version,
+    suits,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -18,9 +24,9 @@ logger = logging.getLogger(__name__)
 def install_queue(connection: Connection) -> None:
     """Make the queue what it should be, in the caller's transaction, after the roles are there. Raises UNAVAILABLE
     `schema_unknown` for a queue of newer code, `storage_unavailable`."""
-    stored = stored_version(connection)
-    if stored == VERSION:
+    if suits(connection):
         return
+    stored = stored_version(connection)
     if stored is not None and _number(stored) > _number(VERSION):
         raise ServiceError(
             "schema_unknown",

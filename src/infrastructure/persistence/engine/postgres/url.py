@@ -30,6 +30,14 @@ def library_url(url: str) -> str:
     return _noticing(url).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
+def named_url(url: str, name: str) -> str:
+    """The URL with the name that its connections have, unless it names them itself."""
+    parsed = _parsed(url)
+    if "application_name" in parsed.query:
+        return url
+    return parsed.update_query_dict({"application_name": name}).render_as_string(hide_password=False)
+
+
 def _noticing(url: str) -> URL:
     """What the URL says itself stands."""
     parsed = _parsed(url)
