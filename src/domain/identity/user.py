@@ -8,8 +8,6 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, IdentityProviderId, OrganizationId, UserId
 
-USER_PREFIX = "usr_"
-
 
 class UserStatus(StrEnum):
     """Only an active user is admitted. The row of a removed one stays, without name and e-mail, so that the next

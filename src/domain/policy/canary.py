@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from domain.errors import Violation
 from domain.ids import RunId
@@ -115,8 +115,3 @@ def with_placeholders(instructions: str, tokens: Sequence[CanaryToken]) -> str:
 def without_placeholders(text: str, tokens: Mapping[str, str]) -> str:
     """The text with tokens (by id) in place of their placeholders; unknown placeholders stay."""
     return _PLACEHOLDER.sub(lambda found: tokens.get(found[1], found[0]), text)
-
-
-def with_known_secret(token: CanaryToken, known: CanaryToken) -> CanaryToken:
-    """The token with the stored secret, unless `token` changes its kind."""
-    return replace(token, secret=known.secret) if known.per_run == token.per_run else token

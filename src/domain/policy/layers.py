@@ -85,11 +85,6 @@ class ToolPolicy:
         """The first source of a field's value; the built-in default if no rule has set it."""
         return self.sources.get(rule_field, (BUILT_IN,))[0]
 
-    @property
-    def is_shown(self) -> bool:
-        """Whether the model sees the tool."""
-        return self.hidden_by is None and self.decision is not Verdict.DENY
-
 
 UNRESTRICTED = ToolPolicy()
 _Key: TypeAlias = tuple[PolicyLayer | None, tuple[tuple[PolicyLayer, tuple[str, ...]], ...]]

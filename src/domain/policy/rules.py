@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 
 from domain.errors import Violation, invalid
@@ -87,11 +87,6 @@ class ToolRule:
         wrong = [*self._wrong_numbers(), *self._wrong_params()]
         if wrong:
             raise invalid("tool_policy_invalid", "The tool policy is not valid.", *wrong)
-
-    @property
-    def says_nothing(self) -> bool:
-        """Whether the rule sets no field."""
-        return all(getattr(self, field.name) is None for field in fields(self) if field.name != "overridable")
 
     def _wrong_numbers(self) -> Iterator[Violation]:
         bounds: tuple[tuple[str, float | None, float], ...] = (

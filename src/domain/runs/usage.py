@@ -4,8 +4,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from domain.copies import with_changes
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUsage:
@@ -73,6 +71,3 @@ class Usage:
     def after_abandoned(self, spent: ModelUsage) -> "Usage":
         """The totals after an interrupted model call: it has a cost, but is not a turn."""
         return replace(self.after_turn(spent), turns=self.turns)
-
-    def after_tool_calls(self, count: int) -> "Usage":
-        return with_changes(self, tool_calls=self.tool_calls + count)

@@ -26,8 +26,6 @@ from infrastructure.persistence.engine.postgres.roles import SYSTEM_ROLE
 
 logger = logging.getLogger(__name__)
 
-CONNECTIONS = 2
-"""One for queries, one for notifications."""
 LOST = (ProcrastinateException, psycopg.Error, OSError)
 """The exceptions that end a session whose connections are lost."""
 BEAT_EVERY_S = 10.0

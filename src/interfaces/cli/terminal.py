@@ -49,10 +49,6 @@ class Terminal:
         """A piece of text on stdout, at once and without a line end."""
         print(printable(text), end="", file=self._out, flush=True)
 
-    def faint(self, text: str) -> None:
-        """A dimmed line on stdout."""
-        self.styled(text, style="dim")
-
     def styled(self, text: str, *, style: str) -> None:
         """A line on stdout, in a rich style where stdout is a terminal."""
         if not self._out.isatty():

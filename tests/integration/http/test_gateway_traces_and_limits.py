@@ -19,7 +19,6 @@ from domain.ids import ApiKeyId, ToolCallId
 from domain.policy.canary import CanaryToken
 from domain.rate_limit import RateLimit
 from infrastructure.container import Container
-from infrastructure.tracing.recording import RecordingTracer
 from infrastructure.tracing.span_ids import traceparent
 from tests.builders import ORG, SERVER, a_server, an_agent, an_audit_event, an_organization
 from tests.composition import stores_of
@@ -31,6 +30,7 @@ from tests.doubles.mcp_connections import (
     Invocation,
     text_reply,
 )
+from tests.doubles.recording_tracer import RecordingTracer
 from tests.doubles.surroundings import FixedClock
 from tests.integration.http.service import a_service_container, known_keys
 from tests.integration.http.tables import InMemoryTables

@@ -52,7 +52,7 @@ def test_an_unpriced_model_costs_nothing_but_its_tokens_count() -> None:
 
 @pytest.mark.requirement("A10")
 def test_tool_calls_are_counted_beside_the_turns() -> None:
-    usage = Usage().after_turn(ModelUsage(input_tokens=7)).after_tool_calls(3).after_tool_calls(0).after_tool_calls(2)
+    usage = Usage(tool_calls=2).after_turn(ModelUsage(input_tokens=7), tool_calls=3)
     assert usage == Usage(input_tokens=7, turns=1, tool_calls=5)
 
 

@@ -1,4 +1,4 @@
-"""Traces in memory, and their summary for a terminal."""
+"""Spans of a run, recorded in memory."""
 
 from dataclasses import replace
 
@@ -6,46 +6,11 @@ import pytest
 
 from application.tracing.ports import ToolCallRecord
 from domain.ids import tool_call_id
-from domain.runs.run import RunError, RunStatus
 from domain.tools.result import ToolResult
 from infrastructure.tracing.null import NullTracer
-from infrastructure.tracing.recording import RecordingTracer
-from tests.builders import RUN, a_run, a_run_id, a_tool_call, after, an_agent
-from tests.integration.tracing.records import AGENT, a_finished_run, a_generation, a_native_call, an_mcp_call
-
-
-@pytest.mark.requirement("G1")
-def test_the_summary_is_a_tree_of_the_runs_spans_in_their_order() -> None:
-    tracer = RecordingTracer()
-    tracer.tool_call(a_native_call())
-    tracer.tool_call(an_mcp_call(error_code="mcp_error"))
-    tracer.generation(a_generation())
-    tracer.run_finished(a_finished_run(), AGENT)
-
-    assert tracer.summary(RUN).splitlines() == [
-        "execute_run · completed · scripted:demo.yaml · 0 → 0 tokens · 8000 ms",
-        "├─ model_call · openai:small-2 · 100 → 20 tokens · 1500 ms",
-        "├─ tool__code_execution · 250 ms",
-        "└─ mcp_tool__echo · ERROR mcp_error · 250 ms",
-    ]
-
-
-def test_a_run_that_has_not_ended_has_a_summary_too() -> None:
-    tracer = RecordingTracer()
-    tracer.generation(a_generation())
-
-    assert tracer.summary(RUN).startswith("execute_run (not finished)\n└─ model_call")
-    assert tracer.summary(a_run_id(2)) == "execute_run (not finished)"
-
-
-def test_a_failed_run_says_why() -> None:
-    tracer = RecordingTracer()
-    failed = a_run().claimed(at=after(1))
-    failed = failed.ended(RunStatus.FAILED, at=after(2), error=RunError(code="model_auth", detail="…"))
-    tracer.run_finished(failed, an_agent())
-
-    why = "execute_run · failed · scripted:demo.yaml · 0 → 0 tokens · ERROR model_auth · 1000 ms"
-    assert tracer.summary(RUN) == why
+from tests.builders import RUN, a_run, a_tool_call, after
+from tests.doubles.recording_tracer import RecordingTracer
+from tests.integration.tracing.records import AGENT, a_finished_run, a_generation, an_mcp_call
 
 
 @pytest.mark.requirement("G1")
@@ -89,14 +54,6 @@ def test_a_run_whose_agent_is_not_known_any_more_is_told_without_its_name() -> N
 
     [root] = tracer.spans(RUN)
     assert "agent" not in root.trace_metadata
-
-
-def test_old_runs_make_room() -> None:
-    tracer = RecordingTracer(max_runs=2)
-    for number in range(5):
-        tracer.run_finished(a_finished_run(a_run_id(number)), AGENT)
-
-    assert [bool(tracer.spans(a_run_id(number))) for number in range(5)] == [False, False, False, True, True]
 
 
 @pytest.mark.requirement("G1")

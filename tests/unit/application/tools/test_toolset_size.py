@@ -141,7 +141,7 @@ async def test_names_that_models_invent_are_not_remembered() -> None:
     harness.add("small", "tool")
     toolset = await harness.tools("small")
     invented = InventedName("mcp__small__invented")
-    assert toolset.policy_of(invented).is_shown
+    assert toolset.policy_of(invented).hidden_by is None
     gone = weakref.ref(invented)
     del invented
     gc.collect()

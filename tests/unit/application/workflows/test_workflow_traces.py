@@ -8,9 +8,9 @@ from application.workflows.node_execution import NodeFailed
 from domain.tools.wired import WiredNodes
 from infrastructure.tracing import span_ids
 from infrastructure.tracing.observations import ObservationKind, run_observation
-from infrastructure.tracing.recording import RecordingTracer
 from tests.builders import RUN as AGENT_RUN
 from tests.builders import a_run, a_tool_call
+from tests.doubles.recording_tracer import RecordingTracer
 from tests.unit.application.workflows.workflow_harness import RUN, WorkflowHarness
 from tests.workflow_builders import agent, entrypoint, node, transform
 

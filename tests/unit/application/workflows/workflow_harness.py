@@ -23,8 +23,8 @@ from domain.workflows.plan import Plan, PlannedNode
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
-from infrastructure.tracing.recording import RecordingTracer
 from tests.builders import KEY, ORG, an_audit_event
+from tests.doubles.recording_tracer import RecordingTracer
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import START, FixedClock, SequentialIds
 from tests.doubles.workflow_runs import InMemoryWorkflowRunStore

@@ -8,8 +8,8 @@ import pytest
 from domain.runs.usage import ModelUsage
 from infrastructure.metrics.instruments import MAX_MODELS, Instruments
 from infrastructure.metrics.metered_tracer import MeteredTracer
-from infrastructure.tracing.recording import RecordingTracer
 from tests.builders import RUN
+from tests.doubles.recording_tracer import RecordingTracer
 from tests.integration.tracing.records import AGENT, a_finished_run, a_generation, a_native_call, an_mcp_call
 from tests.metering import sample
 

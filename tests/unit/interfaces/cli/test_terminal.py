@@ -32,7 +32,7 @@ def test_empty_fields_are_left_out() -> None:
     assert out.getvalue() == "id     x\nstate  y\n"
 
 
-@pytest.mark.parametrize("show", [Terminal.line, Terminal.note, Terminal.stream, Terminal.faint])
+@pytest.mark.parametrize("show", [Terminal.line, Terminal.note, Terminal.stream])
 def test_nothing_that_is_shown_steers_the_terminal(show: object) -> None:
     assert callable(show)
     streams = [io.StringIO(), io.StringIO()]
