@@ -10,6 +10,7 @@ from application.system.pages import PageRequest
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import McpServerId
+from domain.mcp.declared_tool import DeclaredTool
 from domain.mcp.installation import Installation
 from domain.mcp.server import (
     ConnectionLoss,
@@ -69,6 +70,15 @@ REMOTE = McpServerConfig(
     headers={"Authorization": "Bearer s3cret", "X-Two": "2"},
     isolation=Isolation.SHARED,
     output_validation=OutputValidation.OFF,
+    declared_tools=(
+        DeclaredTool(
+            name="look",
+            description="Looks.",
+            parameters={"type": "object", "properties": {"n": {"enum": [1, None]}}},
+            output_schema={"type": "object"},
+        ),
+        DeclaredTool(name="see", description="Sees.", parameters={"type": "object"}),
+    ),
 )
 PACKAGED = McpServerConfig(
     slug="database",

@@ -10,7 +10,7 @@ import yaml
 from infrastructure.llm.script_file import Script
 from interfaces.http.agents.schemas import CreateAgentBody, UpdateAgentBody
 from interfaces.http.bodies import Body, decoded_body
-from interfaces.http.mcp_servers.schemas import ImportBody
+from interfaces.http.mcp_servers.schemas import DeclaredToolBody, ImportBody
 from interfaces.http.runs.schemas import RunBody
 from interfaces.http.workflows.schemas import NodeBody, WorkflowBody
 from tests.documents.pages import Block
@@ -24,6 +24,10 @@ def _nodes(value: Any) -> object:
     return [decoded_body(NodeBody, node) for node in value]
 
 
+def _tools(value: Any) -> object:
+    return [decoded_body(DeclaredToolBody, tool) for tool in value]
+
+
 def _anything(value: Any) -> object:
     return value
 
@@ -35,6 +39,7 @@ SHAPES: Mapping[str, Callable[[Any], object]] = {
     "nodes": _nodes,
     "run": _body(RunBody),
     "script": Script.model_validate,
+    "declared tools": _tools,
     "servers of a client": _body(ImportBody),
     "another program's": _anything,
     "an answer": _anything,

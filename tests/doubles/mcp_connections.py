@@ -27,6 +27,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
 from domain.mcp.server import Isolation, McpServer
 from domain.mcp.used_tools import used_tools
+from infrastructure.mcp.catalogs.server_catalog import declared_catalog
 from infrastructure.mcp.connections.connection_key import ConnectionKey, connection_key
 
 _INVALID_PARAMS = -32602
@@ -176,7 +177,9 @@ class InMemoryMcpConnections:
         return lambda: self.watched.remove(watcher)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
-        """The scripted tools, by name. Raises McpFailure."""
+        """The scripted tools, by name, or those that are declared. Raises McpFailure."""
+        if server.config.answers_calls_only:
+            return await declared_catalog(server, at=self._now)
         scripted, _ = self._connect(server, scope)
         self.discoveries.append(server)
         status = self._states[server.id, server.version]

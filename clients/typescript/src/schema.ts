@@ -970,6 +970,57 @@ export interface components {
          */
         DecisionReason: "allowed" | "approval_required" | "tool_hidden" | "tool_denied" | "parameter_denied" | "arguments_denied" | "max_calls_reached";
         /**
+         * DeclaredToolBody
+         * @description A tool of a server that answers calls only.
+         * @example {
+         *       "name": "lookup",
+         *       "description": "Looks up the reputation of an IP address.",
+         *       "parameters": {
+         *         "type": "object",
+         *         "properties": {
+         *           "ip": {
+         *             "type": "string"
+         *           }
+         *         },
+         *         "required": [
+         *           "ip"
+         *         ]
+         *       }
+         *     }
+         */
+        DeclaredToolBody: {
+            /** @description Name of the tool at its server. */
+            name: string;
+            /** @description Description of the tool, for models. */
+            description: string;
+            /** @description JSON Schema of its arguments, of type object. */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** @description JSON Schema of its structured results; null if it has none. */
+            output_schema?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * DeclaredToolView
+         * @description A tool of a server that answers calls only, as its administrator declares it.
+         */
+        DeclaredToolView: {
+            /** @description Name of the tool at its server. */
+            name: string;
+            /** @description Description of the tool, for models. */
+            description: string;
+            /** @description JSON Schema of its arguments, of type object. */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** @description JSON Schema of its structured results; null if it has none. */
+            output_schema: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
          * DefinitionState
          * @description Whether a tool may be used. The values are part of the public contract.
          * @enum {string}
@@ -1647,6 +1698,28 @@ export interface components {
          *         "Authorization": "Bearer …"
          *       }
          *     }
+         * @example {
+         *       "slug": "reputation",
+         *       "kind": "http",
+         *       "url": "https://connector.example.com/rpc",
+         *       "declared_tools": [
+         *         {
+         *           "name": "lookup",
+         *           "description": "Looks up the reputation of an IP address.",
+         *           "parameters": {
+         *             "type": "object",
+         *             "properties": {
+         *               "ip": {
+         *                 "type": "string"
+         *               }
+         *             },
+         *             "required": [
+         *               "ip"
+         *             ]
+         *           }
+         *         }
+         *       ]
+         *     }
          */
         McpServerBody: {
             /** @description Unique in the organization: `[a-z0-9][a-z0-9-]{0,31}`. */
@@ -1680,6 +1753,11 @@ export interface components {
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
+            /**
+             * @description For kinds http and custom: definitions of a server that answers only `tools/call`. It then gets no handshake, and its tools are not listed. Empty: the server lists its tools.
+             * @default []
+             */
+            declared_tools?: components["schemas"]["DeclaredToolBody"][];
             /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
             network?: components["schemas"]["ServerNetwork"];
             /**
@@ -1762,7 +1840,7 @@ export interface components {
             skipped: components["schemas"]["SkippedToolView"][];
             /** @description Time of the listing; null if never listed. */
             taken_at: string | null;
-            /** @description Version of the protocol at that time. */
+            /** @description Version of the protocol at that time; null if the tools are declared. */
             protocol_version: string | null;
         };
         /**
@@ -1801,6 +1879,8 @@ export interface components {
             auth: components["schemas"]["AuthView"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools: string[] | null;
+            /** @description For kinds http and custom: definitions of a server that answers only `tools/call`. It then gets no handshake, and its tools are not listed. Empty: the server lists its tools. */
+            declared_tools: components["schemas"]["DeclaredToolView"][];
             /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
             network: components["schemas"]["ServerNetwork"];
             /** @description Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`. */
@@ -3899,7 +3979,7 @@ export interface components {
             since: string;
             /** @description Last error, as a sentence; null if there was none. */
             last_error: string | null;
-            /** @description Version of the protocol; null unless connected. */
+            /** @description Version of the protocol; null unless connected, or if the tools are declared. */
             protocol_version: string | null;
             /** @description Number of its tools; null if never listed. */
             tool_count: number | null;
@@ -4091,6 +4171,11 @@ export interface components {
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
+            /**
+             * @description For kinds http and custom: definitions of a server that answers only `tools/call`. It then gets no handshake, and its tools are not listed. Empty: the server lists its tools.
+             * @default []
+             */
+            declared_tools?: components["schemas"]["DeclaredToolBody"][];
             /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
             network?: components["schemas"]["ServerNetwork"];
             /**
@@ -4161,7 +4246,9 @@ export interface components {
         TestResultView: {
             /** @description Whether the server works. */
             ok: boolean;
-            /** @description Version of the protocol; null if the test failed. */
+            /** @description Whether its tools are declared. Then their definitions were checked, and nothing was sent to the server. */
+            declared: boolean;
+            /** @description Version of the protocol; null if the test failed, or the tools are declared. */
             protocol_version: string | null;
             /** @description The server's description of itself; null if the test failed. */
             server_info: components["schemas"]["ServerInfoView"] | null;
@@ -4755,6 +4842,8 @@ export interface components {
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
+            /** @description For kinds http and custom: definitions of a server that answers only `tools/call`. It then gets no handshake, and its tools are not listed. Empty: the server lists its tools. */
+            declared_tools?: components["schemas"]["DeclaredToolBody"][] | null;
             /** @description What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits. */
             network?: components["schemas"]["ServerNetwork"] | null;
             /** @description Hosts of the allowlist: `api.example.com`, or `*.example.com` for all names below it, at ports 80 and 443 or at `:PORT`. */

@@ -48,12 +48,14 @@ class McpCheckFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpCheckResult:
-    """`catalog` on success, else `error`. `latency_ms` covers starting, connecting and listing."""
+    """`catalog` on success, else `error`. `latency_ms` covers starting, connecting and listing.
+    With `declared` tools, their definitions were checked, and nothing was sent to the server."""
 
     slug: str
     catalog: McpCatalog | None
     error: McpCheckFailure | None
     latency_ms: int
+    declared: bool = False
 
 
 class CheckMcpServer:
@@ -131,7 +133,8 @@ class CheckMcpServer:
             self._connections.forgive(principal.organization_id, saved.id)
             listed = replace(catalog, server_id=saved.id, server_version=saved.version)
             await self._catalog_updater.store(saved, listed, principal=principal)
-        return McpCheckResult(slug=config.slug, catalog=catalog, error=error, latency_ms=latency_ms)
+        declared = config.answers_calls_only
+        return McpCheckResult(slug=config.slug, catalog=catalog, error=error, latency_ms=latency_ms, declared=declared)
 
     def _probe(self, principal: Principal, config: McpServerConfig, saved: McpServer | None) -> McpServer:
         now = self._clock.now()

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
+from application.mcp.declared_schemas import require_usable_schemas
 from application.mcp.literal_secrets import require_no_literal_secrets
 from application.mcp.loss_strategy import require_loss_strategy
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpServerStore
 from application.mcp.server_address import require_reachable
+from application.policy.ports import SchemaValidator
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
@@ -27,19 +29,27 @@ class RegisterMcpServer:
     - Admins register servers. The slug is unique in the organization.
     - Nothing is started or connected.
     - The organization may have this kind of server (`mcp_kinds`).
-    - Unreachable addresses, arguments or URLs with a literal secret, and `unregister` without a
-      shared connection are rejected.
+    - Unreachable addresses, arguments or URLs with a literal secret, `unregister` without a
+      shared connection, and unusable schemas of declared tools are rejected.
     - Audited `mcp_server.created`, without values of env and headers.
 
     Raises: FORBIDDEN (`mcp_kind_not_permitted`), INVALID `mcp_server_invalid`, CONFLICT `mcp_server_slug_taken`.
     """
 
     def __init__(
-        self, *, servers: McpServerStore, switch: McpSwitch, outbound: OutboundPolicy, clock: Clock, ids: IdSource
+        self,
+        *,
+        servers: McpServerStore,
+        switch: McpSwitch,
+        outbound: OutboundPolicy,
+        schemas: SchemaValidator,
+        clock: Clock,
+        ids: IdSource,
     ) -> None:
         self._servers = servers
         self._switch = switch
         self._outbound = outbound
+        self._schemas = schemas
         self._clock = clock
         self._ids = ids
 
@@ -50,6 +60,7 @@ class RegisterMcpServer:
         require_reachable(self._outbound, command.config)
         require_no_literal_secrets(command.config)
         require_loss_strategy(command.config)
+        require_usable_schemas(self._schemas, command.config)
         now = self._clock.now()
         server = McpServer(
             id=McpServerId(self._ids.new("mcp")),

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from application.audit.entries import audit_entry
+from application.mcp.declared_schemas import require_usable_schemas
 from application.mcp.literal_secrets import require_no_literal_secrets
 from application.mcp.loss_strategy import require_loss_strategy
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpConnections, McpServerStore
 from application.mcp.server_address import require_reachable
 from application.mcp.server_lookup import existing_server
+from application.policy.ports import SchemaValidator
 from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
@@ -40,7 +42,7 @@ class UpdateMcpServer:
     - A server of a kind that the organization may not have (`mcp_kinds`) can only be disabled.
     - Connections of the previous version close once their calls end.
     - New arguments and a new URL must not contain a literal secret; `unregister` needs a shared
-      connection.
+      connection. New schemas of declared tools must be usable.
     - The source of an installed server cannot be changed.
     - A change without effect creates no version and no audit entry; others are audited
       `mcp_server.updated` with the names of the changed fields.
@@ -56,12 +58,14 @@ class UpdateMcpServer:
         connections: McpConnections,
         switch: McpSwitch,
         outbound: OutboundPolicy,
+        schemas: SchemaValidator,
         clock: Clock,
         ids: IdSource,
     ) -> None:
         self._servers = servers
         self._switch = switch
         self._outbound = outbound
+        self._schemas = schemas
         self._connections = connections
         self._clock = clock
         self._ids = ids
@@ -80,6 +84,8 @@ class UpdateMcpServer:
             require_reachable(self._outbound, config)
         require_no_literal_secrets(config, server.config)
         require_loss_strategy(config, server.config)
+        if config.declared_tools != server.config.declared_tools:
+            require_usable_schemas(self._schemas, config)
         if server.installation is not None and config.source != server.config.source:
             raise conflict(
                 "mcp_server_installed",

@@ -10,6 +10,8 @@ from domain.hidden_text import hides_text
 from domain.ids import McpServerId
 from domain.json_value import JsonObject, canonical_digest, canonical_json
 
+NO_VERSION = ""
+"""Protocol version of a server that gets no handshake."""
 PIN_VERSION = 2
 """Version of what is pinned. Version 1 was without `display`."""
 

@@ -12,6 +12,7 @@ from domain.errors import Violation, invalid
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import ServerAuth, header_of, secrets_of, wrong_with
 from domain.mcp.client_request import ClientRequestKind
+from domain.mcp.declared_tool import DeclaredTool, wrong_declarations
 from domain.mcp.images import oci_image
 from domain.mcp.installation import Installation
 from domain.mcp.network import AllowedHost, ServerNetwork
@@ -101,6 +102,7 @@ class McpServerConfig:
     - `command` starts a custom server, or names one of a package's commands.
     - `args` never hold secrets; `url` only references them (`${secret:NAME}` in path or query).
     - `tools` are names or globs of the server's tools that are used; None is all.
+    - `declared_tools` are the definitions of a server that answers calls only: it gets no handshake, and lists nothing.
     - `network` bounds what a started server reaches; `network_hosts` are the hosts of an allowlist.
     - `timeout_s` bounds each call; `idle_timeout_s` is how long an unused connection stays open.
     - `max_response_bytes` bounds one reply on the wire; `max_concurrency` bounds concurrent calls.
@@ -119,6 +121,7 @@ class McpServerConfig:
     headers: Mapping[str, SecretValue] = field(default_factory=dict)
     auth: ServerAuth | None = None
     tools: tuple[str, ...] | None = None
+    declared_tools: tuple[DeclaredTool, ...] = ()
     network: ServerNetwork = ServerNetwork.FULL
     network_hosts: tuple[str, ...] = ()
     trusted: bool = False
@@ -140,7 +143,7 @@ class McpServerConfig:
         if not is_legal_slug(self.slug):
             wrong.append(Violation(path="slug", message="must match [a-z0-9][a-z0-9-]{0,31}"))
         wrong += [*self._wrong_start(), *self._misplaced_fields(), *self._wrong_secrets(), *self._wrong_auth()]
-        wrong += self._wrong_network()
+        wrong += [*self._wrong_network(), *wrong_declarations(self.declared_tools), *self._wrong_requests()]
         for name, number in (
             ("timeout_s", self.timeout_s),
             ("idle_timeout_s", self.idle_timeout_s),
@@ -155,6 +158,11 @@ class McpServerConfig:
     def offers(self, tool_name: str) -> bool:
         """Whether a tool of the server, by the server's name for it, is used."""
         return self.tools is None or any(fnmatchcase(tool_name, entry) for entry in self.tools)
+
+    @property
+    def answers_calls_only(self) -> bool:
+        """Whether the server is sent tool calls and nothing else, because its tools are declared."""
+        return bool(self.declared_tools)
 
     @property
     def source(self) -> tuple[McpServerKind, str | None, str | None, str | None]:
@@ -220,6 +228,13 @@ class McpServerConfig:
                 wrong.append(Violation(path=f"network_hosts.{place}", message=str(error)))
         return wrong
 
+    def _wrong_requests(self) -> list[Violation]:
+        """A server without a handshake never learns which requests it may send."""
+        if not self.answers_calls_only:
+            return []
+        wrong = sorted(kind.capability for kind in self.asks)
+        return [Violation(path=name, message="must be decline for a server with declared tools") for name in wrong]
+
     def _misplaced_fields(self) -> list[Violation]:
         given: dict[str, object] = {
             "package": self.package,
@@ -233,6 +248,7 @@ class McpServerConfig:
             "auth": self.auth,
             "network": self.network is not ServerNetwork.FULL,
             "network_hosts": self.network_hosts,
+            "declared_tools": self.declared_tools,
         }
         return [
             Violation(path=name, message=f"does not apply to a server of kind {self.kind}")
@@ -270,9 +286,9 @@ _FIELDS = {
     McpServerKind.NPM: _STARTED | {"package", "version"},
     McpServerKind.PYTHON: _STARTED | {"package", "version"},
     McpServerKind.OCI: {"package", "version", "args", "env", "network"},
-    McpServerKind.CUSTOM: _STARTED | {"path"},
+    McpServerKind.CUSTOM: _STARTED | {"path", "declared_tools"},
     McpServerKind.SSE: _REMOTE,
-    McpServerKind.HTTP: _REMOTE,
+    McpServerKind.HTTP: _REMOTE | {"declared_tools"},
 }
 """The settings that apply to some kinds only."""
 _PACKAGES: Mapping[McpServerKind, Callable[[str, str | None], object]] = {

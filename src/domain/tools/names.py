@@ -8,13 +8,7 @@ import re
 MAX_NAME_LENGTH = 64
 AGENT_PREFIX = "agent__"
 _HASH_LENGTH = 8
-_LEGAL_MCP_NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 _ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
-
-
-def is_legal_mcp_name(name: str) -> bool:
-    """Whether the server's tool name is valid."""
-    return _LEGAL_MCP_NAME.fullmatch(name) is not None
 
 
 def model_facing_name(server_slug: str, tool_name: str) -> str:

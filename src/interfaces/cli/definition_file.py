@@ -2,8 +2,9 @@
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import cast
 
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.failures import BadUsage
 
 
@@ -24,6 +25,11 @@ def load_object(path: Path) -> JsonObject:
     if not isinstance(document, dict):
         raise BadUsage(f"{path} must be a mapping.")
     return document
+
+
+def load_value(path: Path) -> JsonValue:
+    """Any value in a file. Raises BadUsage naming the file and the position of a syntax error."""
+    return cast("JsonValue", _read(path, ()))
 
 
 def _read(path: Path, texts: Collection[str]) -> object:

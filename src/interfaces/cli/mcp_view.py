@@ -29,6 +29,7 @@ def show_server(terminal: Terminal, server: McpServerView, status: ServerStatusV
             "env": ", ".join(server["env"]),
             "headers": ", ".join(server["headers"]),
             "only tools": "" if server["tools"] is None else ", ".join(server["tools"]) or "none",
+            "declared tools": ", ".join(tool["name"] for tool in server["declared_tools"]),
             "network": " ".join((server["network"], *server["network_hosts"])),
             "isolation": server["isolation"],
             "elicitation": server["elicitation"],
@@ -102,6 +103,14 @@ def show_difference(terminal: Terminal, tool: PinnedToolView) -> None:
 
 def show_outcome(terminal: Terminal, slug: str, outcome: TestResultView) -> None:
     """The result of a test, with the reason of a failure."""
+    if outcome["declared"] and outcome["ok"]:
+        count = len(outcome["tools"])
+        terminal.line(f"{slug} is not tested: it answers calls only. Usable of its declared tools: {count}.")
+        _note_skipped(terminal, outcome["skipped"])
+        terminal.note(
+            f"Try a tool in a run: dragoman run TEXT --agent AGENT. What fails is in `dragoman mcp logs {slug}`."
+        )
+        return
     if outcome["ok"]:
         terminal.line(f"{slug} works.")
         terminal.fields(

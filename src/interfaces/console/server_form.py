@@ -6,10 +6,12 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from domain.errors import Violation, invalid
+from domain.json_value import JsonValue
 from domain.mcp.auth import secrets_of
 from domain.mcp.server import McpServerConfig, McpServerKind
 from domain.rate_limit import RateLimit
 from domain.secrets.secret import SecretRef, SecretValue
+from interfaces.console.json_text import JsonTextError, json_of
 from interfaces.http.mcp_servers.auth_views import auth_view
 
 KINDS: Mapping[McpServerKind, str] = {
@@ -86,6 +88,8 @@ class FilledIn:
         rate = {name: _number(text) for name in _RATE if (text := self._text(f"rate_limit.{name}"))}
         self._put(body, "rate_limit", rate or None)
         self._put(body, "tools", [line.strip() for line in self._lines("tools")] or None)
+        if "declared_tools" in self.form:
+            body["declared_tools"] = self._declared()
         body["trusted"] = "trusted" in self.form
         body["enabled"] = "enabled" in self.form
         if self.kind.is_remote:
@@ -109,6 +113,14 @@ class FilledIn:
 
     def _text(self, name: str) -> str | None:
         return self.form.get(name, "").strip() or None
+
+    def _declared(self) -> JsonValue:
+        text = self._text("declared_tools")
+        try:
+            return [] if text is None else json_of(text)
+        except JsonTextError as error:
+            wrong = Violation(path="declared_tools", message=str(error))
+            raise invalid("mcp_server_invalid", "The MCP server is not valid.", wrong) from None
 
     def _auth(self) -> dict[str, object] | None:
         kind = self.form.get("auth.type", "")

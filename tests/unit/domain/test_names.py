@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.mcp.slug import is_legal_slug
-from domain.tools.names import agent_tool_name, is_legal_mcp_name, model_facing_name
+from domain.mcp.tool_name import is_legal_mcp_name
+from domain.tools.names import agent_tool_name, model_facing_name
 
 SLUGS = st.from_regex(r"[a-z0-9][a-z0-9-]{0,31}", fullmatch=True)
 TOOL_NAMES = st.from_regex(r"[A-Za-z0-9_.\-]{1,128}", fullmatch=True)

@@ -1,11 +1,20 @@
 """What an MCP server's configuration must be."""
 
+from dataclasses import replace
 from typing import TypedDict
 
 import pytest
 
 from domain.errors import ErrorKind, ServiceError
-from domain.mcp.server import Isolation, McpServerConfig, McpServerKind, default_isolation
+from domain.mcp.declared_tool import MAX_DECLARED_TOOLS, MAX_DESCRIPTION, MAX_SCHEMA, DeclaredTool
+from domain.mcp.server import (
+    ElicitationPolicy,
+    Isolation,
+    McpServerConfig,
+    McpServerKind,
+    PassingPolicy,
+    default_isolation,
+)
 
 REMOTE = [McpServerKind.SSE, McpServerKind.HTTP]
 
@@ -103,3 +112,53 @@ def test_connections_of_remote_servers_are_shared_and_started_ones_belong_to_a_r
 def test_a_reply_may_have_four_mebibytes_unless_said_otherwise() -> None:
     config = McpServerConfig(slug="files", kind=McpServerKind.CUSTOM, command="files")
     assert config.max_response_bytes == 4 * 1024 * 1024
+
+
+LOOK = DeclaredTool(name="look", description="Looks.", parameters={"type": "object"})
+
+
+def declaring(*tools: DeclaredTool, kind: McpServerKind = McpServerKind.HTTP) -> McpServerConfig:
+    command, url = ("look", None) if kind is McpServerKind.CUSTOM else (None, "https://example.org/rpc")
+    return McpServerConfig(slug="look", kind=kind, command=command, url=url, declared_tools=tools)
+
+
+@pytest.mark.requirement("B1")
+@pytest.mark.parametrize("kind", [McpServerKind.HTTP, McpServerKind.CUSTOM])
+def test_a_server_with_declared_tools_answers_calls_only(kind: McpServerKind) -> None:
+    assert declaring(LOOK, kind=kind).answers_calls_only
+    assert not declaring(kind=kind).answers_calls_only
+
+
+@pytest.mark.requirement("B1")
+@pytest.mark.parametrize(
+    ("tools", "wrong"),
+    [
+        ((replace(LOOK, name="no spaces"),), ["declared_tools.0.name"]),
+        ((LOOK, LOOK), ["declared_tools.1.name"]),
+        ((replace(LOOK, description=" "),), ["declared_tools.0.description"]),
+        ((replace(LOOK, description="x" * (MAX_DESCRIPTION + 1)),), ["declared_tools.0.description"]),
+        ((replace(LOOK, parameters={}),), ["declared_tools.0.parameters"]),
+        ((replace(LOOK, parameters={"type": "object", "x": "x" * MAX_SCHEMA}),), ["declared_tools.0.parameters"]),
+        ((replace(LOOK, output_schema={"type": "string"}),), ["declared_tools.0.output_schema"]),
+        (tuple(replace(LOOK, name=f"t{n}") for n in range(MAX_DECLARED_TOOLS + 1)), ["declared_tools"]),
+    ],
+    ids=["name", "twice", "no description", "long description", "no type", "large schema", "output", "too many"],
+)
+def test_a_declaration_that_no_model_could_use_is_refused(tools: tuple[DeclaredTool, ...], wrong: list[str]) -> None:
+    with pytest.raises(ServiceError) as refused:
+        declaring(*tools)
+    assert paths(refused) == wrong
+
+
+@pytest.mark.requirement("B1")
+def test_a_server_of_another_kind_lists_its_tools_itself() -> None:
+    with pytest.raises(ServiceError) as refused:
+        declaring(LOOK, kind=McpServerKind.SSE)
+    assert paths(refused) == ["declared_tools"]
+
+
+@pytest.mark.requirement("B1")
+def test_a_server_without_a_handshake_can_request_nothing() -> None:
+    with pytest.raises(ServiceError) as refused:
+        replace(declaring(LOOK), elicitation=ElicitationPolicy.ASK, roots=PassingPolicy.PASS)
+    assert paths(refused) == ["elicitation", "roots"]

@@ -340,6 +340,32 @@ explanations).
 """
 
 
+class DeclaredToolBody(TypedDict):
+    """A tool of a server that answers calls only."""
+
+    name: str
+    """Name of the tool at its server."""
+    description: str
+    """Description of the tool, for models."""
+    parameters: dict[str, Any]
+    """JSON Schema of its arguments, of type object."""
+    output_schema: NotRequired[dict[str, Any] | None]
+    """JSON Schema of its structured results; null if it has none."""
+
+
+class DeclaredToolView(TypedDict):
+    """A tool of a server that answers calls only, as its administrator declares it."""
+
+    name: str
+    """Name of the tool at its server."""
+    description: str
+    """Description of the tool, for models."""
+    parameters: dict[str, Any]
+    """JSON Schema of its arguments, of type object."""
+    output_schema: dict[str, Any] | None
+    """JSON Schema of its structured results; null if it has none."""
+
+
 DefinitionState: TypeAlias = Literal['approved', 'quarantined']
 """Whether a tool may be used. The values are part of the public contract."""
 
@@ -1743,8 +1769,10 @@ class TestResultView(TypedDict):
 
     ok: bool
     """Whether the server works."""
+    declared: bool
+    """Whether its tools are declared. Then their definitions were checked, and nothing was sent to the server."""
     protocol_version: str | None
-    """Version of the protocol; null if the test failed."""
+    """Version of the protocol; null if the test failed, or the tools are declared."""
     server_info: ServerInfoView | None
     """The server's description of itself; null if the test failed."""
     tools: list[McpToolView]
@@ -2860,6 +2888,8 @@ class McpServerBody(TypedDict):
     """Authentication at a server of kind http or sse."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
+    declared_tools: NotRequired[list[DeclaredToolBody]]
+    """For kinds http and custom: definitions of a server that answers only `tools/call`. It then gets no handshake, and its tools are not listed. Empty: the server lists its tools."""
     network: NotRequired[ServerNetwork]
     """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
     network_hosts: NotRequired[list[str]]
@@ -2907,7 +2937,7 @@ class McpServerToolsView(TypedDict):
     taken_at: str | None
     """Time of the listing; null if never listed."""
     protocol_version: str | None
-    """Version of the protocol at that time."""
+    """Version of the protocol at that time; null if the tools are declared."""
 
 
 class McpServerView(TypedDict):
@@ -2942,6 +2972,8 @@ class McpServerView(TypedDict):
     """Authentication at a server of kind http or sse."""
     tools: list[str] | None
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
+    declared_tools: list[DeclaredToolView]
+    """For kinds http and custom: definitions of a server that answers only `tools/call`. It then gets no handshake, and its tools are not listed. Empty: the server lists its tools."""
     network: ServerNetwork
     """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
     network_hosts: list[str]
@@ -3526,7 +3558,7 @@ class ServerStatusView(TypedDict):
     last_error: str | None
     """Last error, as a sentence; null if there was none."""
     protocol_version: str | None
-    """Version of the protocol; null unless connected."""
+    """Version of the protocol; null unless connected, or if the tools are declared."""
     tool_count: int | None
     """Number of its tools; null if never listed."""
     installed_version: str | None
@@ -3575,6 +3607,8 @@ class TestMcpServerBody(TypedDict):
     """Authentication at a server of kind http or sse."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
+    declared_tools: NotRequired[list[DeclaredToolBody]]
+    """For kinds http and custom: definitions of a server that answers only `tools/call`. It then gets no handshake, and its tools are not listed. Empty: the server lists its tools."""
     network: NotRequired[ServerNetwork]
     """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
     network_hosts: NotRequired[list[str]]
@@ -3835,6 +3869,8 @@ class UpdateMcpServerBody(TypedDict):
     """Replaced entirely, including its secrets."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
+    declared_tools: NotRequired[list[DeclaredToolBody] | None]
+    """For kinds http and custom: definitions of a server that answers only `tools/call`. It then gets no handshake, and its tools are not listed. Empty: the server lists its tools."""
     network: NotRequired[ServerNetwork | None]
     """What a started server reaches: nothing, the hosts of `network_hosts` through Dragoman's proxy, or all addresses that the operator permits."""
     network_hosts: NotRequired[list[str] | None]

@@ -2,7 +2,7 @@
 I/O except `list_page`."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -11,18 +11,16 @@ from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.json_value import JsonObject, JsonValue, size_within
 from domain.mcp.catalog import McpToolDefinition, SkippedTool
-from domain.tools.names import is_legal_mcp_name
+from domain.mcp.declared_tool import MAX_DESCRIPTION, MAX_SCHEMA, DeclaredTool
+from domain.mcp.tool_name import is_legal_mcp_name
 from infrastructure.mcp.catalogs.display import read_display
 from infrastructure.mcp.text import capped, clean
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 
 MAX_TOOLS = 10_000
 _MAX_PAGES = 1_000
-MAX_DESCRIPTION = 16 * 1024
-MAX_SCHEMA = 128 * 1024
 MAX_LISTING = 8 * 1024 * 1024
-"""Bounds of what may reach a prompt, in characters: of a description, of a schema, and of all
-definitions of a server."""
+"""Most characters of all definitions of a server."""
 _MAX_SHOWN_NAME = 128
 _TOOLS_AT_A_TIME = 20
 """Number of tools read or checked before yielding to the event loop; one takes about 0.2 ms."""
@@ -81,6 +79,15 @@ async def read_listing(list_page: ListPage) -> ToolListing:
         skipped=_by_name(*skipped),
         header_maps=header_maps,
     )
+
+
+async def declared_listing(tools: Sequence[DeclaredTool]) -> ToolListing:
+    """Declared tools as if their server had listed them."""
+
+    async def page(_: str | None) -> Mapping[str, Any]:
+        return {"tools": [tool.as_listed() for tool in tools]}
+
+    return await read_listing(page)
 
 
 async def with_usable_schemas(listing: ToolListing) -> ToolListing:

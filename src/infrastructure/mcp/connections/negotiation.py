@@ -10,17 +10,29 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import (
     UNSUPPORTED_PROTOCOL_VERSION,
     DiscoverResult,
+    Implementation,
+    InitializeResult,
+    ServerCapabilities,
     UnsupportedProtocolVersionErrorData,
 )
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from application.mcp.ports import McpFailureKind
+from domain.mcp.catalog import NO_VERSION
+from domain.mcp.server import McpServerConfig, McpServerKind
 from infrastructure.mcp.faults import fault_in
 
 PROBE_TIMEOUT_S = 10.0
 
 Negotiate = Callable[[ClientSession], Awaitable[None]]
+
+
+def negotiation_with(config: McpServerConfig, usual: Negotiate) -> Negotiate:
+    """How a connection to the server is negotiated."""
+    if config.answers_calls_only:
+        return skip_handshake
+    return negotiate_handshake if config.kind is McpServerKind.SSE else usual
 
 
 async def negotiate_any(session: ClientSession) -> None:
@@ -42,6 +54,17 @@ async def negotiate_any(session: ClientSession) -> None:
 async def negotiate_handshake(session: ClientSession) -> None:
     """Negotiate by the handshake of all versions before 2026-07-28. Raises as `negotiate_any`."""
     await session.initialize()
+
+
+async def skip_handshake(session: ClientSession) -> None:
+    """Send nothing: the server answers calls only, so no version is agreed on."""
+    session.adopt(
+        InitializeResult(
+            protocol_version=NO_VERSION,
+            capabilities=ServerCapabilities(),
+            server_info=Implementation(name="", version=""),
+        )
+    )
 
 
 async def _probe(session: ClientSession, version: str, *, is_last: bool = False) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
-from mcp.types import Implementation
+from mcp.types import METHOD_NOT_FOUND, Implementation
 
 from application.mcp.contents import ContentRequest
 from application.mcp.news import Listed
@@ -27,15 +27,14 @@ from application.system.ports import Clock
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.restarts import RestartLimit
-from domain.mcp.server import Isolation, McpServer, McpServerKind
-from domain.mcp.used_tools import used_tools
-from infrastructure.mcp.catalogs.catalog import with_usable_schemas
+from domain.mcp.server import Isolation, McpServer
+from infrastructure.mcp.catalogs.server_catalog import catalog_of, declared_catalog
 from infrastructure.mcp.catalogs.tool_changes import ToolChanges, ToolsChanged
 from infrastructure.mcp.connections.connection import McpConnection
 from infrastructure.mcp.connections.connection_key import ConnectionKey, connection_key
 from infrastructure.mcp.connections.connection_life import ConnectionLife
 from infrastructure.mcp.connections.crashes import Crashes
-from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiate_handshake
+from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiation_with
 from infrastructure.mcp.connections.process_limit import ProcessLimit
 from infrastructure.mcp.connections.resource_following import follow_resources
 from infrastructure.mcp.connections.resource_watches import WantedResources
@@ -151,12 +150,14 @@ class SdkMcpConnections:
             raise
 
     async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
+        _require_contents(server)
         deadline = asyncio.get_running_loop().time() + request.timeout_s
         with self._known_secrets.hidden_in_failures(server.id):
             result = await self._request(self._admit(server), scope, deadline, lambda one: one.ask(request, deadline))
         return self._known_secrets.hide_in_json(server.id, result)
 
     async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
+        _require_contents(server)
         deadline = asyncio.get_running_loop().time() + self._connect_timeout_s
         record, key = self._admit(server), connection_key(server, scope)
         connection = self._pooled(key) or await self._opened(record, key, deadline)
@@ -167,11 +168,16 @@ class SdkMcpConnections:
             self._left(connection, key)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
-        """List all tools, without the pause after a failure to connect."""
+        """List all tools, without the pause after a failure to connect. Declared tools need no connection."""
         record = self._admit(server)
         record.hurry()
-        deadline = asyncio.get_running_loop().time() + timeout_s
-        catalog = await self._request(record, scope, deadline, lambda session: self._list(server, session, deadline))
+        if server.config.answers_calls_only:
+            catalog = await declared_catalog(server, at=self._clock.now())
+        else:
+            deadline = asyncio.get_running_loop().time() + timeout_s
+            catalog = await self._request(
+                record, scope, deadline, lambda session: self._list(server, session, deadline)
+            )
         record.listed(len(catalog.tools))
         return catalog
 
@@ -299,18 +305,20 @@ class SdkMcpConnections:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
         server = record.server
         life = ConnectionLife(record, key, self._clock, self._lost, self._ended)
-        outlives_runs = server.config.isolation is not Isolation.RUN
+        config = server.config
+        outlives_runs = config.isolation is not Isolation.RUN and not config.answers_calls_only
         if self._on_tools_changed is not None and outlives_runs:
             life.changes = ToolChanges(server, self._on_tools_changed)
         connection = McpConnection(
             transport=self._transports(server, self._log_of(record)),
-            negotiate=negotiate_handshake if server.config.kind is McpServerKind.SSE else self._negotiate,
+            negotiate=negotiation_with(config, self._negotiate),
             client=self._client,
             events=life,
             connect_timeout_s=self._connect_timeout_s,
-            idle_timeout_s=server.config.idle_timeout_s,
-            asks=server.config.asks,
-            is_private=server.config.isolation is not Isolation.SHARED,
+            idle_timeout_s=config.idle_timeout_s,
+            asks=config.asks,
+            declared_tools=config.declared_tools,
+            is_private=config.isolation is not Isolation.SHARED,
             keep_alive_s=self._keep_alive_s if outlives_runs else None,
             on_tools_changed=life.changes.announce if life.changes else None,
             on_listed=None if self._on_listed is None or key is None else partial(self._on_listed, *key.named),
@@ -361,15 +369,17 @@ class SdkMcpConnections:
         self._processes.freed()
 
     async def _list(self, server: McpServer, session: ServerSession, deadline: float) -> McpCatalog:
-        listing = await with_usable_schemas(await session.list_tools(deadline))
-        used, left_out = used_tools(server.config, listing.tools)
-        return McpCatalog(
-            server_id=server.id,
-            server_version=server.version,
+        return await catalog_of(
+            server,
+            await session.list_tools(deadline),
+            at=self._clock.now(),
             protocol_version=session.facts.protocol_version,
-            server_name=session.facts.name or server.config.slug,
+            server_name=session.facts.name,
             instructions=session.facts.instructions,
-            tools=used,
-            skipped=(*listing.skipped, *left_out),
-            taken_at=self._clock.now(),
         )
+
+
+def _require_contents(server: McpServer) -> None:
+    """Raises McpFailure for a server that is sent calls only."""
+    if server.config.answers_calls_only:
+        raise McpFailure(McpFailureKind.SERVER_ERROR, "The server answers tool calls only.", rpc_code=METHOD_NOT_FOUND)

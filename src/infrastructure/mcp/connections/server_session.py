@@ -4,7 +4,7 @@ bypass the SDK's session, which validates every result and lists tools for that.
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -48,8 +48,9 @@ from application.mcp.ports import (
 )
 from application.system.deadline import Deadline
 from domain.mcp.catalog import McpToolDefinition
+from domain.mcp.declared_tool import DeclaredTool
 from domain.mcp.log_level import LogLevel
-from infrastructure.mcp.catalogs.catalog import HeaderMap, ToolListing, read_listing
+from infrastructure.mcp.catalogs.catalog import HeaderMap, ToolListing, declared_listing, read_listing
 from infrastructure.mcp.connections.asked_calls import AskedCall, AskedCalls
 from infrastructure.mcp.connections.content import read_reply
 from infrastructure.mcp.faults import BROKEN, SILENT, TransportFault, call_failure, fault_in, is_closed
@@ -121,7 +122,8 @@ class ServerFacts:
 
 
 class ServerSession:
-    """A negotiated connection. Calls run concurrently; each is cancelled separately."""
+    """A negotiated connection. Calls run concurrently; each is cancelled separately. With `declared_tools`, nothing but
+    calls is sent."""
 
     def __init__(
         self,
@@ -131,6 +133,7 @@ class ServerSession:
         transport: ServerTransport,
         client: Implementation,
         asked_calls: AskedCalls,
+        declared_tools: Sequence[DeclaredTool] = (),
     ) -> None:
         assert session.protocol_version is not None  # negotiated
         self.facts = _read_facts(session, session.protocol_version)
@@ -138,7 +141,7 @@ class ServerSession:
         self._dispatcher = dispatcher
         self._transport = transport
         self.is_modern = self._is_modern = session.protocol_version in MODERN_PROTOCOL_VERSIONS
-        self._headers = {MCP_PROTOCOL_VERSION_HEADER: session.protocol_version}
+        self._headers = {MCP_PROTOCOL_VERSION_HEADER: version} if (version := session.protocol_version) else {}
         self._meta: dict[str, Any] = {}
         if self._is_modern:
             self._meta = {
@@ -155,6 +158,7 @@ class ServerSession:
         self._exchanges = dispatcher.exchanges
         self._cancellations: set[asyncio.Task[None]] = set()
         self._asked_calls = asked_calls
+        self._declared_tools = declared_tools
         self._log_level: LogLevel | None = None
 
     @property
@@ -199,7 +203,8 @@ class ServerSession:
                 raise
 
         generation = self._generation
-        listing = await read_listing(list_page)
+        declared = self._declared_tools
+        listing = await (declared_listing(declared) if declared else read_listing(list_page))
         self._header_maps = listing.header_maps
         if generation == self._generation:
             self._definitions = {tool.name: tool for tool in listing.tools}
@@ -355,7 +360,7 @@ class ServerSession:
 
     def _abandon(self, request_id: str, reason: str) -> None:
         """Cancel the request at the server, without waiting (MCP utilities/cancellation)."""
-        if self.is_over or (self._is_modern and self._transport.disconnect_cancels):
+        if self.is_over or self._declared_tools or (self._is_modern and self._transport.disconnect_cancels):
             return
         task = asyncio.create_task(self._send_cancelled(request_id, reason), name="mcp-cancel")
         self._cancellations.add(task)

@@ -11,6 +11,7 @@ from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.arguments import ServerArgument
 from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, values_and_secrets
 from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
+from interfaces.cli.commands.mcp_declared import tools_in
 from interfaces.cli.commands.mcp_install import (
     disable_server,
     enable_server,
@@ -36,7 +37,8 @@ mcp_app = typer.Typer(
     "dragoman mcp add files --kind npm --package @modelcontextprotocol/server-filesystem -- /srv/files; "
     "dragoman mcp add git --kind oci --package mcp/git; "
     "dragoman mcp add mine --env TZ=UTC -- python -m my_server; "
-    "dragoman mcp add tickets --url https://mcp.example.com/mcp --bearer-secret TICKETS_TOKEN",
+    "dragoman mcp add tickets --url https://mcp.example.com/mcp --bearer-secret TICKETS_TOKEN; "
+    "dragoman mcp add lookup --url https://connector.example.com/rpc --declared-tools tools.yaml",
 )
 def add_server(
     context: typer.Context,
@@ -125,6 +127,14 @@ def add_server(
         list[str] | None,
         typer.Option("--tool", metavar="NAME", help="Use only this tool of the server, or a glob. Repeatable."),
     ] = None,
+    declared_tools: Annotated[
+        Path | None,
+        typer.Option(
+            "--declared-tools",
+            metavar="FILE",
+            help="For a server that answers only tools/call: the definitions of its tools, as YAML or JSON.",
+        ),
+    ] = None,
     trusted: Annotated[bool, typer.Option("--trusted", help="Trust its hints and instructions.")] = False,
     isolation: Annotated[
         str | None, typer.Option("--isolation", metavar="MODE", help="Scope of a connection: shared, thread or run.")
@@ -185,6 +195,7 @@ def add_server(
     body |= _reaching(network, host)
     given: dict[str, JsonValue] = {
         "tools": [*tool] if tool else None,
+        "declared_tools": None if declared_tools is None else tools_in(declared_tools),
         "isolation": isolation,
         "elicitation": elicitation,
         "sampling": sampling,

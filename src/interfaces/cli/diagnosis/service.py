@@ -123,6 +123,8 @@ async def _server_finding(api: ServiceApi, slug: str) -> Finding:
             f"tools that changed and wait for a person: {', '.join(held_back)}",
             f"`dragoman mcp approve {slug}` shows them.",
         )
+    if outcome["declared"]:
+        return well(check, f"not tested: it answers calls only; {len(outcome['tools'])} declared tools")
     return well(
         check,
         f"{status['state']}; the test finds {len(outcome['tools'])} tools, {outcome['protocol_version']}, {duration(outcome['latency_ms'])}",

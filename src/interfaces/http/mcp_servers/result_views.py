@@ -29,7 +29,7 @@ def status_view(status: ServerStatus) -> ServerStatusView:
         "state": status.state,
         "since": timestamp(status.since),
         "last_error": status.last_error,
-        "protocol_version": status.protocol_version,
+        "protocol_version": status.protocol_version or None,
         "tool_count": status.tool_count,
         "installed_version": status.installed_version,
         "installed_at": None if status.installed_at is None else timestamp(status.installed_at),
@@ -74,7 +74,7 @@ def tools_view(tools: McpServerTools, *, limit: int | None = None, cursor: str |
         "next_cursor": page["next_cursor"],
         "skipped": _skipped(catalog),
         "taken_at": timestamp(catalog.taken_at),
-        "protocol_version": catalog.protocol_version,
+        "protocol_version": catalog.protocol_version or None,
     }
 
 
@@ -87,7 +87,8 @@ def outcome_view(result: McpCheckResult) -> TestResultView:
             error["stderr"] = result.error.stderr
     return {
         "ok": result.error is None,
-        "protocol_version": catalog.protocol_version if catalog else None,
+        "declared": result.declared,
+        "protocol_version": (catalog.protocol_version or None) if catalog else None,
         "server_info": {"name": catalog.server_name} if catalog else None,
         "tools": _tools(result.slug, catalog) if catalog else [],
         "skipped": _skipped(catalog) if catalog else [],

@@ -7,6 +7,7 @@ from pydantic import Field
 from application.system.changes import Changes
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.declared_tool import MAX_DECLARED_TOOLS, DeclaredTool
 from domain.mcp.network import ServerNetwork
 from domain.mcp.server import (
     ConnectionLoss,
@@ -21,7 +22,7 @@ from domain.mcp.server import (
 from domain.secrets.secret import SecretValue
 from interfaces.http.bodies import Body, Patch, Strings
 from interfaces.http.mcp_servers.auth import AuthBody, hidden_in
-from interfaces.http.mcp_servers.views import McpServerView
+from interfaces.http.mcp_servers.views import DeclaredToolView, McpServerView
 from interfaces.http.rates import RateLimitBody
 from interfaces.http.secrets.reference_views import HIDDEN
 from interfaces.http.secrets.references import WriteOnly, secret_value
@@ -39,6 +40,17 @@ _PACKAGE_EXAMPLE: JsonObject = {
     "package": "@modelcontextprotocol/server-memory",
     "version": "2026.8.31",
 }
+_DECLARED: JsonObject = {
+    "name": "lookup",
+    "description": "Looks up the reputation of an IP address.",
+    "parameters": {"type": "object", "properties": {"ip": {"type": "string"}}, "required": ["ip"]},
+}
+_DECLARED_EXAMPLE: JsonObject = {
+    "slug": "reputation",
+    "kind": "http",
+    "url": "https://connector.example.com/rpc",
+    "declared_tools": [_DECLARED],
+}
 
 _DAY_S = 86_400
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024
@@ -54,6 +66,25 @@ NetworkMode = Annotated[ServerNetwork, Field(strict=False)]
 PassingMode = Annotated[PassingPolicy, Field(strict=False)]
 
 
+class DeclaredToolBody(Body):
+    """A tool of a server that answers calls only."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = (_DECLARED,)
+
+    shown_as: ClassVar[type] = DeclaredToolView
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+    output_schema: dict[str, object] | None = None
+
+    def to_domain(self) -> DeclaredTool:
+        return DeclaredTool(**self.values())
+
+
+DeclaredTools = Annotated[tuple[DeclaredToolBody, ...], Field(strict=False, max_length=MAX_DECLARED_TOOLS)]
+
+
 class McpServerBody(Body):
     """An MCP server. Values of `env` (started servers) and `headers` (remote servers) are
     write-only, or references to named secrets (`{"secret": NAME}`). `args` must not contain
@@ -63,6 +94,7 @@ class McpServerBody(Body):
         _EXAMPLE,
         _PACKAGE_EXAMPLE,
         _REMOTE_EXAMPLE,
+        _DECLARED_EXAMPLE,
     )
 
     shown_as: ClassVar[type] = McpServerView
@@ -79,6 +111,7 @@ class McpServerBody(Body):
     headers: dict[str, WriteOnly] = Field(default_factory=dict)
     auth: AuthBody | None = None
     tools: Strings | None = None
+    declared_tools: DeclaredTools = ()
     network: NetworkMode = ServerNetwork.FULL
     network_hosts: Strings = ()
     trusted: bool = False

@@ -23,6 +23,15 @@ from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_vi
 from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp, UpdatedAt
 
 
+class DeclaredToolView(TypedDict):
+    """A tool of a server that answers calls only, as its administrator declares it."""
+
+    name: Annotated[str, "Name of the tool at its server."]
+    description: Annotated[str, "Description of the tool, for models."]
+    parameters: Annotated[Mapping[str, object], "JSON Schema of its arguments, of type object."]
+    output_schema: Annotated[Mapping[str, object] | None, "JSON Schema of its structured results; null if it has none."]
+
+
 class McpServerView(TypedDict):
     """A registered server; `env` and `headers` show no values. `version` is that of its package;
     `revision` counts its changes."""
@@ -57,6 +66,10 @@ class McpServerView(TypedDict):
     tools: Annotated[
         list[str] | None,
         "Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none.",
+    ]
+    declared_tools: Annotated[
+        list[DeclaredToolView],
+        "For kinds http and custom: definitions of a server that answers only `tools/call`. It then gets no handshake, and its tools are not listed. Empty: the server lists its tools.",
     ]
     network: Annotated[
         ServerNetwork,
@@ -120,7 +133,9 @@ class ServerStatusView(TypedDict):
     state: Annotated[ServerState, "State of the server."]
     since: Annotated[Timestamp, "Beginning of the state."]
     last_error: Annotated[str | None, "Last error, as a sentence; null if there was none."]
-    protocol_version: Annotated[str | None, "Version of the protocol; null unless connected."]
+    protocol_version: Annotated[
+        str | None, "Version of the protocol; null unless connected, or if the tools are declared."
+    ]
     tool_count: Annotated[int | None, "Number of its tools; null if never listed."]
     installed_version: Annotated[str | None, "Installed version of its package; null if not installed."]
     installed_at: Annotated[Timestamp | None, "Time of the installation; null if not installed."]
@@ -169,7 +184,7 @@ class McpServerToolsView(TypedDict):
     next_cursor: NextCursor
     skipped: Annotated[list[SkippedToolView], "Tools that could not be registered. Each page lists all of them."]
     taken_at: Annotated[Timestamp | None, "Time of the listing; null if never listed."]
-    protocol_version: Annotated[str | None, "Version of the protocol at that time."]
+    protocol_version: Annotated[str | None, "Version of the protocol at that time; null if the tools are declared."]
 
 
 class ServerInfoView(TypedDict):
@@ -190,7 +205,12 @@ class TestResultView(TypedDict):
     """The outcome of a test."""
 
     ok: Annotated[bool, "Whether the server works."]
-    protocol_version: Annotated[str | None, "Version of the protocol; null if the test failed."]
+    declared: Annotated[
+        bool, "Whether its tools are declared. Then their definitions were checked, and nothing was sent to the server."
+    ]
+    protocol_version: Annotated[
+        str | None, "Version of the protocol; null if the test failed, or the tools are declared."
+    ]
     server_info: Annotated[ServerInfoView | None, "The server's description of itself; null if the test failed."]
     tools: Annotated[list[McpToolView], "Tools of the server."]
     skipped: Annotated[list[SkippedToolView], "Tools that could not be registered."]
@@ -245,6 +265,15 @@ def server_view(server: McpServer) -> McpServerView:
         "headers": {name: write_only_view(value) for name, value in config.headers.items()},
         "auth": auth_view(config.auth),
         "tools": None if config.tools is None else list(config.tools),
+        "declared_tools": [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                "output_schema": tool.output_schema,
+            }
+            for tool in config.declared_tools
+        ],
         "network": config.network,
         "network_hosts": list(config.network_hosts),
         "trusted": config.trusted,

@@ -23,6 +23,7 @@ from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpCatalog
+from domain.mcp.declared_tool import DeclaredTool
 from domain.mcp.kinds import kind_refused
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from tests.builders import ORG, SERVER, a_catalog, a_server, numbered
@@ -358,3 +359,11 @@ async def test_files_of_a_stored_server_stay_when_it_is_tested(ports: Ports) -> 
     await ports.check("files")
 
     ports.installer.uninstall.assert_not_awaited()
+
+
+@pytest.mark.requirement("B1")
+async def test_a_test_of_declared_tools_says_that_the_server_was_not_contacted(ports: Ports) -> None:
+    look = DeclaredTool(name="look", description="Looks.", parameters={"type": "object"})
+
+    assert not (await ports.check()).declared
+    assert (await ports.check(replace(REMOTE, declared_tools=(look,)))).declared

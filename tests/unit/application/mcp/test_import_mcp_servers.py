@@ -20,6 +20,7 @@ from domain.json_value import JsonValue
 from domain.mcp.network import ServerNetwork
 from domain.mcp.server import Isolation, McpServerConfig, McpServerKind
 from infrastructure.http.egress import EgressPolicy
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.state import InMemoryState
@@ -37,6 +38,7 @@ async def imported(entries: dict[str, JsonValue], state: InMemoryState | None = 
         servers=InMemoryMcpServerStore(state),
         switch=a_switch(state),
         outbound=EgressPolicy(),
+        schemas=JsonSchemaValidator(),
         clock=StepClock(),
         ids=SequentialIds(),
     )

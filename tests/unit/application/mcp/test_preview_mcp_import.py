@@ -12,6 +12,7 @@ from domain.ids import McpServerId
 from domain.json_value import JsonValue
 from domain.mcp.kinds import KINDS, NEW_ORGANIZATION_KINDS
 from infrastructure.http.egress import EgressPolicy
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -47,7 +48,12 @@ async def test_a_preview_shows_what_the_import_then_does_and_stores_nothing(kind
     servers = InMemoryMcpServerStore(state)
     preview = PreviewMcpImport(servers=servers, switch=a_switch(state), outbound=EgressPolicy())
     register = RegisterMcpServer(
-        servers=servers, switch=a_switch(state), outbound=EgressPolicy(), clock=FixedClock(), ids=SequentialIds()
+        servers=servers,
+        switch=a_switch(state),
+        outbound=EgressPolicy(),
+        schemas=JsonSchemaValidator(),
+        clock=FixedClock(),
+        ids=SequentialIds(),
     )
 
     permit_kinds(state, *kinds)

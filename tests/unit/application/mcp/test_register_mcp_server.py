@@ -13,8 +13,11 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import McpServerId
+from domain.json_value import JsonObject
+from domain.mcp.declared_tool import DeclaredTool
 from domain.mcp.kinds import NEW_ORGANIZATION_KINDS
 from domain.mcp.server import ConnectionLoss, Isolation, McpServer, McpServerConfig, McpServerKind
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import ORG, OTHER_ORG, START, a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -41,7 +44,12 @@ class Ports:
 
     async def register(self, config: McpServerConfig = CONFIG, *, by: Principal | None = None) -> McpServer:
         registering = RegisterMcpServer(
-            servers=self.servers, switch=a_switch(self.state), outbound=self.outbound, clock=FixedClock(), ids=self.ids
+            servers=self.servers,
+            switch=a_switch(self.state),
+            outbound=self.outbound,
+            schemas=JsonSchemaValidator(),
+            clock=FixedClock(),
+            ids=self.ids,
         )
         return await registering.execute(RegisterMcpServerCommand(principal=by or a_principal(), config=config))
 
@@ -175,3 +183,21 @@ async def test_a_server_that_cannot_be_stored_is_not_reported_as_registered(
 
     with refused("storage_unavailable"):
         await ports.register()
+
+
+@pytest.mark.requirement("B1")
+async def test_declared_tools_need_schemas_that_are_usable(ports: Ports) -> None:
+    lookup = DeclaredTool(name="lookup", description="Looks up.", parameters={"type": "object"})
+    remote_schema: JsonObject = {"type": "object", "properties": {"ip": {"$ref": "https://mail.example/ip.json"}}}
+    unusable = replace(lookup, name="other", parameters=remote_schema, output_schema=remote_schema)
+
+    with pytest.raises(ServiceError) as error:
+        await ports.register(replace(REMOTE, declared_tools=(lookup, unusable)))
+    assert [violation.path for violation in error.value.violations] == [
+        "declared_tools.1.parameters",
+        "declared_tools.1.output_schema",
+    ]
+    ports.assert_nothing_is_stored()
+
+    server = await ports.register(replace(REMOTE, declared_tools=(lookup,)))
+    assert server.config.declared_tools == (lookup,)

@@ -14,7 +14,9 @@ from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.role import Role
 from domain.ids import McpServerId
+from domain.mcp.declared_tool import DeclaredTool
 from domain.mcp.server import ConnectionLoss, Isolation, McpServer, McpServerConfig, McpServerKind
+from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import ORG, SERVER, START, a_server, after, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -51,6 +53,7 @@ class Ports:
             connections=self.connections,
             switch=a_switch(self.state),
             outbound=self.outbound,
+            schemas=JsonSchemaValidator(),
             clock=self.clock,
             ids=SequentialIds(),
         )
@@ -291,3 +294,15 @@ async def test_a_server_that_was_stored_with_a_strategy_without_effect_can_be_ch
     stored = replace(STORED, config=replace(CONFIG, on_connection_loss=ConnectionLoss.UNREGISTER))
     ports.state.servers[SERVER] = stored
     assert (await ports.update(FASTER)).config == replace(stored.config, timeout_s=5.0)
+
+
+@pytest.mark.requirement("B1")
+async def test_a_change_of_declared_tools_needs_schemas_that_are_usable(ports: Ports) -> None:
+    unusable = DeclaredTool(name="look", description="Looks.", parameters={"type": "object", "properties": 1})
+
+    with refused("mcp_server_invalid"):
+        await ports.update({"declared_tools": (unusable,)})
+    ports.assert_it_stays()
+
+    usable = replace(unusable, parameters={"type": "object"})
+    assert (await ports.update({"declared_tools": (usable,)})).config.declared_tools == (usable,)

@@ -7,14 +7,8 @@ import pytest
 
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.mcp.catalog import SkippedTool
-from infrastructure.mcp.catalogs.catalog import (
-    MAX_DESCRIPTION,
-    MAX_LISTING,
-    MAX_SCHEMA,
-    ListPage,
-    ToolListing,
-    read_listing,
-)
+from domain.mcp.declared_tool import MAX_DESCRIPTION, MAX_SCHEMA
+from infrastructure.mcp.catalogs.catalog import MAX_LISTING, ListPage, ToolListing, read_listing
 
 SCHEMA = {"type": "object"}
 
