@@ -49,11 +49,13 @@ class CallSchedule:
     full_at: float = float("-inf")
 
     def wait_s(self, now: float) -> float:
-        return max(0.0, self.full_at + self.limit.interval_s - self.limit.per_s - now)
+        limit = self.limit
+        return max(0.0, self.full_at + limit.per_s / limit.calls - limit.per_s - now)
 
     def taken(self, now: float) -> "CallSchedule":
         """The schedule after the next place, `wait_s` from now, was given to a call."""
-        return CallSchedule(limit=self.limit, full_at=max(self.full_at, now) + self.limit.interval_s)
+        limit = self.limit
+        return CallSchedule(limit=limit, full_at=max(self.full_at, now) + limit.per_s / limit.calls)
 
     def leased(self, wanted: int, now: float, within_s: float) -> "tuple[RateLot, CallSchedule]":
         """The next places, at most `wanted` and none later than `within_s` from now, and the schedule without them."""

@@ -181,7 +181,7 @@ async def _open_storage(container: Container, stack: AsyncExitStack) -> None:
     wakeups = container.wakeups()
     await wakeups.start()
     stack.push_async_callback(wakeups.stop)
-    stack.push_async_callback(container.rates().close)
+    await stack.enter_async_context(_sharing_limits(container))
 
 
 def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
@@ -243,6 +243,20 @@ async def _reporting(container: Container) -> AsyncIterator[None]:
     finally:
         await cancelled(task)
         await reporter.withdraw()
+
+
+@asynccontextmanager
+async def _sharing_limits(container: Container) -> AsyncIterator[None]:
+    """Renew permits of limits that all processes share, and free them at the end."""
+    permits = container.permits()
+    task = None if permits is None else asyncio.create_task(permits.keep(), name="shared-permits")
+    try:
+        yield
+    finally:
+        if task is not None and permits is not None:
+            await cancelled(task)
+            await permits.close()
+        await container.rates().close()
 
 
 async def _sweep(container: Container) -> None:

@@ -43,15 +43,17 @@ class LocalRates:
 
     def turn(self, buckets: Sequence[Bucket], max_wait_s: float = 0.0) -> float:
         now = self._clock.monotonic()
-        keys = [(counted, limit.calls, limit.per_s) for counted, limit in buckets]
-        schedules = [
-            self._schedules.get(key) or CallSchedule(limit=limit) for key, (_, limit) in zip(keys, buckets, strict=True)
-        ]
-        wait_s = max([schedule.wait_s(now) for schedule in schedules])
+        taken: list[tuple[tuple[str, int, float], CallSchedule]] = []
+        wait_s = 0.0
+        for counted, limit in buckets:
+            key = (counted, limit.calls, limit.per_s)
+            schedule = self._schedules.get(key) or CallSchedule(limit=limit)
+            wait_s = max(wait_s, schedule.wait_s(now))
+            taken.append((key, schedule.taken(now)))
         if wait_s > 0 and wait_s >= max_wait_s:
             raise TooSoon(wait_s)
-        for key, schedule in zip(keys, schedules, strict=True):
-            self._schedules.put(key, schedule.taken(now))
+        for key, schedule in taken:
+            self._schedules.put(key, schedule)
         return wait_s
 
     async def close(self) -> None:

@@ -2,10 +2,12 @@
 
 from typing import Protocol
 
-from application.system.ports import Clock
+from application.system.ports import Clock, IdSource
 from application.system.rates import LocalRates, Rates
+from application.system.shared_permits import PermitSignals, SharedPermits
 from application.system.shared_rates import SharedRates
 from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.limits.permit_leases import SqlPermitLeases
 from infrastructure.persistence.limits.rate_leases import SqlRateLeases
 from infrastructure.settings import Settings
 
@@ -22,3 +24,10 @@ def rates(settings: Settings, *, database: Database, clock: Clock) -> OpenRates:
     if settings.postgres_url is None:
         return LocalRates(clock=clock)
     return SharedRates(leases=SqlRateLeases(database=database), clock=clock)
+
+
+def permits(settings: Settings, *, database: Database, ids: IdSource, signals: PermitSignals) -> SharedPermits | None:
+    """None for a database of this process alone."""
+    if settings.postgres_url is None:
+        return None
+    return SharedPermits(leases=SqlPermitLeases(database=database), holder=ids.new("prc"), signals=signals)

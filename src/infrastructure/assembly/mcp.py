@@ -17,6 +17,7 @@ from application.mcp.ports import ConnectionScope, McpCatalogStore, McpServerSto
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from application.system.rates import Rates
+from application.system.shared_permits import SharedPermits
 from domain.mcp.server import McpServer
 from infrastructure.confinement.grants import Grants
 from infrastructure.confinement.sandbox import Sandbox, SandboxMode, probe_machine
@@ -96,6 +97,7 @@ def connections(
     clock: Clock,
     ids: IdSource,
     rates: Rates,
+    permits: SharedPermits | None,
     catalogs: McpCatalogStore,
     organizations: OrganizationStore,
     secrets: SecretStore,
@@ -162,6 +164,7 @@ def connections(
             on_status=changed,
             on_listed=news.listed,
             max_processes=settings.mcp_max_processes,
+            permits=permits,
         )
 
     async def relist(server: McpServer) -> None:
@@ -174,7 +177,9 @@ def connections(
         calls_per_organization=settings.mcp_max_calls, organization_rate=settings.rate_limit_of_mcp_calls
     )
     supervised = SupervisedConnections(
-        guarded(owned, rates=rates, clock=clock, limits=call_limits, on_breaker=states.breaker_changed),
+        guarded(
+            owned, rates=rates, permits=permits, clock=clock, limits=call_limits, on_breaker=states.breaker_changed
+        ),
         owned=owned,
         relist=relist,
         clock=clock,

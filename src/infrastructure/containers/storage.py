@@ -15,6 +15,7 @@ from application.runs.ports import RunJournal, RunLeases
 from application.secrets.ports import SecretStore
 from application.sources.ports import SourceIntake, SourceStore
 from application.system.readiness import ProcessReadiness
+from application.system.shared_permits import SharedPermits
 from application.threads.ports import ThreadStore
 from infrastructure.assembly import limits as limits_assembly
 from infrastructure.assembly import storage as storage_assembly
@@ -118,6 +119,9 @@ class Storage(containers.DeclarativeContainer):
         storage_assembly.run_queue, Platform.settings, database, organizations
     )
     rates: providers.Provider[OpenRates] = singleton(limits_assembly.rates, Platform.settings, database=database)
+    permits: providers.Provider[SharedPermits | None] = singleton(
+        limits_assembly.permits, Platform.settings, database=database, signals=Platform.wakeups
+    )
     readiness = singleton(ProcessReadiness, storage=database_readiness, queue=run_queue)
     identities: providers.Provider[IdentityStore] = singleton(SqlIdentityStore, database=database)
     identity_providers: providers.Provider[SqlIdentityProviderStore] = singleton(

@@ -15,6 +15,7 @@ from aiohttp.abc import AbstractResolver
 
 from application.mcp.news import Listed
 from application.mcp.ports import ConnectionScope, McpCall, McpReply
+from application.system.shared_permits import SharedPermits
 from domain.ids import McpServerId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonValue
 from domain.mcp.restarts import RestartLimit
@@ -96,6 +97,7 @@ async def sdk_connections(
     connect_timeout_s: float = PATIENCE_S,
     keep_alive_s: float = PATIENCE_S,
     max_processes: int = 100,
+    permits: SharedPermits | None = None,
     restart_limit: RestartLimit | None = None,
     limits: Mapping[str, int] | None = None,
     secrets: SecretReader | None = None,
@@ -139,6 +141,7 @@ async def sdk_connections(
         connect_timeout_s=connect_timeout_s,
         keep_alive_s=keep_alive_s,
         max_processes=max_processes,
+        permits=permits,
         restart_limit=restart_limit,
     ) as connections:
         yield connections

@@ -24,6 +24,7 @@ from application.mcp.ports import (
     ServerStatus,
 )
 from application.system.ports import Clock
+from application.system.shared_permits import SharedPermits
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.restarts import RestartLimit
@@ -63,8 +64,8 @@ class SdkMcpConnections:
     - `on_listed` is called when a server reports changed resources or prompts.
     - `known_secrets` are redacted from the output and the replies of servers.
     - `negotiate` negotiates the protocol version with servers of all kinds but `sse`.
-    - An organization has at most `max_processes` started servers. A further one replaces the one
-      idle for longest, or waits.
+    - An organization has at most `max_processes` started servers, with `permits` in all processes.
+      A further one replaces the one idle for longest, or waits.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class SdkMcpConnections:
         close_timeout_s: float = DEFAULT_CLOSE_TIMEOUT_S,
         keep_alive_s: float = DEFAULT_KEEP_ALIVE_S,
         max_processes: int = DEFAULT_MAX_PROCESSES,
+        permits: SharedPermits | None = None,
         restart_limit: RestartLimit | None = None,
     ) -> None:
         self._transports = transports
@@ -99,7 +101,7 @@ class SdkMcpConnections:
         self._crashes = Crashes(restart_limit or RestartLimit())
         self._pool: dict[ConnectionKey, McpConnection] = {}
         self._live: dict[McpConnection, ConnectionLife] = {}
-        self._processes = ProcessLimit(max_processes, self._live, end=self._drop)
+        self._processes = ProcessLimit(max_processes, self._live, end=self._drop, permits=permits)
         self._records: dict[tuple[OrganizationId, McpServerId, int], ServerRecord] = {}
         self._logs: dict[tuple[OrganizationId, McpServerId], StderrLog] = {}
         self._is_closed = False

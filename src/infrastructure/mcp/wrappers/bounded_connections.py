@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Protocol
 
 from application.mcp.ports import (
     ConnectionScope,
@@ -21,6 +22,31 @@ from infrastructure.mcp.wrappers.wrapped_connections import WrappedConnections
 
 MAX_WAITING = 256
 MAX_ORGANIZATION_CALLS = 256
+
+
+class Place(Protocol):
+    """A place that a call has."""
+
+    def leave(self) -> None:
+        """The call has ended."""
+        ...
+
+
+class Places(Protocol):
+    """Bulkheads of this process or of all."""
+
+    @property
+    def in_use(self) -> int:
+        """Number of keys with calls inside or waiting."""
+        ...
+
+    def try_acquire(self, key: Hashable, size: int) -> Place | None:
+        """Acquire a place without waiting; None if there is none."""
+        ...
+
+    async def acquire(self, key: Hashable, size: int, wait_s: float, busy: str) -> Place:
+        """Acquire a place within `wait_s`. Raises: McpFailure BUSY with the text `busy`."""
+        ...
 
 
 class Bulkheads:
@@ -64,7 +90,7 @@ class Bulkheads:
         """Acquire a place without waiting; None if there is none."""
         bulkhead = self._bulkheads.get(key)
         if bulkhead is None:
-            bulkhead = self._bulkheads[key] = Bulkhead(size)
+            bulkhead = self._bulkheads[key] = Bulkhead(self, key, size)
         elif bulkhead.users >= bulkhead.size:
             return None
         bulkhead.users += 1
@@ -91,12 +117,17 @@ class Bulkheads:
 class Bulkhead:
     """The places of one key. `users` are the calls inside and those waiting; while calls wait, all places are taken."""
 
-    __slots__ = ("size", "users", "waiting")
+    __slots__ = ("key", "of", "size", "users", "waiting")
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, of: Bulkheads, key: Hashable, size: int) -> None:
+        self.of, self.key = of, key
         self.size = size
         self.users = 0
         self.waiting: deque[asyncio.Future[None]] = deque()
+
+    def leave(self) -> None:
+        """A call has ended."""
+        self.of.release(self.key, self)
 
     def pass_on(self) -> None:
         while self.waiting:
@@ -109,9 +140,9 @@ class Bulkhead:
 class ServerBoundConnections(WrappedConnections):
     """At most `max_concurrency` concurrent calls per server (a setting of the server)."""
 
-    def __init__(self, connections: McpConnections, *, max_waiting: int = MAX_WAITING) -> None:
+    def __init__(self, connections: McpConnections, *, places: Places) -> None:
         super().__init__(connections)
-        self._places = Bulkheads(max_waiting)
+        self._places = places
 
     @property
     def places_in_use(self) -> int:
@@ -123,16 +154,16 @@ class ServerBoundConnections(WrappedConnections):
     ) -> McpReply:
         """Raises: McpFailure BUSY, besides those of the port."""
         key = (server.id, server.version)
-        bulkhead = self._places.try_acquire(key, server.config.max_concurrency)
-        if bulkhead is None:
+        place = self._places.try_acquire(key, server.config.max_concurrency)
+        if place is None:
             began = _now()
             busy = "The MCP server is busy: too many calls to it are under way. Nothing was sent."
-            bulkhead = await self._places.acquire(key, server.config.max_concurrency, call.timeout_s, busy)
+            place = await self._places.acquire(key, server.config.max_concurrency, call.timeout_s, busy)
             call = _with_less_time(call, began)
         try:
             return await self._connections.call_tool(server, scope, call, on_progress)
         finally:
-            self._places.release(key, bulkhead)
+            place.leave()
 
 
 class OrganizationBoundConnections(WrappedConnections):
@@ -142,12 +173,12 @@ class OrganizationBoundConnections(WrappedConnections):
         self,
         connections: McpConnections,
         *,
+        places: Places,
         max_calls: int = MAX_ORGANIZATION_CALLS,
-        max_waiting: int = MAX_ORGANIZATION_CALLS,
     ) -> None:
         super().__init__(connections)
         self._max_calls = max_calls
-        self._places = Bulkheads(max_waiting)
+        self._places = places
 
     @property
     def places_in_use(self) -> int:
@@ -159,16 +190,16 @@ class OrganizationBoundConnections(WrappedConnections):
     ) -> McpReply:
         """Raises: McpFailure BUSY, besides those of the port."""
         key = server.organization_id
-        bulkhead = self._places.try_acquire(key, self._max_calls)
-        if bulkhead is None:
+        place = self._places.try_acquire(key, self._max_calls)
+        if place is None:
             began = _now()
             busy = "The organization has too many MCP calls under way. Nothing was sent."
-            bulkhead = await self._places.acquire(key, self._max_calls, call.timeout_s, busy)
+            place = await self._places.acquire(key, self._max_calls, call.timeout_s, busy)
             call = _with_less_time(call, began)
         try:
             return await self._connections.call_tool(server, scope, call, on_progress)
         finally:
-            self._places.release(key, bulkhead)
+            place.leave()
 
 
 def _now() -> float:

@@ -58,31 +58,42 @@ class PacedConnections(WrappedConnections):
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None
     ) -> McpReply:
         if (of_server := server.config.rate_limit) is not None:
-            call = await self._in_turn(server.id, of_server, call, "The MCP server")
+            turn = self._turn(server.id, of_server, call)
+            if turn:
+                call = await self._waited(turn, of_server, call)
         if (of_organization := self._every_organization) is not None:
-            who = "The MCP servers of the organization, taken together,"
-            call = await self._in_turn(server.organization_id, of_organization, call, who)
+            turn = self._turn(server.organization_id, of_organization, call)
+            if turn:
+                call = await self._waited(turn, of_organization, call)
         return await self._connections.call_tool(server, scope, call, on_progress)
 
-    async def _in_turn(self, counted: str, limit: RateLimit, call: McpCall, who: str) -> McpCall:
-        """Wait for the call's turn; returns the call with its timeout reduced by the wait. Raises McpFailure BUSY if the
-        turn is after the timeout."""
+    def _turn(self, counted: str, limit: RateLimit, call: McpCall) -> float | Awaitable[float]:
+        """Take the next turn: the seconds until then. Raises McpFailure BUSY if that is after the timeout."""
+        try:
+            return self._rates.turn(((counted, limit),), call.timeout_s)
+        except TooSoon as too_soon:
+            raise self._busy(limit, too_soon) from None
+
+    async def _waited(self, turn: float | Awaitable[float], limit: RateLimit, call: McpCall) -> McpCall:
+        """Wait for the turn; returns the call with its timeout reduced by the wait. Raises as `_turn`."""
         began = self._clock.monotonic()
         try:
-            turn = self._rates.turn(((counted, limit),), call.timeout_s)
             wait_s = turn if isinstance(turn, float) else await turn
         except TooSoon as too_soon:
-            detail = (
-                f"{who} may be called {limit.calls} times per {limit.per_s:g} seconds; "
-                f"the next call may go in {math.ceil(too_soon.wait_s)} seconds. Nothing was sent."
-            )
-            raise McpFailure(McpFailureKind.BUSY, detail, retry_after_s=too_soon.wait_s) from None
+            raise self._busy(limit, too_soon) from None
         except ServiceError as error:
-            detail = (
-                f"{who} cannot be called now: its rate limit is unknown while the database is away. Nothing was sent."
-            )
+            detail = "Rate limits cannot be counted while the database is away. Nothing was sent."
             raise McpFailure(McpFailureKind.BUSY, detail, retry_after_s=1.0) from error
         if wait_s > 0:
             await self._sleep(wait_s)
-        waited_s = self._clock.monotonic() - began
-        return replace(call, timeout_s=call.timeout_s - waited_s) if waited_s >= 0.001 else call
+        return replace(call, timeout_s=call.timeout_s - (self._clock.monotonic() - began))
+
+    def _busy(self, limit: RateLimit, too_soon: TooSoon) -> McpFailure:
+        # The organization's limit is one object.
+        is_organizations = limit is self._every_organization
+        who = "The MCP servers of the organization, taken together," if is_organizations else "The MCP server"
+        detail = (
+            f"{who} may be called {limit.calls} times per {limit.per_s:g} seconds; "
+            f"the next call may go in {math.ceil(too_soon.wait_s)} seconds. Nothing was sent."
+        )
+        return McpFailure(McpFailureKind.BUSY, detail, retry_after_s=too_soon.wait_s)

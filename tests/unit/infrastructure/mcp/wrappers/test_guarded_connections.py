@@ -20,7 +20,12 @@ from domain.ids import McpServerId
 from domain.mcp.breaker import BreakerSettings
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from domain.rate_limit import RateLimit
-from infrastructure.mcp.wrappers.bounded_connections import OrganizationBoundConnections, ServerBoundConnections
+from infrastructure.mcp.wrappers.bounded_connections import (
+    MAX_WAITING,
+    Bulkheads,
+    OrganizationBoundConnections,
+    ServerBoundConnections,
+)
 from infrastructure.mcp.wrappers.breaking_connections import CircuitBreakingConnections
 from infrastructure.mcp.wrappers.guarded_connections import CallLimits, guarded
 from tests.builders import ORG, OTHER_ORG, RUN, SERVER, a_server
@@ -211,7 +216,7 @@ async def test_one_server_s_breaker_is_no_other_s(tool: Tool, clock: FixedClock)
 
 @pytest.mark.requirement("B10")
 async def test_calls_beyond_the_server_s_concurrency_wait_and_those_beyond_the_queue_fail(tool: Tool) -> None:
-    bounded = ServerBoundConnections(tool.connections, max_waiting=3)
+    bounded = ServerBoundConnections(tool.connections, places=Bulkheads(3))
     narrow = server(max_concurrency=2)
     tool.gate.clear()
     calls = [asyncio.create_task(bounded.call_tool(narrow, SCOPE, CALL)) for _ in range(5)]
@@ -226,7 +231,7 @@ async def test_calls_beyond_the_server_s_concurrency_wait_and_those_beyond_the_q
 
 @pytest.mark.requirement("B10")
 async def test_a_call_waits_for_its_place_no_longer_than_it_may(tool: Tool) -> None:
-    bounded = ServerBoundConnections(tool.connections)
+    bounded = ServerBoundConnections(tool.connections, places=Bulkheads(MAX_WAITING))
     narrow = server(max_concurrency=1)
     tool.gate.clear()
     holding = asyncio.create_task(bounded.call_tool(narrow, SCOPE, CALL))
@@ -238,7 +243,7 @@ async def test_a_call_waits_for_its_place_no_longer_than_it_may(tool: Tool) -> N
 
 
 async def test_a_call_given_up_while_it_waits_leaves_its_place_in_the_queue(tool: Tool) -> None:
-    bounded = ServerBoundConnections(tool.connections, max_waiting=1)
+    bounded = ServerBoundConnections(tool.connections, places=Bulkheads(1))
     narrow = server(max_concurrency=1)
     tool.gate.clear()
     holding = asyncio.create_task(bounded.call_tool(narrow, SCOPE, CALL))
@@ -255,7 +260,7 @@ async def test_a_call_given_up_while_it_waits_leaves_its_place_in_the_queue(tool
 
 @pytest.mark.requirement("B10", "B15")
 async def test_an_organization_s_calls_are_bounded_over_all_its_servers_and_no_other_s(tool: Tool) -> None:
-    bounded = OrganizationBoundConnections(tool.connections, max_calls=2, max_waiting=0)
+    bounded = OrganizationBoundConnections(tool.connections, places=Bulkheads(0), max_calls=2)
     tool.gate.clear()
     one, two = server(), server("t", id=OTHER_SERVER)
     calls = [asyncio.create_task(bounded.call_tool(each, SCOPE, CALL)) for each in (one, two)]
@@ -271,8 +276,8 @@ async def test_an_organization_s_calls_are_bounded_over_all_its_servers_and_no_o
 @pytest.mark.requirement("B8")
 async def test_what_is_not_in_use_takes_no_memory(tool: Tool) -> None:
     by_server, by_organization = (
-        ServerBoundConnections(tool.connections),
-        OrganizationBoundConnections(tool.connections),
+        ServerBoundConnections(tool.connections, places=Bulkheads(MAX_WAITING)),
+        OrganizationBoundConnections(tool.connections, places=Bulkheads(MAX_WAITING)),
     )
     for number in range(100):
         each = server(id=McpServerId(f"mcp_{number}"))
