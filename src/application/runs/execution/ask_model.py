@@ -1,10 +1,9 @@
 """One model call of a run: the request, published deltas, price and trace."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 
 from application.models.ports import (
     FallbackModels,
@@ -22,18 +21,14 @@ from application.policy.canary_guard import CanaryFound, CleanReply
 from application.runs.execution.interruption import Interrupted, TimeUp
 from application.runs.execution.prepare_prompt import Prompt
 from application.runs.execution.provider_error_text import masked
+from application.runs.execution.published_reply import PublishedReply
 from application.runs.execution.run_session import RunSession
 from application.system.ports import Clock
 from application.tracing.ports import GenerationRecord, Tracer
-from domain.ids import MessageId, message_id
-from domain.json_value import JsonObject
-from domain.policy.canary import mark
-from domain.policy.canary_scan import CanaryStream
-from domain.runs.events import NewEvent, RunEventType
+from domain.ids import MessageId
 from domain.runs.finish_reason import FinishReason
 from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.provider_error import ProviderError
-from domain.runs.run_events import message_discarded
 from domain.runs.usage import ModelSpending, ModelUsage
 from domain.threads.message import Message
 
@@ -85,29 +80,29 @@ class AskModel:
         """Raises ModelError, Interrupted, CanaryFound, and TimeUp when the run's time is up."""
         request = self._request(session, prompt, messages, closing=closing)
         timeout_s = session.time_left_s if closing else session.work_time_left_s
-        publishing = _Publishing(session, self._clock, request, part="closing" if closing else "reply")
+        published = PublishedReply(session, self._clock, request, part="closing" if closing else "reply")
         began = self._clock.now()
         try:
             with session.stop.interruptible(max(timeout_s, 0)):
-                checked = await self._read(session, request, prompt, publishing)
+                checked = await self._read(session, request, prompt, published)
         except (ModelError, Interrupted, TimeUp) as error:
             code = _error_code(error)
             said = None
             if isinstance(error, ModelError) and error.provider_error is not None:
                 said = error.provider_error = masked(error.provider_error, session.guard)
-                _log_refusal(session, request, model=publishing.model, code=code, said=said)
-            publishing.discard(code, self._abandon(session, prompt, publishing))
+                _log_refusal(session, request, model=published.model, code=code, said=said)
+            published.discard(code, self._abandon(session, prompt, published))
             self._trace(session, request, None, code, began, provider_error=said)
             raise
-        reply = self._priced(_counted(checked.reply, session, prompt, streamed_bytes=publishing.streamed_bytes))
+        reply = self._priced(_counted(checked.reply, session, prompt, streamed_bytes=published.streamed_bytes))
         if not reply.usage.estimated:
             session.window.correct(fixed_bytes=prompt.fixed_bytes, reported_tokens=reply.usage.input_tokens)
         self._trace(session, request, reply, None if checked.found is None else "canary", began)
         if checked.found is not None:
             raise CanaryFound(
-                checked.found, reply=reply, message_id=publishing.message_id, call_index=checked.call_index
+                checked.found, reply=reply, message_id=published.message_id, call_index=checked.call_index
             )
-        return Answer(reply=reply, message_id=publishing.message_id)
+        return Answer(reply=reply, message_id=published.message_id)
 
     def _request(
         self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...], *, closing: bool
@@ -134,7 +129,7 @@ class AskModel:
         )
 
     async def _read(
-        self, session: RunSession, request: ModelRequest, prompt: Prompt, publishing: "_Publishing"
+        self, session: RunSession, request: ModelRequest, prompt: Prompt, published: PublishedReply
     ) -> CleanReply:
         fallbacks = tuple(model for model in session.agent.config.fallback_models if model != request.model)
         reply: ModelReply | None = None
@@ -143,33 +138,33 @@ class AskModel:
         async for event in stream:
             match event:
                 case TextDelta() | ReasoningDelta():
-                    found = publishing.delta(event)
+                    found = published.delta(event)
                     if found is not None:
                         if isinstance(stream, AsyncGenerator):
                             await stream.aclose()  # ends the request; the rest is discarded
-                        return _cut_short(session, request, prompt, publishing, found)
+                        return _cut_short(session, request, prompt, published, found)
                 case ModelRetrying():
                     if event.provider_error is not None:
                         said = masked(event.provider_error, session.guard)
-                        _log_refusal(session, request, model=publishing.model, code=event.reason, said=said)
-                    publishing.retrying(event, self._abandon(session, prompt, publishing))
+                        _log_refusal(session, request, model=published.model, code=event.reason, said=said)
+                    published.retrying(event, self._abandon(session, prompt, published))
                 case ModelReply():
                     reply = event
         reply = _acceptable(reply)
-        publishing.finish()
+        published.finish()
         return session.guard.reply(reply)
 
-    def _abandon(self, session: RunSession, prompt: Prompt, publishing: "_Publishing") -> ModelSpending | None:
+    def _abandon(self, session: RunSession, prompt: Prompt, published: PublishedReply) -> ModelSpending | None:
         """Count an interrupted attempt if its reply had begun."""
-        if not publishing.streamed_bytes:
+        if not published.streamed_bytes:
             return None
         usage = ModelUsage(
             input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
-            output_tokens=session.window.tokens_of(publishing.streamed_bytes),
+            output_tokens=session.window.tokens_of(published.streamed_bytes),
             estimated=True,
         )
-        usage = replace(usage, cost_usd=self._prices.cost_usd(publishing.model, usage))
-        spending = ModelSpending(model=publishing.model, usage=usage, at=self._clock.now())
+        usage = replace(usage, cost_usd=self._prices.cost_usd(published.model, usage))
+        spending = ModelSpending(model=published.model, usage=usage, at=self._clock.now())
         session.abandoned = (*session.abandoned, spending)
         return spending
 
@@ -265,117 +260,15 @@ def _log_refusal(session: RunSession, request: ModelRequest, *, model: str, code
 
 
 def _cut_short(
-    session: RunSession, request: ModelRequest, prompt: Prompt, publishing: "_Publishing", found: str
+    session: RunSession, request: ModelRequest, prompt: Prompt, published: PublishedReply, found: str
 ) -> CleanReply:
     """The reply up to the canary token. Its usage is estimated: providers report it only at the end."""
     usage = ModelUsage(
         input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
-        output_tokens=session.window.tokens_of(publishing.streamed_bytes),
+        output_tokens=session.window.tokens_of(published.streamed_bytes),
         estimated=True,
     )
     reply = ModelReply(
-        model=request.model, text=publishing.said, calls=(), usage=usage, finish_reason=FinishReason.CANARY
+        model=request.model, text=published.said, calls=(), usage=usage, finish_reason=FinishReason.CANARY
     )
     return CleanReply(reply=reply, found=found)
-
-
-class _Shown:
-    """Text of one kind, published as it comes. Text that could start a canary token is delayed until it is complete. With
-    tokens to watch, `said` has what was published."""
-
-    def __init__(self, watched: CanaryStream | None, publish: Callable[[str], None]) -> None:
-        self._publish = publish
-        self.reset(watched)
-
-    def reset(self, watched: CanaryStream | None) -> None:
-        """Begin again with an empty text."""
-        self._watched = watched
-        self.said: list[str] = []
-
-    def add(self, text: str) -> str | None:
-        """Publish a piece. Returns the id of a canary token in it; its mark is published last."""
-        if self._watched is None:
-            self._publish(text)
-            return None
-        clean = self._watched.feed(text)
-        shown = clean.text if clean.found is None else clean.text + mark(clean.found)
-        if shown:
-            self.said.append(shown)
-            self._publish(shown)
-        return clean.found
-
-    def finish(self) -> None:
-        """Publish delayed text."""
-        rest = "" if self._watched is None else self._watched.finish()
-        if rest:
-            self._publish(rest)
-
-
-class _Publishing:
-    """The events of one model call.
-
-    - Each attempt has its own message id; `message_id` is the current one.
-    - `model` is the model of the attempt, `streamed_bytes` the size of its reply so far, reasoning included.
-    """
-
-    def __init__(self, session: RunSession, clock: Clock, request: ModelRequest, *, part: str) -> None:
-        self.model = request.model
-        self.streamed_bytes = 0
-        self._session = session
-        self._clock = clock
-        self._turn = request.turn
-        self._part = f"{part}.{session.run.attempt}"
-        self._attempt = 0
-        self.message_id = self._new_message_id()
-        self._begun = False
-        self._shows_reasoning = request.reasoning_summary
-        self._text = _Shown(session.guard.stream(), partial(self._publish, RunEventType.MESSAGE_DELTA))
-        self._reasoning = _Shown(session.guard.stream(), partial(self._publish, RunEventType.REASONING_DELTA))
-
-    @property
-    def said(self) -> str:
-        """The published text of the current reply."""
-        return "".join(self._text.said)
-
-    def delta(self, event: TextDelta | ReasoningDelta) -> str | None:
-        """Publish a piece of text or reasoning. Returns the id of a canary token that ends the reply."""
-        self.streamed_bytes += len(event.text.encode(errors="replace"))
-        if isinstance(event, TextDelta):
-            return self._text.add(event.text)
-        return self._reasoning.add(event.text) if self._shows_reasoning else None
-
-    def finish(self) -> None:
-        """Publish delayed text: the reply is complete."""
-        self._reasoning.finish()
-        self._text.finish()
-
-    def _publish(self, kind: RunEventType, text: str) -> None:
-        self._begun = True
-        self._session.unfinished = self.message_id
-        self._add(kind, {"message_id": self.message_id, "text": text})
-
-    def retrying(self, event: ModelRetrying, spent: ModelSpending | None) -> None:
-        """Discard the published text and report the new attempt."""
-        self.discard(event.reason, spent)
-        self.model = event.model
-        data: JsonObject = {"model": event.model, "attempt": event.attempt, "wait_s": round(event.wait_s, 3)}
-        self._add(RunEventType.MODEL_RETRYING, data)
-
-    def discard(self, reason: str, spent: ModelSpending | None) -> None:
-        """Discard the published text of the current reply, if any."""
-        if self._begun:
-            at = self._clock.now()
-            self._session.buffer.add(message_discarded(self.message_id, reason=reason, at=at, spent=spent))
-        self._begun = False
-        self._session.unfinished = None
-        self.streamed_bytes = 0
-        self._text.reset(self._session.guard.stream())
-        self._reasoning.reset(self._session.guard.stream())
-        self._attempt += 1
-        self.message_id = self._new_message_id()
-
-    def _new_message_id(self) -> MessageId:
-        return message_id(self._session.run.id, self._turn, self._part, self._attempt)
-
-    def _add(self, kind: RunEventType, data: JsonObject) -> None:
-        self._session.buffer.add(NewEvent(type=kind, at=self._clock.now(), data=data))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from application.policy.canary_guard import CanaryFound
 from application.runs.execution.ask_model import Answer
-from application.runs.execution.record_reply import reply_message
+from application.runs.execution.reply_steps import reply_message
 from application.runs.execution.run_session import RunSession
 from domain.ids import tool_call_id
 from domain.json_value import JsonObject
