@@ -104,6 +104,21 @@ async def test_a_filter_keeps_what_meets_all_its_conditions_newest_first(
     assert [run.id for run in runs] == [a_run_id(number) for number in numbers]
 
 
+@pytest.mark.requirement("X5")
+async def test_runs_are_counted_and_read_by_their_last_change(several: Stores) -> None:
+    await cancel(several.runs, ORG, a_run_id(2), actor=KEY, at=after(9))
+    first = await several.runs.by_change(ORG, RunFilter(), PageRequest(limit=2))
+    second = await several.runs.by_change(ORG, RunFilter(), PageRequest(limit=2, cursor=first.page.next_cursor))
+    found = [*first.page.items, *second.page.items]
+    assert [run.changed_at for run in found] == sorted((run.changed_at for run in found), reverse=True)
+    assert (found[0].id, len(found), first.total, second.total) == (a_run_id(2), 3, 3, 3)
+    ended = RunFilter(statuses=frozenset({RunStatus.COMPLETED, RunStatus.CANCELLED}))
+    counted = await several.runs.by_change(ORG, ended, PageRequest(limit=5))
+    assert [run.id for run in counted.page.items] == [a_run_id(2), a_run_id(1)]
+    late = await several.runs.by_change(ORG, RunFilter(changed_since=after(8)), PageRequest(limit=5))
+    assert ([run.id for run in late.page.items], late.total) == ([a_run_id(2)], 1)
+
+
 @pytest.mark.requirement("U6")
 @pytest.mark.parametrize(
     ("wanted", "is_found"),

@@ -6,6 +6,7 @@ from datetime import datetime
 from application.runs.idempotency import UsedKey, named_run
 from application.runs.ports import (
     ChangedRun,
+    CountedRuns,
     IdempotencyKey,
     NewRun,
     RunFilter,
@@ -110,13 +111,24 @@ class InMemoryRunStore:
 
     async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
         """Runs, newest first."""
-        runs = (
+        return newest_first(self._wanted(organization_id, wanted), lambda run: by_time(run.created_at, run.id), request)
+
+    async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
+        """Runs by when they ended, otherwise began or were created; newest first."""
+        runs = self._wanted(organization_id, wanted)
+        page = newest_first(runs, lambda run: by_time(run.changed_at, run.id), request)
+        return CountedRuns(page=page, total=len(runs))
+
+    def _wanted(self, organization_id: OrganizationId, wanted: RunFilter) -> list[Run]:
+        return [
             stored.run
             for stored in self._state.runs.values()
             if stored.run.organization_id == organization_id
             and wanted.thread_id in (None, stored.run.thread_id)
             and wanted.agent_id in (None, stored.run.agent_id)
             and wanted.status in (None, stored.run.status)
+            and (not wanted.statuses or stored.run.status in wanted.statuses)
+            and (wanted.changed_since is None or stored.run.changed_at > wanted.changed_since)
             and wanted.history_key in (None, stored.run.history_key)
             and wanted.model in (None, stored.run.model)
             and wanted.error in (None, None if stored.run.error is None else stored.run.error.code)
@@ -126,8 +138,7 @@ class InMemoryRunStore:
             and (wanted.tool is None or any(call.name == wanted.tool for call in stored.calls.values()))
             and (wanted.text is None or wanted.text.casefold() in _words_of(stored.run))
             and (wanted.metadata is None or _has_metadata(stored.run, *wanted.metadata))
-        )
-        return newest_first(runs, lambda run: by_time(run.created_at, run.id), request)
+        ]
 
     async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
         """The run with its messages, or None."""

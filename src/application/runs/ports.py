@@ -109,7 +109,8 @@ class RunFilter:
       database knows them.
     - `tool` is the name of a tool that it called. `error` is the code of its error.
     - `metadata` is a name and its value as text.
-    - Created from `since` on and before `until`.
+    - `statuses`: one of these.
+    - Created from `since` on and before `until`; ended, otherwise begun or created, after `changed_since`.
     - With `text`, `tool` or `metadata`: among the organization's `SEARCHED` newest runs (before `until`).
     """
 
@@ -125,6 +126,16 @@ class RunFilter:
     metadata: tuple[str, str] | None = None
     since: datetime | None = None
     until: datetime | None = None
+    statuses: frozenset[RunStatus] = frozenset()
+    changed_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedRuns:
+    """A page of runs, and how many there are on all pages."""
+
+    page: Page[Run]
+    total: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +159,9 @@ class RunReader(Protocol):
 
     async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
         """Runs, newest first."""
+
+    async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
+        """Runs by when they ended, otherwise began or were created; newest first."""
 
     async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None: ...
 

@@ -1,6 +1,6 @@
 """Queries of runs."""
 
-from application.runs.ports import RunFilter, RunReader
+from application.runs.ports import CountedRuns, RunFilter, RunReader
 from application.runs.queue_lines import QueueLine, QueueReader
 from application.system.pages import Page, PageRequest
 from domain.errors import existing
@@ -32,6 +32,17 @@ class ListRuns:
     async def execute(self, principal: Principal, wanted: RunFilter, request: PageRequest) -> Page[Run]:
         principal.require(Role.VIEWER)
         return await self._runs.page(principal.organization_id, wanted, request)
+
+
+class ListChangedRuns:
+    """Runs of the organization by their last change, newest first. Requires the role viewer."""
+
+    def __init__(self, *, runs: RunReader) -> None:
+        self._runs = runs
+
+    async def execute(self, principal: Principal, wanted: RunFilter, request: PageRequest) -> CountedRuns:
+        principal.require(Role.VIEWER)
+        return await self._runs.by_change(principal.organization_id, wanted, request)
 
 
 class GetQueue:

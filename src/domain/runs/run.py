@@ -171,6 +171,11 @@ class Run:
         return with_changes(self.handed_back(), lapses=self.lapses + counts)
 
     @property
+    def changed_at(self) -> datetime:
+        """When the run ended, otherwise began or was created."""
+        return self.finished_at or self.started_at or self.created_at
+
+    @property
     def is_suspect(self) -> bool:
         """Whether the run may be what ends its workers."""
         return self.lapses >= SUSPECT_AFTER

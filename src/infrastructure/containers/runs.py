@@ -19,7 +19,7 @@ from application.runs.execution.recheck_calls import RecheckCalls
 from application.runs.execution.record_reply import RecordReply
 from application.runs.execution.recover_runs import RecoverRuns
 from application.runs.execution.run_memory import RunMemory
-from application.runs.queries import GetQueue, GetRun, GetRunEvents, ListRuns
+from application.runs.queries import GetQueue, GetRun, GetRunEvents, ListChangedRuns, ListRuns
 from application.runs.queue_lines import QueueReader
 from application.runs.requeue_runs import RequeueRuns
 from application.runs.resume_run import ResumeRun
@@ -117,4 +117,5 @@ class Runs(containers.DeclarativeContainer):
     watch_run = singleton(WatchRun, keys=Identity.key_validity, meter=Platform.meters)
     get_run = singleton(GetRun)
     list_runs = singleton(ListRuns)
+    list_changed_runs = singleton(ListChangedRuns)
     get_run_events = singleton(GetRunEvents)

@@ -6,6 +6,7 @@ from litestar.di import Provide
 from infrastructure.container import Container
 from interfaces.explorer.routes import EXPLORER
 from interfaces.http import health
+from interfaces.http.a2a.router import a2a_routers
 from interfaces.http.ag_ui.router import ag_ui_router
 from interfaces.http.agents import routes as agents
 from interfaces.http.ai_sdk.router import ai_sdk_router
@@ -118,6 +119,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
             registry_router(container),
             ai_sdk_router(container, places=places, heartbeat_s=heartbeat_s),
             ag_ui_router(container, places=places, heartbeat_s=heartbeat_s),
+            *a2a_routers(container, places=places, heartbeat_s=heartbeat_s),
             front_door,
             *EXPLORER,
             health.health_router(),

@@ -59,7 +59,7 @@ def newest_first(
     statement: Select[Any],
     request: PageRequest,
     *,
-    moment: Column[datetime],
+    moment: ColumnElement[datetime],
     identifier: Column[str],
     convert: Callable[[AnyRow], ItemT],
     heavy: tuple[Column[Any], ...] = (),

@@ -14,6 +14,7 @@ from infrastructure.runtime.json_text import encode
 _input = func.replace(type_coerce(run_request.c.input, Text), '{"type":"text","text":"', "")
 _metadata = type_coerce(run_request.c.metadata, Text)
 _call = type_coerce(tool_call.c.call, Text)
+changed_at = func.coalesce(run.c.finished_at, run.c.started_at, run.c.created_at)
 
 
 def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[ColumnElement[bool]]:
@@ -33,6 +34,10 @@ def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[C
     ):
         if value is not None:
             yield column == value
+    if wanted.statuses:
+        yield run.c.status.in_([status.value for status in wanted.statuses])
+    if wanted.changed_since is not None:
+        yield changed_at > wanted.changed_since
     if wanted.since is not None:
         yield run.c.created_at >= wanted.since
     if wanted.until is not None:

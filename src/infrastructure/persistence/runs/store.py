@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from application.runs.ports import (
     ChangedRun,
+    CountedRuns,
     IdempotencyKey,
     NewRun,
     RunFilter,
@@ -29,7 +30,7 @@ from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.engine.staged import Staged, Stages
 from infrastructure.persistence.runs.changes import change_one, load_run
 from infrastructure.persistence.runs.event_rows import events_after
-from infrastructure.persistence.runs.filters import conditions
+from infrastructure.persistence.runs.filters import changed_at, conditions
 from infrastructure.persistence.runs.ledger_rows import calls_of_run
 from infrastructure.persistence.runs.rows import run_of, select_run
 from infrastructure.persistence.runs.start import (
@@ -45,6 +46,8 @@ from infrastructure.persistence.tables import message, run, run_request
 from infrastructure.persistence.threads.message_rows import message_of, shown_columns
 from infrastructure.persistence.webhooks.urls import sealed_url
 
+_HEAVY = (run_request.c.input, run_request.c.client_tools, run_request.c.client_request)
+_changed_at = changed_at.label("changed_at")
 _messages = Prepared(
     select(*shown_columns)
     .where(message.c.organization_id == bindparam("organization_id"), message.c.run_id == bindparam("run_id"))
@@ -121,10 +124,29 @@ class SqlRunStore:
                 moment=run.c.created_at,
                 identifier=run.c.id,
                 convert=run_of,
-                heavy=(run_request.c.input, run_request.c.client_tools, run_request.c.client_request),
+                heavy=_HEAVY,
             ),
             scope=organization_id,
         )
+
+    async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
+        all_of = tuple(conditions(organization_id, wanted))
+        statement = select_run.add_columns(_changed_at).where(*all_of)
+        counted = select(func.count()).select_from(run).join(run_request, run_request.c.run_id == run.c.id)
+
+        def unit(connection: Connection) -> CountedRuns:
+            page = newest_first(
+                connection,
+                statement,
+                request,
+                moment=_changed_at,
+                identifier=run.c.id,
+                convert=run_of,
+                heavy=_HEAVY,
+            )
+            return CountedRuns(page=page, total=connection.execute(counted.where(*all_of)).scalar_one())
+
+        return await self._database.read(unit, scope=organization_id)
 
     async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None:
 

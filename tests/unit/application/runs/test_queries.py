@@ -7,7 +7,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.runs.ports import RunFilter, RunReader
-from application.runs.queries import GetQueue, GetRun, GetRunEvents, ListRuns
+from application.runs.queries import GetQueue, GetRun, GetRunEvents, ListChangedRuns, ListRuns
 from application.runs.queue_lines import QueueReader
 from application.system.pages import PageRequest
 from domain.identity.api_key import Principal
@@ -59,6 +59,13 @@ async def test_runs_are_listed_newest_first() -> None:
     assert [run.id for run in found.items] == [NEWER.id, OLDER.id]
 
 
+@pytest.mark.requirement("X5")
+async def test_runs_are_listed_and_counted_by_their_last_change() -> None:
+    found = await ListChangedRuns(runs=stored_runs()).execute(VIEWER, RunFilter(), PageRequest(limit=1))
+
+    assert ([run.id for run in found.page.items], found.total) == ([NEWER.id], 2)
+
+
 @pytest.mark.parametrize(
     "wanted",
     [RunFilter(status=RunStatus.COMPLETED), RunFilter(thread_id=a_thread_id(2))],
@@ -102,8 +109,9 @@ async def test_a_run_of_another_organization_is_not_found(query: Query) -> None:
 @pytest.mark.requirement("C6")
 async def test_runs_of_another_organization_are_not_listed() -> None:
     found = await ListRuns(runs=stored_runs()).execute(a_stranger(), RunFilter(), PageRequest(limit=10))
+    counted = await ListChangedRuns(runs=stored_runs()).execute(a_stranger(), RunFilter(), PageRequest(limit=10))
 
-    assert found.items == ()
+    assert (found.items, counted.page.items, counted.total) == ((), (), 0)
 
 
 @pytest.mark.parametrize("query", [get, events, page])

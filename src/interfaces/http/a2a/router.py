@@ -1,0 +1,38 @@
+"""Puts the routes of A2A together."""
+
+from infrastructure.container import Container
+from interfaces.http.a2a import card_routes, routes, rpc_routes
+from interfaces.http.a2a.calls import A2aCalls
+from interfaces.http.a2a.cards import PATH, AgentCards
+from interfaces.http.a2a.errors import rest_exception_handlers, rpc_exception_handlers
+from interfaces.http.a2a.tasks import A2aTasks
+from interfaces.http.auth import authentication
+from interfaces.http.chats.client_threads import ClientThreads
+from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
+from interfaces.http.stream_places import StreamPlaces
+
+
+def a2a_routers(container: Container, *, places: StreamPlaces, heartbeat_s: float) -> list[OwnRouter]:
+    """Below `/a2a/v1/AGENT`: keys as everywhere, errors of each binding in its own shape. The card needs no key."""
+    cards = built_by(container, AgentCards)
+    tasks = built_by(container, A2aTasks, client_threads=built_by(container, ClientThreads), places=places)
+    calls = A2aCalls(tasks=tasks, cards=cards, heartbeat_s=heartbeat_s)
+    own = {"a2a_calls": calls, "agent_cards": cards}
+    rest, rpc, card = routes_of(routes), routes_of(rpc_routes), routes_of(card_routes)
+    key = [authentication(container.authenticate())]
+    below = f"{PATH}/{{agent:str}}"
+    return [
+        OwnRouter(
+            below,
+            route_handlers=handlers,
+            dependencies=dependencies(handlers, container, own),
+            middleware=middleware,
+            exception_handlers=errors,
+            include_in_schema=False,
+        )
+        for handlers, middleware, errors in (
+            (rest, key, rest_exception_handlers()),
+            (rpc, key, rpc_exception_handlers()),
+            (card, [], rest_exception_handlers()),
+        )
+    ]

@@ -1,0 +1,255 @@
+"""Tasks of A2A: runs of one agent, started, answered, read, cancelled and followed."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import datetime
+
+from litestar.types import Receive
+
+from application.agents.queries import GetAgent
+from application.runs.cancel_run import CancelRun, CancelRunCommand
+from application.runs.ports import RunFilter
+from application.runs.queries import GetRun, GetRunEvents, ListChangedRuns
+from application.runs.resume_run import ResumeRun, ResumeRunCommand
+from application.runs.start_run import StartRun, StartRunCommand
+from application.runs.watch_run import WatchRun
+from application.system.pages import PageRequest
+from domain.a2a.tasks import CONTEXT, TaskState, context_of, state_of, statuses_of, task_json
+from domain.errors import Violation, invalid, not_found
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import RunId, ThreadId
+from domain.json_value import JsonObject, JsonValue
+from domain.runs.run import Run, RunStatus
+from interfaces.http.a2a.answers import answers_of
+from interfaces.http.a2a.errors import not_cancelable, unsupported
+from interfaces.http.a2a.events import TaskUpdates
+from interfaces.http.a2a.parts import content_of, history_of
+from interfaces.http.a2a.schemas import ListTasksBody, MessageBody, SendMessageBody, TaskBody
+from interfaces.http.chats.client_threads import ChatMessageCommand, ChatName, ClientThreads
+from interfaces.http.openai.leaving import unless_left
+from interfaces.http.runs.stored_events import stored_events
+from interfaces.http.stream_places import StreamPlace, StreamPlaces
+
+_THREAD = "thr_"
+
+
+class A2aTasks:
+    """Rules:
+    - A message without a task starts a run. The context names its thread: by the thread's id, or by an id of the client.
+    - A message of a task answers what its run waits for; a run that does not wait takes none.
+    - A stream begins with the task as it is, misses and repeats no update after it, and ends where the run waits or has ended.
+    - A client that leaves harms nothing: the run continues.
+    - Runs of other agents, and of other organizations, are not found.
+    """
+
+    def __init__(
+        self,
+        *,
+        client_threads: ClientThreads,
+        start_run: StartRun,
+        resume_run: ResumeRun,
+        cancel_run: CancelRun,
+        watch_run: WatchRun,
+        get_run: GetRun,
+        get_run_events: GetRunEvents,
+        get_agent: GetAgent,
+        list_changed_runs: ListChangedRuns,
+        places: StreamPlaces,
+    ) -> None:
+        self._threads = client_threads
+        self._start_run = start_run
+        self._resume_run = resume_run
+        self._cancel_run = cancel_run
+        self._watch_run = watch_run
+        self._get_run = get_run
+        self._get_run_events = get_run_events
+        self._get_agent = get_agent
+        self._list_runs = list_changed_runs
+        self._places = places
+
+    async def send(self, principal: Principal, agent: str, body: SendMessageBody, receive: Receive) -> JsonObject:
+        """The task once it waits or has ended; at once if the client wants that, or leaves. Raises as StartRun and ResumeRun."""
+        length = None if body.configuration is None else body.configuration.history_length
+        run_id = self._start_run.new_id()
+        async with self._watch_run.listening(run_id) as woken:
+            begun = await self._begin(principal, agent, body, run_id)
+            if body.configuration is not None and body.configuration.return_immediately:
+                return {"task": task_json(begun)}
+            is_new = begun.id == run_id
+            waiting = (
+                self._watch_run.wait_for_new(principal, run_id, woken)
+                if is_new
+                else self._watch_run.wait(principal, begun.id)
+            )
+            outcome = await unless_left(receive, waiting)
+        if outcome is None:
+            return {"task": task_json(begun)}
+        return {"task": task_json(outcome.run, history=history_of(outcome.run, outcome.messages, length))}
+
+    async def stream(
+        self, principal: Principal, agent: str, body: SendMessageBody
+    ) -> tuple[Run, StreamPlace, AsyncGenerator[JsonObject, None]]:
+        """Raises as StartRun and ResumeRun."""
+        place = self._places.take(principal)
+        try:
+            begun = await self._begin(principal, agent, body, self._start_run.new_id())
+        except BaseException:
+            place.leave()
+            raise
+        return begun, place, self._updates(principal, begun)
+
+    async def subscribe(
+        self, principal: Principal, agent: str, body: TaskBody
+    ) -> tuple[Run, StreamPlace, AsyncGenerator[JsonObject, None]]:
+        """Raises NOT_FOUND, CONFLICT `operation_unsupported` for a task that has ended."""
+        run = await self._run(principal, agent, body.id)
+        if run.status.is_terminal:
+            raise unsupported(f"The task {run.id} has ended: get it instead.")
+        return run, self._places.take(principal), self._updates(principal, run)
+
+    async def get(self, principal: Principal, agent: str, body: TaskBody) -> JsonObject:
+        """Raises NOT_FOUND."""
+        await self._run(principal, agent, body.id)
+        return await self._with_history(principal, RunId(body.id), body.history_length)
+
+    async def cancel(self, principal: Principal, agent: str, body: TaskBody) -> JsonObject:
+        """The task once it has ended, or after a second. Raises NOT_FOUND, FORBIDDEN, CONFLICT `task_not_cancelable`."""
+        run = await self._run(principal, agent, body.id)
+        if run.status.is_terminal:
+            raise not_cancelable(run.id)
+        await self._cancel_run.execute(CancelRunCommand(principal=principal, run_id=run.id))
+        ended = await self._watch_run.wait(principal, run.id, timeout_s=_STOPPING_S)
+        return task_json(ended.run)
+
+    async def list(self, principal: Principal, agent: str, body: ListTasksBody) -> JsonObject:
+        """Raises NOT_FOUND, INVALID."""
+        found = await self._list_runs.execute(
+            principal,
+            await self._wanted(principal, agent, body),
+            PageRequest(limit=body.page_size, cursor=body.page_token or None),
+        )
+        kept = [run for run in found.page.items if _fits(run, body.status)]
+        tasks: list[JsonValue] = []
+        for run in kept:
+            if body.history_length:
+                task = await self._with_history(principal, run.id, body.history_length)
+            else:
+                task = task_json(run)
+            if not body.include_artifacts:
+                task.pop("artifacts", None)
+            tasks.append(task)
+        about: JsonObject = {"pageSize": body.page_size, "totalSize": found.total}
+        return {"tasks": tasks, "nextPageToken": found.page.next_cursor or "", **about}
+
+    async def run_of(self, principal: Principal, agent: str, task_id: str) -> Run:
+        """Raises NOT_FOUND."""
+        return await self._run(principal, agent, task_id)
+
+    async def _wanted(self, principal: Principal, agent: str, body: ListTasksBody) -> RunFilter:
+        named = await self._get_agent.execute(principal, agent)
+        wanted = RunFilter(agent_id=named.id, changed_since=_moment(body.status_timestamp_after))
+        if isinstance(body.status, TaskState):
+            wanted = replace(wanted, statuses=statuses_of(body.status))
+        if not body.context_id:
+            return wanted
+        if body.context_id.startswith(_THREAD):
+            return replace(wanted, thread_id=ThreadId(body.context_id))
+        newest = await self._threads.newest(principal, _chat(agent, body.context_id))
+        return replace(wanted, thread_id=ThreadId("") if newest is None else newest.thread_id)
+
+    async def _begin(self, principal: Principal, agent: str, body: SendMessageBody, run_id: RunId) -> Run:
+        principal.require(Role.RUNNER)
+        message = body.message
+        if message.task_id:
+            return await self._continued(principal, agent, message)
+        content = content_of(message.parts)
+        if not message.context_id:
+            command = StartRunCommand(principal=principal, agent=agent, input=content, run_id=run_id)
+            return (await self._start_run.execute(command)).run
+        own: JsonObject = {} if message.context_id.startswith(_THREAD) else {CONTEXT: message.context_id}
+        asked = await self._threads.ask(
+            ChatMessageCommand(
+                principal=principal,
+                chat=_chat(agent, message.context_id),
+                message_id=message.message_id,
+                input=content,
+                history=tuple,
+                client_request=own,
+            )
+        )
+        return asked.run
+
+    async def _continued(self, principal: Principal, agent: str, message: MessageBody) -> Run:
+        run = await self._run(principal, agent, message.task_id or "")
+        if message.context_id and message.context_id not in (context_of(run), run.thread_id):
+            wrong = Violation(path="message.contextId", message="is not the context of the task")
+            raise invalid("body_invalid", "The request body is not valid.", wrong)
+        if run.status is not RunStatus.REQUIRES_ACTION:
+            state = "has ended" if run.status.is_terminal else "is not waiting for an answer"
+            raise unsupported(f"The task {run.id} {state}. Send the message with its contextId and without taskId.")
+        given = answers_of(run, message.parts)
+        command = ResumeRunCommand(
+            principal=principal, run_id=run.id, tool_results=given.results, approvals=given.decisions
+        )
+        return await self._resume_run.execute(command)
+
+    async def _run(self, principal: Principal, agent: str, task_id: str) -> Run:
+        named = await self._get_agent.execute(principal, agent)
+        run = await self._get_run.execute(principal, RunId(task_id))
+        if run.agent_id != named.id:
+            raise not_found("run", task_id)
+        return run
+
+    async def _with_history(self, principal: Principal, run_id: RunId, length: int | None) -> JsonObject:
+        outcome = await self._watch_run.wait(principal, run_id, timeout_s=0)
+        return task_json(outcome.run, history=history_of(outcome.run, outcome.messages, length))
+
+    async def _updates(self, principal: Principal, run: Run) -> AsyncGenerator[JsonObject, None]:
+        """The task with what its run has said so far, then what follows."""
+        updates, seq = TaskUpdates(run=run), run.last_seq
+        if run.attempt:
+            async with aclosing(stored_events(self._get_run_events, principal, run.id)) as stored:
+                async for batch in stored:
+                    updates.read(event for event in batch if event.seq <= seq)
+                    if batch and batch[-1].seq >= seq:
+                        break
+        yield updates.task(run)
+        while True:
+            async with aclosing(self._watch_run.follow(principal, run.id, after_seq=seq)) as followed:
+                async for batch in followed:
+                    seq = batch[-1].seq
+                    for update in updates.of(batch):
+                        yield update
+            now = await self._get_run.execute(principal, run.id)
+            if now.status.is_terminal or now.status is RunStatus.REQUIRES_ACTION:
+                for update in updates.rest(now):
+                    yield update
+                return
+
+
+_STOPPING_S = 1.0
+
+
+def _chat(agent: str, context: str) -> ChatName:
+    return ChatName("a2a", agent, context)
+
+
+def _fits(run: Run, state: object) -> bool:
+    """Runs that wait for people are in one of two states."""
+    return not isinstance(state, TaskState) or state_of(run) is state
+
+
+def _moment(text: str | None) -> datetime | None:
+    """Raises INVALID `body_invalid`."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        wrong = Violation(path="statusTimestampAfter", message="must be a moment, such as 2026-01-01T12:00:00Z")
+        raise invalid("body_invalid", "The request body is not valid.", wrong) from None
+    return moment
