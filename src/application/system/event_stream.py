@@ -122,20 +122,23 @@ class EventStream:
         if self._at_start:
             self._at_start = False
             block = block.removeprefix(_BYTE_ORDER_MARK)
-        return _read_event(block.rstrip(b"\r\n"))
+        if self._has_returns:
+            block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return _read_event(block.rstrip(b"\n"))
 
 
 def _read_event(block: bytes) -> StreamEvent | None:
+    """Reads an event whose lines end with LF."""
     # Most events of a model are one line of data, after one with their type at most.
-    lines = block.splitlines()
-    last = lines[-1] if lines else b""
-    if len(lines) == 1 and last.startswith(b"data: "):
-        return _made((last[6:], "message", "", None))
-    if len(lines) == 2 and last.startswith(b"data: ") and lines[0].startswith(b"event: "):
-        return _made((last[6:], lines[0][7:].decode(errors="replace") or "message", "", None))
+    first, _, last = block.rpartition(b"\n")
+    if last.startswith(b"data: "):
+        if not first:
+            return _made((last[6:], "message", "", None))
+        if first.startswith(b"event: ") and b"\n" not in first:
+            return _made((last[6:], first[7:].decode("utf-8", "replace") or "message", "", None))
     fields: dict[bytes, bytes] = {}
     data: list[bytes] = []
-    for line in lines:
+    for line in block.split(b"\n"):
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":

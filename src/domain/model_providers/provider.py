@@ -188,6 +188,8 @@ def base_url_fault(url: str, kind: ProviderKind) -> str | None:
     """Why the URL cannot be a base URL, judged by its text alone; None if it can."""
     if len(url) > MAX_BASE_URL or not url.isascii() or not url.isprintable() or " " in url:
         return f"must be up to {MAX_BASE_URL} printable ASCII characters without spaces"
+    if not url and kind is ProviderKind.BEDROCK:
+        return f"must be set for kind {kind}, unless cloud.region is"
     like = f"must look like {OFFICIAL_BASE_URLS.get(kind) or _EXAMPLE_BASE_URLS[kind]}"
     parts = _URL.fullmatch(url)
     if parts is None:

@@ -2,11 +2,10 @@
 requires; unknown blocks are part of the items only. Format:
 https://docs.anthropic.com/en/docs/build-with-claude/streaming."""
 
-from dataclasses import replace
-
 import msgspec
 
 from application.models.ports import ModelReply, RequestedCall
+from domain.copies import with_changes
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from domain.threads.provider_items import ProviderItems
@@ -146,7 +145,7 @@ class AnthropicReply:
         reply = finished_reply(self._model, self._texts, calls, _model_usage(self._usage), reason)
         if not self._own or reason.forbids_calls:
             return reply
-        return replace(reply, items=kept_items(lambda: self._items(reply), call_ids, calls=len(reply.calls)))
+        return with_changes(reply, items=kept_items(lambda: self._items(reply), call_ids, calls=len(reply.calls)))
 
     def _items(self, reply: ModelReply) -> ProviderItems | None:
         """All blocks in their order. None if the reply was cut in its thinking, which the provider would not take

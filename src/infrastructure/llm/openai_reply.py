@@ -2,12 +2,12 @@
 fields, so every field is optional and checked at the end. Fields that are not of the API are kept: some
 providers need them back. Format: https://platform.openai.com/docs/api-reference/chat/streaming."""
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from application.models.ports import ModelReply
+from domain.copies import with_changes
 from domain.json_value import JsonObject
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
@@ -158,7 +158,7 @@ class OpenAIReply:
         items = kept_items(
             lambda: chat_items(self._origin, reply, fields.finished(), self._calls), call_ids, calls=len(calls)
         )
-        return replace(reply, items=items)
+        return with_changes(reply, items=items)
 
     def _read(self, data: bytes) -> str:
         """A message with fields that are not of the API takes a slower way, and so do those after it."""

@@ -1,6 +1,7 @@
 """Prices of models from the table in genai-prices; nothing is downloaded. Importing this file and
 creating the first table takes half a second of CPU and 16 MB: use lazy_prices.py."""
 
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 
@@ -23,8 +24,11 @@ _VENDORS = (
     ProviderKind.DEEPSEEK,
     ProviderKind.MOONSHOTAI,
     ProviderKind.COHERE,
+    ProviderKind.ZAI,
 )
 """Kinds that sell models which they make."""
+_NAME_ON_BEDROCK = re.compile(r"(?:[a-z]+\.)?[a-z0-9]+\.[a-z]")
+"""`MAKER.MODEL`, where a region or `global` may precede the maker."""
 _SELLERS = {ProviderKind.BEDROCK: "aws", ProviderKind.XAI: "x-ai"}
 """Names that the table has for kinds of other names."""
 
@@ -35,7 +39,7 @@ class GenaiPriceTable:
     - The vendor is found by the provider's address, so that gateways with own prices are
       recognized, else by the wire format.
     - A provider of an organization that has the name of a kind is priced as that vendor, any other one as the vendor of
-      the model named.
+      the model named, or as Bedrock if the model has a name of Bedrock.
     - Other models have no price.
     """
 
@@ -80,7 +84,8 @@ class GenaiPriceTable:
         elif provider_name in _KINDS:
             places = ((_seller(_KINDS[provider_name]), None),)
         else:
-            places = tuple((_seller(kind), None) for kind in _VENDORS)
+            kinds = (ProviderKind.BEDROCK, *_VENDORS) if _NAME_ON_BEDROCK.match(name) else _VENDORS
+            places = tuple((_seller(kind), None) for kind in kinds)
         for provider_id, address in places:
             try:
                 return self._snapshot.find_provider_model(name, None, provider_id, address)

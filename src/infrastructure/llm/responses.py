@@ -1,9 +1,7 @@
 """LanguageModel over OpenAI's Responses API."""
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable
 
 from application.models.ports import ModelError, ModelEvent, ModelRequest
 from application.system.lru import LruCache
@@ -58,69 +56,67 @@ class ResponsesModels:
             redactor=provider.redactor(),
         )
         self._provider = provider
-        self._refused: LruCache[str, frozenset[str]] = LruCache(_MAX_MODELS)
+        self._models: LruCache[str, _Model] = LruCache(_MAX_MODELS)
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         name = request.model.partition(":")[2]
-        request = with_taken_settings(request, taken_by_responses)
-        origin = items_origin(self._provider, WIRE, name)
-        sent_as = _Sending(
-            without=self._refused.get(name) or frozenset(),
-            replays=True,
-            attaches=not self._wires.has_refused(name, request),
+        model = self._models.get(name)
+        if model is None:
+            model = _Model(items_origin(self._provider, WIRE, name))
+            self._models.put(name, model)
+        bodies = _Bodies(self._wires, with_taken_settings(request, taken_by_responses), name, model)
+        return self._exchange.run(bodies.next(), ResponsesReply(request.model, origin=model.origin), bodies)
+
+
+class _Model:
+    """A model of the provider. `without` is what it has refused to be asked for."""
+
+    __slots__ = ("origin", "without")
+
+    def __init__(self, origin: str) -> None:
+        self.origin = origin
+        self.without: frozenset[str] = frozenset()
+
+
+class _Bodies:
+    """The bodies of one request: the first, and those that are sent instead of a refused one."""
+
+    __slots__ = ("_model", "_name", "_replays", "_request", "_wire", "_wires", "_without")
+
+    def __init__(self, wires: WiresByInput[ResponsesWire], request: ModelRequest, name: str, model: _Model) -> None:
+        self._wires = wires
+        self._wire = wires.for_request(name, request)
+        self._request = request
+        self._name = name
+        self._model = model
+        self._without = model.without
+        self._replays = True
+
+    def next(self) -> bytes:
+        return self._wire.body(
+            self._name,
+            self._request,
+            origin=self._model.origin if self._replays else "",
+            encrypted_reasoning=_ENCRYPTED not in self._without,
+            summary=_SUMMARY not in self._without,
         )
-        while True:
-            begun = False
-            try:
-                async with aclosing(self._events(name, request, origin, sent_as)) as events:
-                    async for event in events:
-                        begun = True
-                        yield event
-                    return
-            except ModelError as error:
-                other = None if begun else sent_as.after(error, request)
-                if other is None:
-                    raise
-                if sent_as.attaches and not other.attaches:
-                    self._wires.remember_refusal(name, request)
-                sent_as = other
-                self._refused.put(name, sent_as.without)
 
-    def _events(
-        self, name: str, request: ModelRequest, origin: str, sent_as: "_Sending"
-    ) -> AsyncGenerator[ModelEvent, None]:
-        wire = self._wires.of(name) if sent_as.attaches else self._wires.describing()
-        body = wire.body(
-            name,
-            request,
-            origin=origin if sent_as.replays else "",
-            encrypted_reasoning=_ENCRYPTED not in sent_as.without,
-            summary=_SUMMARY not in sent_as.without,
-        )
-        return self._exchange.run(body, ResponsesReply(request.model, origin=origin))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sending:
-    """How a request is sent: `without` what the model refused. `replays`: items go back as they came. `attaches`: images
-    and files are not just described."""
-
-    without: frozenset[str]
-    replays: bool
-    attaches: bool
-
-    def after(self, error: ModelError, request: ModelRequest) -> "_Sending | None":
-        """How it is sent again after this refusal; None if that would not help."""
+    def after(self, error: ModelError) -> bytes | None:
         said = error.provider_error
         if said is None:
             return None
         # Only the message tells these refusals from others with their codes.
         message = said.message.lower()
         for wish, refusals in _REFUSALS.items():
-            if wish not in self.without and any(words in message for words in refusals):
-                return replace(self, without=self.without | {wish})
-        if self.replays and said.code == "invalid_encrypted_content":
-            return replace(self, replays=False)
-        if self.attaches and refuses_inputs(error, request):
-            return replace(self, attaches=False)
-        return None
+            if wish not in self._without and any(words in message for words in refusals):
+                self._without |= {wish}
+                self._model.without |= {wish}
+                return self.next()
+        if self._replays and said.code == "invalid_encrypted_content":
+            self._replays = False
+        elif self._wire is not self._wires.describing() and refuses_inputs(error, self._request):
+            self._wires.remember_refusal(self._name, self._request)
+            self._wire = self._wires.describing()
+        else:
+            return None
+        return self.next()

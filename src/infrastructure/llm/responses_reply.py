@@ -1,11 +1,10 @@
 """Parses replies of the OpenAI Responses API, from events or whole. Unknown events and items are
 ignored. Format: https://platform.openai.com/docs/api-reference/responses-streaming."""
 
-from dataclasses import replace
-
 import msgspec
 
 from application.models.ports import ModelReply, RequestedCall
+from domain.copies import with_changes
 from domain.json_value import JsonObject
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
@@ -145,7 +144,7 @@ class ResponsesReply:
         # Items of a reply that was cut or refused may lack what the provider requires beside them.
         if reason in _WHOLE and any(map(_is_more_than_neutral, items)):
             kept = kept_items(lambda: _made_items(self._origin, items, raw), call_ids, calls=len(calls))
-            reply = replace(reply, items=kept)
+            reply = with_changes(reply, items=kept)
         return reply
 
     def _read(self, event: _Event) -> str | None:

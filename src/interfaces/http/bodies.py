@@ -1,9 +1,9 @@
 """JSON bodies: strict pydantic models, and their faults as violations with paths."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
-from typing import Annotated, Any, ClassVar, Optional, TypeVar
+from typing import Annotated, Any, ClassVar, Optional, TypeGuard, TypeVar, get_args
 
 from litestar.plugins.pydantic import PydanticInitPlugin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -162,7 +162,7 @@ def _beginning(value: object) -> object:
             return value
 
 
-def _is_body(annotation: object) -> bool:
+def _is_body(annotation: object) -> TypeGuard[type[Body]]:
     return isinstance(annotation, type) and issubclass(annotation, Body)
 
 
@@ -174,7 +174,7 @@ def _violation(model: type[Body], value: object, fault: ErrorDetails, place: int
         case "missing":
             message = "is required"
         case "extra_forbidden":
-            near = nearest(path, model.model_fields) if is_searched else None
+            near = nearest(str(fault["loc"][-1]), _fields_at(model, fault["loc"][:-1])) if is_searched else None
             message = "is not a known field" + (f"; did you mean {near!r}?" if near is not None else "")
         case "model_type":
             message = "must be a JSON object"
@@ -185,6 +185,18 @@ def _violation(model: type[Body], value: object, fault: ErrorDetails, place: int
         case _:
             message = fault["msg"]
     return Violation(path=path, message=message)
+
+
+def _fields_at(model: type[Body], loc: Sequence[int | str]) -> Iterable[str]:
+    """The fields of the object at `loc`; none where it has no model, or is one of several."""
+    for step in loc:
+        field = model.model_fields.get(step) if isinstance(step, str) else None
+        annotation = None if field is None else field.annotation
+        bodies = [of for of in (annotation, *get_args(annotation)) if _is_body(of)]
+        if len(bodies) != 1:
+            return ()
+        model = bodies[0]
+    return model.model_fields
 
 
 def _of_options(expected: str, body: object, loc: Sequence[int | str]) -> str:

@@ -76,6 +76,17 @@ async def test_all_faults_are_reported_at_once(service: Service) -> None:
     assert "did you mean 'name'?" in response.text
 
 
+async def test_an_unknown_field_of_a_part_is_compared_with_the_fields_of_that_part(service: Service) -> None:
+    body = {**AGENT, "model_settings": {"verbositty": "low"}, "tool_policies": {"time": {"decison": "deny"}}}
+    response = await service.call("POST", "/v1/agents", json=body)
+    assert paths_of(problem_of(response, 422, "body_invalid")) == [
+        "tool_policies.time.decison",
+        "model_settings.verbositty",
+    ]
+    assert "is not a known field; did you mean 'verbosity'?" in response.text
+    assert "did you mean 'tool_policies'?" not in response.text
+
+
 async def test_values_are_not_repeated_in_errors(service: Service) -> None:
     body = {"slug": "x", "kind": "custom", "command": "c", "env": {"TOKEN": ["s3cret"]}, "heders": {"k": "s3cret"}}
     response = await service.call("POST", "/v1/mcp-servers", json=body)

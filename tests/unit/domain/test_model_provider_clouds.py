@@ -70,6 +70,13 @@ def test_bedrock_is_called_natively_at_an_address_without_a_path() -> None:
     assert not is_native(ProviderKind.GOOGLE, ProviderWire.AUTO, "https://generativelanguage.googleapis.com")
 
 
+def test_bedrock_without_a_region_and_an_address_is_told_of_both() -> None:
+    with pytest.raises(ServiceError) as raised:
+        provider(ProviderKind.BEDROCK, CloudSettings(), api_key=AWS)
+    (fault,) = raised.value.violations
+    assert (fault.path, "cloud.region" in fault.message) == ("base_url", True)
+
+
 def test_settings_of_each_kind_are_taken() -> None:
     provider(ProviderKind.VERTEX, CloudSettings(project="p-1", region="global"), api_key=ACCOUNT)
     provider(ProviderKind.BEDROCK, CloudSettings(region="eu-central-1", role=ROLE), api_key=AWS)

@@ -99,3 +99,11 @@ def test_a_provider_of_an_organization_is_priced_as_the_vendor_whose_name_it_has
     assert prices.cost_usd("xai:grok-4", USAGE) == prices.cost_usd("ours:grok-4", USAGE) is not None
     assert prices.cost_usd("ours:gemini-2.5-pro", USAGE) == prices.cost_usd("google:gemini-2.5-pro", USAGE) is not None
     assert prices.cost_usd("ollama:gpt-4o-mini", USAGE) is None
+
+
+@pytest.mark.requirement("A10", "H4")
+def test_names_of_bedrock_are_priced_as_bedrock_whatever_the_provider_is_called(prices: PriceTable) -> None:
+    for name in ("amazon.nova-pro-v1:0", "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"):
+        assert prices.cost_usd(f"ours:{name}", USAGE) == prices.cost_usd(f"bedrock:{name}", USAGE) is not None
+    assert prices.cost_usd("ours:glm-4.6", USAGE) == prices.cost_usd("zai:glm-4.6", USAGE) is not None
+    assert prices.cost_usd("ours:gpt-4.1", USAGE) == prices.cost_usd("openai:gpt-4.1", USAGE) is not None

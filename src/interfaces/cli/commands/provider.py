@@ -168,6 +168,9 @@ def run_test(
         else:
             for check in outcome["checks"]:
                 session.terminal.line(_check_line(check))
+            if outcome["model"] is None and any(check["outcome"] == "ok" for check in outcome["checks"]):
+                hint = f"Test one of its models with --model NAME; `dragoman provider models {name}` lists them."
+                session.terminal.note(hint)
         return 0 if outcome["ok"] else FAILED
 
     session.perform(test)

@@ -189,6 +189,16 @@ def test_a_test_of_a_provider_is_a_line_for_each_check_with_the_providers_words(
 
 
 @pytest.mark.requirement("H4")
+def test_a_test_without_a_model_says_how_one_is_named() -> None:
+    skipped: JsonObject = {**CHECK, "check": "model", "outcome": "skipped", "detail": "No agent uses the provider."}
+    outcome: JsonObject = {"ok": False, "provider": "acme", "model": None, "checks": [CHECK, skipped]}
+    shown = FakeService().on("POST", "/v1/model-providers/acme/test", outcome).run("provider", "test", "acme")
+    assert shown.exit_code == 1
+    assert "--model NAME" in shown.err
+    assert "dragoman provider models acme" in shown.err
+
+
+@pytest.mark.requirement("H4")
 def test_models_of_a_provider_are_listed_one_a_line() -> None:
     service = FakeService().on("GET", "/v1/model-providers/acme/models", {"data": ["acme:a", "acme:b"]})
     assert service.run("provider", "models", "acme").out.splitlines() == ["acme:a", "acme:b"]
