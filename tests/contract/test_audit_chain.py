@@ -9,7 +9,7 @@ from application.audit.export_audit_events import ExportAuditEvents, ExportAudit
 from application.audit.ports import AuditFilter, Place, Waiting
 from application.audit.prune_audit import PruneAudit, PruneAuditCommand
 from application.audit.seal_audit import SealAudit
-from application.audit.verify_audit_chain import ChainReport, VerifyAuditChain, VerifyAuditChainCommand
+from application.audit.verify_audit_chain import ChainReport, VerifyAuditChain
 from domain.audit.chain_check import BrokenLink, ChainProblem
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
@@ -52,7 +52,7 @@ class Trail:
             clock=self.clock,
         )
         principal = a_principal(Role.VIEWER, organization_id=organization_id)
-        return await verify.execute(VerifyAuditChainCommand(principal=principal))
+        return await verify.execute(principal)
 
     async def exported(self, wanted: AuditFilter | None = None) -> list[ExportedEntry]:
         export = ExportAuditEvents(chain=self.stores.audit_chain)

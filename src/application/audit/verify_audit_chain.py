@@ -31,11 +31,6 @@ class Sealing(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyAuditChainCommand:
-    principal: Principal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownKey:
     """Seals under an unknown key, which cannot be verified."""
 
@@ -80,9 +75,9 @@ class VerifyAuditChain:
         self._keys = keys
         self._clock = clock
 
-    async def execute(self, command: VerifyAuditChainCommand) -> ChainReport:
-        command.principal.require(Role.VIEWER)
-        organization_id = command.principal.organization_id
+    async def execute(self, principal: Principal) -> ChainReport:
+        principal.require(Role.VIEWER)
+        organization_id = principal.organization_id
         await self._sealing.caught_up()
         keys = await self._keys.all()
         unsealed, late = await self._unsealed(organization_id, self._clock.now())

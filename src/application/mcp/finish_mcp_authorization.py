@@ -1,7 +1,5 @@
 """FinishMcpAuthorization: complete an authorization after the redirect back."""
 
-from dataclasses import dataclass
-
 from application.audit.ports import AuditLog
 from application.mcp.authorization import AuthorizationAnswer, McpAuthorizer
 from application.mcp.ports import McpConnections
@@ -10,16 +8,10 @@ from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import AuditEventId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishMcpAuthorizationCommand:
-    """The redirect's parameters. There is no login: the state identifies the authorization."""
-
-    answer: AuthorizationAnswer
-
-
 class FinishMcpAuthorization:
     """Rules:
-    - A state is valid once, and only with an answer of its authorization server.
+    - Needs no key: the state of `answer` identifies the authorization. It is valid once, and only with an answer of
+      its authorization server.
     - Connections of the server are reopened with the new grant.
     - Audited `mcp_server.authorized`, by the key that began the authorization.
     """
@@ -39,9 +31,9 @@ class FinishMcpAuthorization:
         self._clock = clock
         self._ids = ids
 
-    async def execute(self, command: FinishMcpAuthorizationCommand) -> str:
+    async def execute(self, answer: AuthorizationAnswer) -> str:
         """The slug of the authorized server. Raises as `McpAuthorizer.complete`."""
-        authorized = await self._authorizer.complete(command.answer)
+        authorized = await self._authorizer.complete(answer)
         server = authorized.server
         await self._connections.forget(server.organization_id, server.id)
         await self._audit_log.record(

@@ -14,11 +14,6 @@ STEP = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RotateSecretKeyCommand:
-    principal: Principal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RotationProgress:
     """The result of one step. The rotation is complete when nothing remains."""
 
@@ -57,8 +52,7 @@ class RotateSecretKey:
         self._ids = ids
         self._step = step
 
-    async def execute(self, command: RotateSecretKeyCommand) -> RotationProgress:
-        principal = command.principal
+    async def execute(self, principal: Principal) -> RotationProgress:
         principal.require(Role.ADMIN)
         principal.require_platform()
         self._key_ring.begin_rotation()

@@ -14,11 +14,6 @@ from domain.webhooks.signing import OVERLAP, WebhookKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreateWebhookKeyCommand:
-    principal: Principal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedWebhookKey:
     """The key with its secret, which is shown only once. The previous key signs too until
     `former_signs_until`."""
@@ -43,8 +38,7 @@ class CreateWebhookKey:
         self._clock = clock
         self._ids = ids
 
-    async def execute(self, command: CreateWebhookKeyCommand) -> CreatedWebhookKey:
-        principal = command.principal
+    async def execute(self, principal: Principal) -> CreatedWebhookKey:
         principal.require(Role.ADMIN)
         key = self._secrets.new_key(principal.organization_id)
         until = self._clock.now() + OVERLAP

@@ -12,7 +12,7 @@ from litestar.response import Stream
 from application.audit.export_audit_events import ExportAuditEvents, ExportAuditEventsCommand
 from application.audit.ports import AuditFilter
 from application.audit.queries import ListAuditEvents
-from application.audit.verify_audit_chain import VerifyAuditChain, VerifyAuditChainCommand
+from application.audit.verify_audit_chain import VerifyAuditChain
 from application.system.pages import PageRequest
 from domain.audit.chain_check import ChainProblem
 from domain.audit.event import AuditAction
@@ -88,7 +88,7 @@ async def export_audit(
 async def verify_audit(
     request: ConsoleRequest, pages: NamedDependency[Pages], verify_audit_chain: NamedDependency[VerifyAuditChain]
 ) -> Response[str]:
-    report = await verify_audit_chain.execute(VerifyAuditChainCommand(principal=request.principal))
+    report = await verify_audit_chain.execute(request.principal)
     return pages.show(request, "parts/verified.html", {"report": report, "problems": _PROBLEMS})
 
 

@@ -14,7 +14,7 @@ from litestar.response import Stream
 from application.audit.export_audit_events import ExportAuditEvents, ExportAuditEventsCommand, ExportedEntry
 from application.audit.ports import AuditFilter
 from application.audit.queries import ListAuditEvents
-from application.audit.verify_audit_chain import VerifyAuditChain, VerifyAuditChainCommand
+from application.audit.verify_audit_chain import VerifyAuditChain
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.audit.views import (
     AuditEventPage,
@@ -120,4 +120,4 @@ async def verify_audit_chain(
 ) -> ChainReportView:
     """Whether every event is unchanged, in its place, and none is missing; otherwise the first
     broken place."""
-    return chain_report_view(await verify_audit_chain.execute(VerifyAuditChainCommand(principal=request.principal)))
+    return chain_report_view(await verify_audit_chain.execute(request.principal))

@@ -11,7 +11,7 @@ from litestar.openapi.spec import Tag
 from litestar.params import QueryParameter
 
 from application.mcp.authorization import AuthorizationAnswer
-from application.mcp.finish_mcp_authorization import FinishMcpAuthorization, FinishMcpAuthorizationCommand
+from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.mcp.oauth_client import DescribeOAuthClient
 from domain.errors import ServiceError
 from interfaces.http.problems import STATUS_OF_KIND
@@ -53,7 +53,7 @@ async def finish_authorization(
     state that started the authorization."""
     answer = AuthorizationAnswer(state=given_state or "", code=code, error=error, issuer=iss)
     try:
-        slug = await finish_mcp_authorization.execute(FinishMcpAuthorizationCommand(answer=answer))
+        slug = await finish_mcp_authorization.execute(answer)
     except ServiceError as failure:
         return _page("Not authorized", failure.detail, status=STATUS_OF_KIND[failure.kind])
     return _page("Authorized", f"Dragoman may use the MCP server {slug} now. You can close this window.")

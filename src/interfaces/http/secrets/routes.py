@@ -8,7 +8,7 @@ from litestar.params import JSONBody
 
 from application.secrets.delete_secret import DeleteSecret, DeleteSecretCommand
 from application.secrets.queries import ListSecrets
-from application.secrets.rotate_secret_key import RotateSecretKey, RotateSecretKeyCommand
+from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret, SetSecretCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from interfaces.http.page_views import page_view
@@ -70,5 +70,5 @@ async def delete_secret(request: ApiRequest, secret: SecretPath, delete_secret: 
 async def rotate_secret_key(request: ApiRequest, rotate_secret_key: NamedDependency[RotateSecretKey]) -> RotationView:
     """Requires a platform key. One step of re-encrypting everything; repeat it until nothing
     remains."""
-    done = await rotate_secret_key.execute(RotateSecretKeyCommand(principal=request.principal))
+    done = await rotate_secret_key.execute(request.principal)
     return {"reencrypted": done.reencrypted, "remaining": done.remaining}

@@ -5,7 +5,7 @@ from litestar.di import NamedDependency
 from litestar.openapi.spec import Tag
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
-from application.webhooks.create_webhook_key import CreateWebhookKey, CreateWebhookKeyCommand
+from application.webhooks.create_webhook_key import CreateWebhookKey
 from application.webhooks.queries import ListWebhookDeliveries
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery, RetryWebhookDeliveryCommand
 from domain.ids import RunId, WebhookDeliveryId
@@ -75,6 +75,4 @@ async def create_webhook_key(
 ) -> CreatedWebhookKeyView:
     """Requires the role admin. The new key signs at once and is shown only in this response. The
     previous key also signs for 24 hours; older keys no longer do."""
-    return created_webhook_key_view(
-        await create_webhook_key.execute(CreateWebhookKeyCommand(principal=request.principal))
-    )
+    return created_webhook_key_view(await create_webhook_key.execute(request.principal))

@@ -15,7 +15,6 @@ from application.audit.verify_audit_chain import (
     UnknownKey,
     UnsealedEntries,
     VerifyAuditChain,
-    VerifyAuditChainCommand,
 )
 from domain.audit.chain_check import BrokenLink, ChainProblem
 from domain.identity.api_key import Principal
@@ -46,7 +45,7 @@ class Ports:
         verifying = VerifyAuditChain(
             chain=self.chain, entries=self.entries, sealing=self.sealing, keys=self.keys, clock=FixedClock(NOW)
         )
-        return await verifying.execute(VerifyAuditChainCommand(principal=principal or a_principal()))
+        return await verifying.execute(principal or a_principal())
 
 
 @pytest.fixture

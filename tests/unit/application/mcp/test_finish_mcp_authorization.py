@@ -5,7 +5,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.audit.ports import AuditLog
 from application.mcp.authorization import AuthorizationAnswer, McpAuthorizer
-from application.mcp.finish_mcp_authorization import FinishMcpAuthorization, FinishMcpAuthorizationCommand
+from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.mcp.ports import McpConnections
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, invalid
@@ -37,7 +37,7 @@ class Ports:
             clock=FixedClock(),
             ids=SequentialIds(),
         )
-        return await finishing.execute(FinishMcpAuthorizationCommand(answer=answer))
+        return await finishing.execute(answer)
 
     def assert_nothing_changed(self) -> None:
         self.connections.forget.assert_not_awaited()

@@ -7,7 +7,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.audit.ports import AuditLog
 from application.secrets.ports import KeyRing, Reencryption, SecretVault
-from application.secrets.rotate_secret_key import RotateSecretKey, RotateSecretKeyCommand, RotationProgress
+from application.secrets.rotate_secret_key import RotateSecretKey, RotationProgress
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
@@ -39,7 +39,7 @@ class Ports:
             ids=SequentialIds(),
             step=3,
         )
-        return await rotating.execute(RotateSecretKeyCommand(principal=principal))
+        return await rotating.execute(principal)
 
     def assert_not_complete(self) -> None:
         self.key_ring.finish_rotation.assert_not_called()

@@ -6,7 +6,7 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.secrets.ports import SecretStore
-from application.webhooks.create_webhook_key import CreatedWebhookKey, CreateWebhookKey, CreateWebhookKeyCommand
+from application.webhooks.create_webhook_key import CreatedWebhookKey, CreateWebhookKey
 from application.webhooks.ports import WebhookKeyStore
 from application.webhooks.signing_secrets import SigningSecrets
 from domain.audit.event import AuditAction
@@ -39,7 +39,7 @@ class Ports:
             secrets=self.secrets, keys=self.keys, clock=self.clock, ids=self._ids, random=self._random
         )
         creating = CreateWebhookKey(keys=self.keys, secrets=secrets, clock=self.clock, ids=self._ids)
-        return await creating.execute(CreateWebhookKeyCommand(principal=principal or a_principal()))
+        return await creating.execute(principal or a_principal())
 
     def _random(self, count: int) -> bytes:
         self._made += 1
