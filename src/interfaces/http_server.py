@@ -68,6 +68,14 @@ class HttpServer(uvicorn.Server):
         self._inbound.is_stopping = True
         await super().shutdown(sockets)
 
+    def stop(self) -> None:
+        """End `serve`. The second time, without waiting for connections."""
+        if not self.should_exit:
+            logger.info("stopping; runs in progress may finish their current step; a second signal stops at once")
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        self._on_stop()
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Signals are handled by `stopped_by_signals`."""
@@ -78,16 +86,8 @@ class HttpServer(uvicorn.Server):
         """Within this context SIGTERM or SIGINT ends `serve`, even before it starts. A second
         signal stops without waiting for connections."""
         loop = asyncio.get_running_loop()
-
-        def stop() -> None:
-            if not self.should_exit:
-                logger.info("stopping; runs in progress may finish their current step; a second signal stops at once")
-            self.force_exit = self.should_exit
-            self.should_exit = True
-            self._on_stop()
-
         for name in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(name, stop)
+            loop.add_signal_handler(name, self.stop)
         try:
             yield
         finally:

@@ -18,9 +18,10 @@ from infrastructure.lifecycle import configure_logs, hide_secrets, open_service,
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.announcement import announce
 from interfaces.asgi import create_app
+from interfaces.draining import drained_by_signal
 from interfaces.http_server import HttpServer, listening
 from interfaces.inbound import InboundLimits
-from interfaces.worker.execution import executing
+from interfaces.worker.execution import executing, finish_runs
 
 logger = logging.getLogger(__name__)
 
@@ -90,11 +91,17 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
             url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
             container.public_address().listening_on(url)
             # A reader of the announcement may send a signal at once: the handler must be installed.
-            with server.stopped_by_signals(), container.home().announced(url), watching(container):
+            finish = partial(finish_runs, container) if worker else partial(_refuse_work, container)
+            draining = drained_by_signal(finish, then=server.stop)
+            with server.stopped_by_signals(), draining, container.home().announced(url), watching(container):
                 await announce(container, url, first_start=first_start)
                 _settle_memory()
                 await server.serve(sockets=[listener])
     return 0
+
+
+async def _refuse_work(container: Container) -> None:
+    container.readiness().stop()
 
 
 def inbound_limits(settings: Settings) -> InboundLimits:

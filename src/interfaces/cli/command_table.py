@@ -37,6 +37,13 @@ COMMANDS = (
         epilog="Example: DRAGOMAN_DATABASE_URL=postgresql://dragoman@db/dragoman dragoman worker",
     ),
     Command(
+        name="drain",
+        summary="Let a service or worker finish its runs, and stop.",
+        module="drain",
+        attribute="drain",
+        epilog="Examples: dragoman drain; dragoman drain 4711 --within 60",
+    ),
+    Command(
         name="init",
         summary="Set up a model, an MCP server and an agent, and say hello.",
         module="init",

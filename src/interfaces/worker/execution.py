@@ -22,6 +22,7 @@ DRAIN_S = 10.0
 """How long runs may take to finish the step in hand when the worker stops."""
 STOP_S = 5.0
 """How long runs that did not drain may take to end."""
+_LOOK_EVERY_S = 60.0
 READY_S = 5.0
 """How long a start waits until the worker receives submitted runs. Without a database the worker keeps trying."""
 
@@ -65,6 +66,16 @@ async def executing(container: Container) -> AsyncIterator[None]:
             await asyncio.gather(queue.drain(STOP_S), called_runs.drain(STOP_S))
         for task in tasks:
             await cancelled(task)
+
+
+async def finish_runs(container: Container) -> None:
+    """Take no more runs, and wait until those in hand have ended or wait for people. Workflow runs are handed over at once: they
+    may wait for days."""
+    container.readiness().stop()
+    await container.workflow_drivers().stop()
+    queue = container.run_queue()
+    while not await queue.drain(_LOOK_EVERY_S):
+        logger.info("draining: runs are still in progress")
 
 
 async def _consume(container: Container) -> None:

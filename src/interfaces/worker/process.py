@@ -6,15 +6,17 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 
 import uvloop
 
 from infrastructure.container import Container
 from infrastructure.lifecycle import configure_logs, hide_secrets, open_worker, watching
 from infrastructure.settings import Settings, unknown_variables
+from interfaces.draining import drained_by_signal
 from interfaces.http.app import create_monitoring_app
 from interfaces.http_server import HttpServer, listening
-from interfaces.worker.execution import executing
+from interfaces.worker.execution import executing, finish_runs
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +42,11 @@ async def _work(settings: Settings) -> int:
         logger.warning(warning)
     async with working(container), _monitored(container):
         # A signal may follow at once after the ready line: its handler must be installed before.
-        with _told_to_stop() as told, watching(container):
+        with (
+            _told_to_stop() as told,
+            drained_by_signal(partial(finish_runs, container), then=told.set),
+            watching(container),
+        ):
             sys.stdout.write(f"Dragoman worker is ready: up to {settings.worker_concurrency} runs at a time\n")
             sys.stdout.flush()
             await told.wait()
