@@ -398,25 +398,3 @@ async def test_each_role_sees_and_may_what_the_api_lets_it_and_strangers_find_no
             without = {"cookie": admin["cookie"]}
             assert (await browse(service, method, path, headers=without, data=form)).status_code == 403
     assert (await saved(service, "files"))["revision"] == 1
-
-
-@pytest.mark.requirement("B1")
-async def test_tools_of_an_endpoint_that_answers_calls_only_are_declared_in_the_form(service: Service) -> None:
-    admin = await signed_in(service)
-    lookup = {"name": "lookup", "description": "Looks up.", "parameters": {"type": "object"}}
-    for text in ("[", "{}", json.dumps([{**lookup, "name": "a b"}])):
-        refused = await browse(service, "POST", NEW, headers=admin, data=REMOTE | {"declared_tools": text})
-        assert [field.partition(".")[0] for field in faults(refused)] == ["declared_tools"]
-
-    await browse(service, "POST", NEW, headers=admin, data=REMOTE | {"declared_tools": json.dumps([lookup])})
-    declared = (await saved(service, "tickets"))["declared_tools"]
-    assert declared == [{**lookup, "output_schema": None}]
-    form = await browse(service, "GET", "/console/servers/tickets/edit", headers=admin)
-    assert "Looks up." in form.text
-    tested = await browse(service, "POST", "/console/servers/tickets/test", headers=admin)
-    assert "not tested" in tested.text
-
-    cleared = {**REMOTE, "revision": "1", "declared_tools": ""}
-    await browse(service, "POST", "/console/servers/tickets/edit", headers=admin, data=cleared)
-    assert (await saved(service, "tickets"))["declared_tools"] == []
-    assert "declared_tools" not in (await browse(service, "GET", f"{NEW}?kind=npm", headers=admin)).text
