@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from benchmarks import browser, control, gateway, growth, listeners, queue, run_start, runs, starting, workers
+from benchmarks import browser, control, gateway, growth, limits, listeners, queue, run_start, runs, starting, workers
 from benchmarks.page import FILE, document, section
 from benchmarks.processes import ROOT
 
@@ -91,6 +91,12 @@ PARTS = (
         measure=lambda: asyncio.run(control.report()),
     ),
     Part(name="workers", title="Workers", about="Several processes on PostgreSQL.", measure=workers.report),
+    Part(
+        name="limits",
+        title="Limits",
+        about="A limit that holds over several services on PostgreSQL.",
+        measure=limits.report,
+    ),
     Part(name="queue", title="Queue", about="From submitting to starting.", measure=queue.measure),
     Part(
         name="console",

@@ -256,6 +256,8 @@ async def _sharing_limits(container: Container) -> AsyncIterator[None]:
         if task is not None and permits is not None:
             await cancelled(task)
             await permits.close()
+        if (breakers := container.breakers()) is not None:
+            await breakers.close()
         await container.rates().close()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from application.system.ports import Clock
-from application.system.shared_permits import EXPIRES_S, SharedPermits
+from application.system.shared_permits import EXPIRES_S, PermitSignals, SharedPermits
 
 
 class InMemoryPermitLeases:
@@ -54,7 +54,11 @@ class Neighbours:
 
     def process(self, leases: object, holder: str) -> SharedPermits:
         """A process among them."""
-        return SharedPermits(leases=leases, holder=holder, signals=_Signals(self._ears))  # type: ignore[arg-type]
+        return SharedPermits(leases=leases, holder=holder, signals=self.signals())  # type: ignore[arg-type]
+
+    def signals(self) -> PermitSignals:
+        """Of one more process."""
+        return _Signals(self._ears)
 
 
 class _Signals:

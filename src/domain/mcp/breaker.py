@@ -103,6 +103,17 @@ class CircuitBreaker:
             return self
         return replace(self, retry_at=now)
 
+    def told_failures(self, failures: int) -> "CircuitBreaker":
+        """The state after other processes counted so many failures in a row. Only a failure seen here opens."""
+        if self.retry_at is not None:
+            return self
+        failures = min(failures, self.settings.failures - 1)
+        return self if failures == self.failures else replace(self, failures=failures)
+
+    def told_open(self, openings: int, retry_at: float) -> "CircuitBreaker":
+        """The state after the breaker of another process opened."""
+        return CircuitBreaker(settings=self.settings, epoch=self.epoch + 1, openings=openings, retry_at=retry_at)
+
     def reset(self) -> "CircuitBreaker":
         """The closed state, for a server that was found to work."""
         return CircuitBreaker(settings=self.settings, epoch=self.epoch + 1)

@@ -6,7 +6,9 @@ from application.system.ports import Clock, IdSource
 from application.system.rates import LocalRates, Rates
 from application.system.shared_permits import PermitSignals, SharedPermits
 from application.system.shared_rates import SharedRates
+from infrastructure.mcp.wrappers.shared_breakers import SharedBreakers
 from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.limits.breaker_states import SqlBreakerStates
 from infrastructure.persistence.limits.permit_leases import SqlPermitLeases
 from infrastructure.persistence.limits.rate_leases import SqlRateLeases
 from infrastructure.settings import Settings
@@ -31,3 +33,10 @@ def permits(settings: Settings, *, database: Database, ids: IdSource, signals: P
     if settings.postgres_url is None:
         return None
     return SharedPermits(leases=SqlPermitLeases(database=database), holder=ids.new("prc"), signals=signals)
+
+
+def breakers(settings: Settings, *, database: Database, signals: PermitSignals) -> SharedBreakers | None:
+    """None for a database of this process alone."""
+    if settings.postgres_url is None:
+        return None
+    return SharedBreakers(states=SqlBreakerStates(database=database), signals=signals)

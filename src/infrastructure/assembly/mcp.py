@@ -46,6 +46,7 @@ from infrastructure.mcp.wrappers.announced_news import AnnouncedNews
 from infrastructure.mcp.wrappers.bounded_contents import BoundedContents
 from infrastructure.mcp.wrappers.guarded_connections import CallLimits, guarded
 from infrastructure.mcp.wrappers.lazy_connections import ClosableConnections, LazyMcpConnections
+from infrastructure.mcp.wrappers.shared_breakers import SharedBreakers
 from infrastructure.mcp.wrappers.supervised_connections import SupervisedConnections
 from infrastructure.metrics.server_states import ServerStates
 from infrastructure.persistence.engine.database import Database
@@ -98,6 +99,7 @@ def connections(
     ids: IdSource,
     rates: Rates,
     permits: SharedPermits | None,
+    breakers: SharedBreakers | None,
     catalogs: McpCatalogStore,
     organizations: OrganizationStore,
     secrets: SecretStore,
@@ -178,7 +180,13 @@ def connections(
     )
     supervised = SupervisedConnections(
         guarded(
-            owned, rates=rates, permits=permits, clock=clock, limits=call_limits, on_breaker=states.breaker_changed
+            owned,
+            rates=rates,
+            permits=permits,
+            breakers=breakers,
+            clock=clock,
+            limits=call_limits,
+            on_breaker=states.breaker_changed,
         ),
         owned=owned,
         relist=relist,

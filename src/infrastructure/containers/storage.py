@@ -23,6 +23,7 @@ from infrastructure.assembly.limits import OpenRates
 from infrastructure.assembly.storage import ConsumedRunQueue
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.wiring import Singletons
+from infrastructure.mcp.wrappers.shared_breakers import SharedBreakers
 from infrastructure.metrics.metered_leases import MeteredRunLeases
 from infrastructure.persistence.agents.model_provider_store import SqlModelProviderStore
 from infrastructure.persistence.agents.store import SqlAgentStore
@@ -121,6 +122,9 @@ class Storage(containers.DeclarativeContainer):
     rates: providers.Provider[OpenRates] = singleton(limits_assembly.rates, Platform.settings, database=database)
     permits: providers.Provider[SharedPermits | None] = singleton(
         limits_assembly.permits, Platform.settings, database=database, signals=Platform.wakeups
+    )
+    breakers: providers.Provider[SharedBreakers | None] = singleton(
+        limits_assembly.breakers, Platform.settings, database=database, signals=Platform.wakeups
     )
     readiness = singleton(ProcessReadiness, storage=database_readiness, queue=run_queue)
     identities: providers.Provider[IdentityStore] = singleton(SqlIdentityStore, database=database)

@@ -21,6 +21,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.breaker import BreakerSettings, BreakerState, CallOutcome, CircuitBreaker
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
+from infrastructure.mcp.wrappers.shared_breakers import OpenBreaker, SharedBreakers
 from infrastructure.mcp.wrappers.wrapped_connections import WrappedConnections
 
 logger = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class CircuitBreakingConnections(WrappedConnections):
     - The breaker opens after the failures that `settings` allow, and half-opens after a cool-down.
     - In the half-open state single calls probe the server; one success closes the breaker.
     - Listings always pass; a successful one ends the cool-down.
+    - With `shared`, breakers open and close in all processes, failures of all processes count, and one process probes.
     """
 
     def __init__(
@@ -54,8 +56,12 @@ class CircuitBreakingConnections(WrappedConnections):
         clock: Clock,
         settings: BreakerSettings | None = None,
         on_change: BreakerChanged | None = None,
+        shared: SharedBreakers | None = None,
     ) -> None:
         super().__init__(connections)
+        self._shared = shared
+        if shared is not None:
+            shared.changed, shared.failed = self._told_change, self._told_failures
         self._clock = clock
         self._on_change = on_change
         self._closed = CircuitBreaker(settings=settings or BreakerSettings())
@@ -67,6 +73,9 @@ class CircuitBreakingConnections(WrappedConnections):
         """Raises: McpFailure NOT_CONNECTED at once, with `retry_after_s`, while the breaker is
         open."""
         epoch = self._admit(server)
+        if self._shared is not None and self._breakers[server.id].is_probed:
+            hold_s = min(call.timeout_s, self._closed.settings.longest_pause_s)
+            await self._claim_probe(self._shared, server, epoch, hold_s)
         outcome = CallOutcome.NEITHER
         try:
             reply = await self._connections.call_tool(server, scope, call, on_progress)
@@ -97,20 +106,26 @@ class CircuitBreakingConnections(WrappedConnections):
         if (breaker := self._breakers.get(server_id)) is not None:
             self._breakers[server_id] = breaker.reset()
             self._tell(server_id, BreakerState.CLOSED)
+            if self._shared is not None:
+                self._shared.closed(server_id)
         self._connections.forgive(organization_id, server_id)
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        self._breakers.pop(server_id, None)
+        breaker = self._breakers.pop(server_id, self._closed)
         self._tell(server_id, BreakerState.CLOSED)
+        if self._shared is not None and breaker.retry_at is not None:
+            self._shared.closed(server_id)
         await self._connections.forget(organization_id, server_id)
 
     def _admit(self, server: McpServer) -> int:
         breaker = self._breakers.get(server.id, self._closed)
+        if self._shared is not None and server.id not in self._breakers:
+            self._breakers[server.id] = breaker
+            self._shared.look(server.id)
         now = self._clock.monotonic()
         refused_for_s = breaker.refused_for_s(now)
         if refused_for_s is not None:
-            detail = f"{_open_breaker(breaker)} It is tried again in {max(1, math.ceil(refused_for_s))} s."
-            raise McpFailure(McpFailureKind.NOT_CONNECTED, detail, retry_after_s=refused_for_s)
+            raise _refused(breaker, refused_for_s)
         admitted = breaker.admitted(now)
         if admitted is not breaker:
             self._breakers[server.id] = admitted
@@ -122,6 +137,8 @@ class CircuitBreakingConnections(WrappedConnections):
         if after is before:
             return
         self._breakers[server.id] = after
+        if self._shared is not None:
+            self._share(self._shared, server.id, before, after)
         if after.state is not before.state:
             logger.log(
                 logging.INFO if after.state is BreakerState.CLOSED else logging.WARNING,
@@ -136,9 +153,55 @@ class CircuitBreakingConnections(WrappedConnections):
             )
             self._tell(server.id, after.state)
 
+    async def _claim_probe(self, shared: SharedBreakers, server: McpServer, epoch: int, hold_s: float) -> None:
+        """Raises: McpFailure NOT_CONNECTED if another process probes the server."""
+        may_probe = False
+        try:
+            may_probe = await shared.may_probe(server.id, hold_s)
+        finally:
+            if not may_probe:
+                self._settle(server, epoch, CallOutcome.NEITHER)
+        if not may_probe:
+            breaker = self._breakers.get(server.id, self._closed)
+            raise _refused(breaker, breaker.refused_for_s(self._clock.monotonic()) or 0.0)
+
+    def _share(
+        self, shared: SharedBreakers, server_id: McpServerId, before: CircuitBreaker, after: CircuitBreaker
+    ) -> None:
+        if after.state is BreakerState.OPEN and after.openings != before.openings:
+            pause_s = after.settings.pause_s(after.openings)
+            shared.opened(server_id, OpenBreaker(openings=after.openings, pause_s=pause_s))
+        elif after.state is BreakerState.CLOSED:
+            if before.state is not BreakerState.CLOSED:
+                shared.closed(server_id)
+            elif after.failures != before.failures:
+                shared.failures(server_id, after.failures)
+
+    def _told_change(self, server_id: McpServerId, told: OpenBreaker | None) -> None:
+        """Another process opened or closed the breaker."""
+        before = self._breakers.get(server_id, self._closed)
+        if told is not None:
+            after = before.told_open(told.openings, self._clock.monotonic() + told.pause_s)
+        elif before.retry_at is not None:
+            after = before.reset()
+        else:
+            return
+        self._breakers[server_id] = after
+        self._tell(server_id, after.state)
+
+    def _told_failures(self, server_id: McpServerId, failures: int) -> None:
+        """Calls of another process failed, or one was answered."""
+        if (before := self._breakers.get(server_id)) is not None:
+            self._breakers[server_id] = before.told_failures(failures)
+
     def _tell(self, server_id: McpServerId, state: BreakerState) -> None:
         if self._on_change is not None:
             self._on_change(server_id, state)
+
+
+def _refused(breaker: CircuitBreaker, refused_for_s: float) -> McpFailure:
+    detail = f"{_open_breaker(breaker)} It is tried again in {max(1, math.ceil(refused_for_s))} s."
+    return McpFailure(McpFailureKind.NOT_CONNECTED, detail, retry_after_s=refused_for_s)
 
 
 def _open_breaker(breaker: CircuitBreaker) -> str:

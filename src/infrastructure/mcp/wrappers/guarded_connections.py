@@ -18,6 +18,7 @@ from infrastructure.mcp.wrappers.bounded_connections import (
 )
 from infrastructure.mcp.wrappers.breaking_connections import BreakerChanged, CircuitBreakingConnections
 from infrastructure.mcp.wrappers.paced_connections import PacedConnections
+from infrastructure.mcp.wrappers.shared_breakers import SharedBreakers
 from infrastructure.mcp.wrappers.shared_bulkheads import SharedBulkheads
 
 
@@ -37,6 +38,7 @@ def guarded(
     *,
     rates: Rates,
     permits: SharedPermits | None = None,
+    breakers: SharedBreakers | None = None,
     clock: Clock,
     limits: CallLimits,
     on_breaker: BreakerChanged | None = None,
@@ -47,7 +49,8 @@ def guarded(
     - the rates of the server and of the organization;
     - a place of the organization, last: calls that wait for a server occupy no such place.
 
-    `on_breaker` is called when a breaker changes. With `permits`, places are those of all processes.
+    `on_breaker` is called when a breaker changes. With `permits`, places are those of all processes,
+    with `breakers` breakers.
     """
 
     def places(kind: str, max_waiting: int) -> Places:
@@ -57,5 +60,7 @@ def guarded(
         connections, places=places("calls", MAX_ORGANIZATION_CALLS), max_calls=limits.calls_per_organization
     )
     connections = PacedConnections(connections, rates=rates, clock=clock, every_organization=limits.organization_rate)
-    connections = CircuitBreakingConnections(connections, clock=clock, settings=limits.breaker, on_change=on_breaker)
+    connections = CircuitBreakingConnections(
+        connections, clock=clock, settings=limits.breaker, on_change=on_breaker, shared=breakers
+    )
     return ServerBoundConnections(connections, places=places("calls", limits.waiting_per_server))
