@@ -16,7 +16,7 @@ from interfaces.cli.session import session_of
 
 WITHIN_S = 600
 _HAND_OVER_S = 60.0
-"""Time for a process that is told to stop: it finishes the step in hand, and closes connections."""
+"""Time to stop for a process: it finishes the step in hand, and closes connections."""
 
 
 def drain(
