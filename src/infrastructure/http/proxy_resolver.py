@@ -7,10 +7,12 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from application.system.lru import LruCache
+from application.system.shared_work import SharedWork
 from infrastructure.http.shared_bound import OrganizationBound
 
 _AT_A_TIME = 2
@@ -57,7 +59,7 @@ class ProxyResolver(AbstractResolver):
         self._wait_s = wait_s
         self._free = asyncio.Semaphore(_AT_A_TIME)
         self._answers: LruCache[str, _Answer] = LruCache(_MAX_ANSWERS)
-        self._under_way: dict[str, asyncio.Task[Addresses | None]] = {}
+        self._under_way = SharedWork[str, Addresses | None](name="egress-lookup")
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
@@ -67,7 +69,7 @@ class ProxyResolver(AbstractResolver):
         if known is not None and known.until > asyncio.get_running_loop().time():
             found: Addresses | None = known.addresses
         else:
-            found = await asyncio.shield(self._under_way.get(host) or self._begin(host))
+            found = await self._under_way.result(host, partial(self._looked_up, host))
         if found is None:
             raise LookupsBusyError("too many lookups are under way")
         if not found:
@@ -79,12 +81,6 @@ class ProxyResolver(AbstractResolver):
 
     async def close(self) -> None:
         """Lookups end by themselves."""
-
-    def _begin(self, host: str) -> "asyncio.Task[Addresses | None]":
-        task = asyncio.create_task(self._looked_up(host), name="egress-lookup")
-        self._under_way[host] = task
-        task.add_done_callback(lambda _: self._under_way.pop(host))
-        return task
 
     async def _looked_up(self, host: str) -> Addresses | None:
         """None if no place was free."""

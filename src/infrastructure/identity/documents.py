@@ -1,15 +1,16 @@
 """Documents of identity providers, over the guarded HTTP client: bounded in size and time, no redirects."""
 
-import asyncio
 import base64
 import json
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import quote, urlencode, urlsplit
 
 from application.identity.admit_person import refused
 from application.identity.ports import ProviderMetadata
 from application.system.lru import LruCache
 from application.system.ports import Clock
+from application.system.shared_work import SharedWork
 from application.workflows.http_request import HttpAnswer, HttpCall, HttpCaller, HttpCallFailed
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.identity_provider import IdentityProvider
@@ -46,7 +47,7 @@ class IdentityProviderDocuments:
         self._http = http
         self._clock = clock
         self._known: LruCache[str, _Known] = LruCache(MAX_KNOWN)
-        self._reading: dict[str, asyncio.Task[_Known]] = {}
+        self._reading = SharedWork[str, _Known](name="identity-provider-metadata")
 
     async def metadata(self, provider: IdentityProvider) -> ProviderMetadata:
         document = await self._discovered(provider.issuer)
@@ -97,18 +98,11 @@ class IdentityProviderDocuments:
     async def _discovered(self, issuer: str) -> JsonObject:
         known = self._known.get(issuer)
         if known is None or known.valid_until <= self._clock.monotonic():
-            known = await self._discovered_now(issuer)
+            # Many requests wait for one read: people who are not signed in cause them.
+            known = await self._reading.result(issuer, partial(self._discover, issuer))
         if isinstance(known.found, ServiceError):
             raise known.found
         return known.found
-
-    async def _discovered_now(self, issuer: str) -> _Known:
-        """Many requests wait for one read: people who are not signed in cause them."""
-        reading = self._reading.get(issuer)
-        if reading is None:
-            reading = self._reading[issuer] = asyncio.create_task(self._discover(issuer))
-            reading.add_done_callback(lambda _: self._reading.pop(issuer, None))
-        return await asyncio.shield(reading)
 
     async def _discover(self, issuer: str) -> _Known:
         found: JsonObject | ServiceError

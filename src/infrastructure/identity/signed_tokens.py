@@ -1,8 +1,8 @@
 """Signed tokens (JWT) of identity providers, checked by PyJWT. The only file that imports it."""
 
-import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 import jwt
@@ -11,6 +11,7 @@ from application.identity.authenticate_person import invalid_token
 from application.identity.ports import VerifiedToken
 from application.system.lru import LruCache
 from application.system.ports import Clock
+from application.system.shared_work import SharedWork
 from domain.errors import ServiceError
 from domain.identity.identity_provider import IdentityProvider
 from domain.json_value import JsonObject, JsonValue
@@ -49,7 +50,7 @@ class SignedTokens:
         self._clock = clock
         self._known: LruCache[str, _Known] = LruCache(MAX_KNOWN)
         self._schedules: LruCache[str, CallSchedule] = LruCache(MAX_KNOWN)
-        self._reading: dict[str, asyncio.Task[_Known]] = {}
+        self._reading = SharedWork[str, _Known](name="identity-provider-keys")
 
     async def issuer_of(self, token: str) -> str | None:
         issuer = _unverified(token).get("iss")
@@ -99,12 +100,7 @@ class SignedTokens:
         return True
 
     async def _read(self, issuer: str) -> _Known:
-        """Many requests wait for one read."""
-        reading = self._reading.get(issuer)
-        if reading is None:
-            reading = self._reading[issuer] = asyncio.create_task(self._read_now(issuer))
-            reading.add_done_callback(lambda _: self._reading.pop(issuer, None))
-        return await asyncio.shield(reading)
+        return await self._reading.result(issuer, partial(self._read_now, issuer))
 
     async def _read_now(self, issuer: str) -> _Known:
         """After a failure, keys from before stay valid."""

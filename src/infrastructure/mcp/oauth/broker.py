@@ -15,6 +15,7 @@ from mcp.shared.auth import OAuthToken
 
 from application.system.lru import LruCache
 from application.system.ports import Clock
+from application.system.shared_work import SharedWork
 from domain.errors import ServiceError
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth
@@ -68,14 +69,11 @@ class TokenBroker:
         self._news = asyncio.Event()
         self._cache: LruCache[_Key, Grant] = LruCache(_CAPACITY)
         self._challenges: LruCache[_Key, Challenge] = LruCache(_CAPACITY)
-        self._flights: dict[_Key, asyncio.Task[Grant]] = {}
+        self._obtaining = SharedWork[_Key, Grant](name="mcp-oauth-token")
 
     async def close(self) -> None:
         """Cancel the renewals in progress."""
-        flights = list(self._flights.values())
-        for flight in flights:
-            flight.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
+        await self._obtaining.close()
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
         """Grants of the organization, or of any, changed in this or another process."""
@@ -296,17 +294,7 @@ class TokenBroker:
 
     async def _once(self, server: McpServer, work: Callable[[], Coroutine[None, None, Grant]]) -> Grant:
         """Run `work`, or wait for the one in progress for the same server."""
-        key = self._key(server)
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = self._flights[key] = asyncio.create_task(work(), name="mcp-oauth-token")
-            flight.add_done_callback(lambda done: self._landed(key, done))
-        return await asyncio.shield(flight)
-
-    def _landed(self, key: _Key, flight: "asyncio.Task[Grant]") -> None:
-        del self._flights[key]
-        if not flight.cancelled():
-            flight.exception()  # handled by the waiters, if any
+        return await self._obtaining.result(self._key(server), work)
 
     def _key(self, server: McpServer) -> _Key:
         return server.organization_id, grant_owner(server), binding_of(server.config)
