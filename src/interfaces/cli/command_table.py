@@ -77,7 +77,7 @@ COMMANDS = (
     _group("tool", "List and explain tools."),
     _group("thread", "Manage threads."),
     _group("source", "Manage files of threads."),
-    _group("queue", "Read the queue, cancel what waits, requeue what no longer progresses."),
+    _group("queue", "Read the queue, cancel runs in it, requeue stuck ones."),
     _group("approval", "Approve or deny pending tool calls."),
     _group("schedule", "Start runs on a schedule."),
     _group("audit", "Read, export and verify the audit trail."),

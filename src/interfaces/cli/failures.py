@@ -1,6 +1,8 @@
 """Expected failures of a command: a line for a person, one more for each fault of the input, and an exit code."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+
+from domain.nearest import nearest
 
 FAILED = 1
 BAD_USAGE = 2
@@ -29,6 +31,13 @@ class BadUsage(CommandFailure):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, exit_code=BAD_USAGE)
+
+
+def wrong_choice(option: str, given: str, choices: Collection[str]) -> BadUsage:
+    """An option that takes one of a few words got another."""
+    near = nearest(given, choices)
+    meant = "" if near is None else f" Did you mean {near!r}?"
+    return BadUsage(f"{option} takes one of {', '.join(choices)}, not {given[:40]!r}.{meant}")
 
 
 class ServiceUnreachable(CommandFailure):

@@ -14,6 +14,8 @@ class Kind:
     name: str | None = None
     shown_by: str | None = None
     listed_by: str | None = None
+    listed_of: str | None = None
+    """The command that lists those of one thread or run, where nothing lists all."""
 
     @property
     def one(self) -> str:
@@ -69,6 +71,8 @@ KINDS = (
     Kind(what="organization", prefix="org", path="organizations", listed_by="org list"),
     Kind(what="model provider", prefix="", path="model-providers", name="name", listed_by="provider list"),
     Kind(what="secret", prefix="", path="secrets", name="name", listed_by="secret list"),
+    Kind(what="source", prefix="", path="", listed_of="source list THREAD"),
+    Kind(what="webhook delivery", prefix="", path="", listed_of="webhook list RUN"),
     Kind(what="tool", prefix="", path="tools", name="name", listed_by="tool list"),
 )
 BY_PREFIX = {kind.prefix: kind for kind in KINDS if kind.prefix}

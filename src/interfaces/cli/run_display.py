@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from interfaces.cli.terminal import Terminal, duration, one_line, short_json
+from interfaces.cli.terminal import Terminal, counted, duration, one_line, short_json
 from interfaces.cli.transcript import incomplete_text, output_text, parts_of, provider_words, show_pending
 from interfaces.http.runs.views import RunErrorView, RunView
 from interfaces.http.threads.views import MessageView
@@ -184,17 +184,13 @@ def summary(run: RunView) -> str:
     took = _seconds_between(run["started_at"], run["finished_at"])
     parts = [
         status if took is None else f"{status} in {duration(took * 1000)}",
-        _count(usage["turns"], "turn"),
-        _count(usage["tool_calls"], "tool call"),
+        counted(usage["turns"], "turn"),
+        counted(usage["tool_calls"], "tool call"),
         f"{usage['input_tokens']} + {usage['output_tokens']} tokens",
     ]
     if usage["cost_usd"]:
         parts.append(f"${usage['cost_usd']:.4f}")
     return f"{run['id']} {' · '.join(parts)}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _seconds_between(start: str | None, end: str | None) -> float | None:

@@ -56,7 +56,8 @@ class Terminal:
             return
         from rich.console import Console
 
-        Console(file=self._out).print(printable(text), style=style, markup=False, highlight=False, soft_wrap=True)
+        said = readable_times(text, now=self._now())
+        Console(file=self._out).print(printable(said), style=style, markup=False, highlight=False, soft_wrap=True)
 
     def json(self, document: JsonValue) -> None:
         """One JSON document."""
@@ -139,6 +140,11 @@ def one_line(text: str, limit: int | None = None) -> str:
 def short_json(document: object, limit: int = 80) -> str:
     """JSON on one line, cut to `limit` characters."""
     return one_line(json.dumps(document, ensure_ascii=False), limit)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 turn` or `2 turns`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def duration(milliseconds: float) -> str:

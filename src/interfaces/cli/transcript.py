@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from interfaces.cli.answers import read_as
-from interfaces.cli.terminal import Terminal, one_line, short_json
+from interfaces.cli.terminal import Terminal, counted, one_line, short_json
 from interfaces.http.runs.views import RunView
 from interfaces.http.threads.views import MessageView
 
@@ -121,7 +121,7 @@ def describe_run(terminal: Terminal, run: RunView, *, agent: str | None) -> None
             "started": run["started_at"] or "",
             "finished": run["finished_at"] or "",
             "attempts": str(run["attempt"]) if run["attempt"] > 1 else "",
-            "usage": f"{usage['turns']} turns, {usage['tool_calls']} tool calls, {usage['input_tokens']} input and "
+            "usage": f"{counted(usage['turns'], 'turn')}, {counted(usage['tool_calls'], 'tool call')}, {usage['input_tokens']} input and "
             f"{usage['output_tokens']} output tokens{cost}",
         }
     )

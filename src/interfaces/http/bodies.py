@@ -1,7 +1,7 @@
 """JSON bodies: strict pydantic models, and their faults as violations with paths."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Any, ClassVar, Optional, TypeGuard, TypeVar, get_args
 
@@ -26,6 +26,22 @@ MAX_FAULTS = 20
 _NEAR_NAMES = 5  # most unknown fields and values that get a suggestion
 _OPTION = re.compile(r"'([^']*)'")
 _DESCRIBED = 500
+_PLAIN = {
+    "dict_type": "must be a JSON object",
+    "list_type": "must be a JSON array",
+    "tuple_type": "must be a JSON array",
+    "string_type": "must be a string",
+    "bool_type": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_long": "must have at most {max_length} characters",
+}
+"""Messages in place of those of pydantic, by its type of a fault."""
 
 Name = Annotated[str, Field(max_length=MAX_NAME)]
 """A name or an id."""
@@ -182,8 +198,8 @@ def _violation(model: type[Body], value: object, fault: ErrorDetails, place: int
             message = _of_options(
                 str(fault.get("ctx", {}).get("expected", "")), value if is_searched else None, fault["loc"]
             )
-        case _:
-            message = fault["msg"]
+        case kind:
+            message = _plain(kind, fault.get("ctx", {})) or fault["msg"]
     return Violation(path=path, message=message)
 
 
@@ -197,6 +213,11 @@ def _fields_at(model: type[Body], loc: Sequence[int | str]) -> Iterable[str]:
             return ()
         model = bodies[0]
     return model.model_fields
+
+
+def _plain(kind: str, bounds: Mapping[str, object]) -> str | None:
+    numbers = {name: int(one) if isinstance(one, float) and one.is_integer() else one for name, one in bounds.items()}
+    return _PLAIN[kind].format(**numbers) if kind in _PLAIN else None
 
 
 def _of_options(expected: str, body: object, loc: Sequence[int | str]) -> str:

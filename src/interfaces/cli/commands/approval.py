@@ -11,7 +11,7 @@ from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import RUNS
 from interfaces.cli.completion import completed
-from interfaces.cli.failures import BadUsage
+from interfaces.cli.failures import BadUsage, wrong_choice
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal, one_line, short_json
 from interfaces.http.approvals.views import ApprovalView
@@ -47,7 +47,7 @@ def list_approvals(
 ) -> None:
     """List approvals, newest first."""
     if state is not None and state not in _STATES:
-        raise BadUsage(f"--state takes one of {', '.join(_STATES)}.")
+        raise wrong_choice("--state", state, _STATES)
     wanted: dict[str, str] = {
         name: value for name, value in (("state", state), ("run_id", run_id)) if value is not None
     }

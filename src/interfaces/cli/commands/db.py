@@ -108,7 +108,9 @@ def _sentences(plan: _Plan) -> Iterator[str]:
 @db_app.command("backup", epilog="Example: dragoman db backup /var/backups/dragoman-2026-11-22.db")
 def backup(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="The target, a file that does not exist yet.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The target, a file that does not exist yet.", show_default=False)
+    ],
     as_json: JsonFlag = False,
 ) -> None:
     """Copy the SQLite database in its current state. A running service continues. Encrypted

@@ -8,7 +8,7 @@ from domain.json_value import JsonObject
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import AGENTS
-from interfaces.cli.failures import BadUsage, CommandFailure
+from interfaces.cli.failures import BadUsage, CommandFailure, wrong_choice
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.client_configs import CLIENTS
 from interfaces.http.gateway_sessions.views import GatewaySessionView, OpenedGatewaySessionView
@@ -103,7 +103,7 @@ def client_config(
     """Open a session and print a client's configuration with its token."""
     chosen = CLIENTS.get(client)
     if chosen is None:
-        raise BadUsage(f"--client takes one of {', '.join(CLIENTS)}, not {client[:40]!r}.")
+        raise wrong_choice("--client", client, CLIENTS)
     session = session_of(context)
 
     async def configure(api: ServiceApi) -> None:
@@ -136,7 +136,7 @@ def list_sessions(context: typer.Context, as_json: JsonFlag = False) -> None:
             one["run_id"] or one["workflow_run_id"] or "",
         ),
         names=("agt",),
-        empty="There are no gateway sessions.",
+        empty="There are no gateway sessions. Open one with `dragoman gateway open --agent NAME`.",
         as_json=as_json,
     )
 

@@ -60,7 +60,7 @@ def approve_tools(
         found = read_as(McpServerToolsView, await api.get(path_to("mcp-servers", slug, "tools")))["data"]
         named = [entry for entry in found if entry["name"] == tool]
         if tool is not None and not named:
-            raise BadUsage(f"{slug} lists no tool {tool!r}.")
+            raise BadUsage(f"{slug} lists no tool {tool!r}. `dragoman mcp tools {slug}` shows them.")
         meant = [entry for entry in (named or found) if is_quarantined(entry)]
         answers: list[JsonValue] = []
         for entry in meant:

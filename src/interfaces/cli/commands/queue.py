@@ -9,14 +9,14 @@ from domain.runs.lane import Lane
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import AgentOption
-from interfaces.cli.failures import BadUsage
+from interfaces.cli.failures import BadUsage, wrong_choice
 from interfaces.cli.names import names_by_id
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.queue.views import QueueView, RequeuedRunsView
 from interfaces.http.runs.views import CancelledRunsView
 
 queue_app = typer.Typer(
-    help="Read the queue, cancel what waits, requeue what no longer progresses.",
+    help="Read the queue, cancel runs in it, requeue stuck ones.",
     no_args_is_help=True,
     epilog="Examples: dragoman queue show; dragoman queue cancel --lane batch",
 )
@@ -72,11 +72,11 @@ def cancel_queued(
     every: Annotated[bool, typer.Option("--all", help="Every queued run of the organization.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Cancel queued runs of an agent, of a lane, or of the organization."""
+    """Cancel queued runs of an agent, a lane or the organization."""
     if agent is None and lane is None and not every:
         raise BadUsage("Say which runs: --agent, --lane or --all.")
     if lane is not None and lane not in _LANES:
-        raise BadUsage(f"--lane takes one of {', '.join(_LANES)}.")
+        raise wrong_choice("--lane", lane, _LANES)
     session = session_of(context)
 
     async def cancel(api: ServiceApi) -> None:
@@ -117,7 +117,10 @@ def requeue_runs(
         if as_json:
             session.terminal.json(document)
             return
-        for run_id in read_as(RequeuedRunsView, document)["run_ids"]:
+        run_ids = read_as(RequeuedRunsView, document)["run_ids"]
+        for run_id in run_ids:
             session.terminal.note(f"{run_id} is queued again.")
+        if not run_ids:
+            session.terminal.note(f"No run in progress has been without an event for {idle_s:g} s.")
 
     session.perform(requeue, worker=True)

@@ -10,7 +10,7 @@ from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.arguments import AGENTS, RUNS, SERVERS, THREADS, RunArgument
 from interfaces.cli.commands.start_run import start_run
-from interfaces.cli.failures import BadUsage
+from interfaces.cli.failures import BadUsage, wrong_choice
 from interfaces.cli.names import names_by_id
 from interfaces.cli.pending_calls import elicited_answer, tool_result
 from interfaces.cli.run_group import RunGroup
@@ -54,7 +54,7 @@ def list_runs(
 ) -> None:
     """List runs, newest first."""
     if status is not None and status not in _STATUSES:
-        raise BadUsage(f"--status takes one of {', '.join(_STATUSES)}.")
+        raise wrong_choice("--status", status, _STATUSES)
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -261,7 +261,8 @@ def resume_run(
     decisions = [*_decisions(approve, "approve"), *_decisions(deny, "deny")]
     if not tool_results and not decisions:
         raise BadUsage(
-            "Give at least one of --result CALL_ID=TEXT, --answer CALL_ID=ANSWER, --approve CALL_ID or --deny CALL_ID."
+            "Give at least one of --result CALL_ID=TEXT, --answer CALL_ID=ANSWER, --approve CALL_ID or --deny CALL_ID. "
+            f"`dragoman run show {run_id}` shows the calls that wait."
         )
     body: JsonObject = {}
     if tool_results:

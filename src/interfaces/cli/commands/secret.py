@@ -29,7 +29,7 @@ def set_secret(context: typer.Context, name: Name, as_json: JsonFlag = False) ->
     session = session_of(context)
     value = session.read_secret(f"Value of {name} (not shown): ")
     if not value:
-        raise BadUsage("The value is empty.")
+        raise BadUsage(f"The value is empty. Pipe it in: printenv {name} | dragoman secret set {name}")
 
     async def put(api: ServiceApi) -> None:
         document = await api.post(path_to("secrets"), {"name": name, "value": value})

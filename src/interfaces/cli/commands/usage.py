@@ -9,7 +9,7 @@ import typer
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.arguments import AgentOption
-from interfaces.cli.failures import BadUsage
+from interfaces.cli.failures import BadUsage, wrong_choice
 from interfaces.cli.names import names_by_id
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.agents.views import AgentView
@@ -34,7 +34,7 @@ def usage(
 ) -> None:
     """Show tokens and cost by day, agent and model."""
     if by not in (*_DIMENSIONS, "all"):
-        raise BadUsage(f"--by takes one of {', '.join(_DIMENSIONS)} and all, not {by[:40]!r}.")
+        raise wrong_choice("--by", by, (*_DIMENSIONS, "all"))
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:

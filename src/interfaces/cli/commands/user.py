@@ -39,7 +39,7 @@ def list_users(context: typer.Context, as_json: JsonFlag = False) -> None:
             user["status"],
             user["last_sign_in_at"] or "never",
         ),
-        empty="There are no users.",
+        empty="There are no users. People are users once they sign in: `dragoman idp add NAME`.",
         as_json=as_json,
     )
 
