@@ -6,6 +6,7 @@ from litestar.di import NamedDependency
 from application.agents.name_agents import NameAgents
 from application.runs.cancel_runs import CancelRuns
 from application.runs.queries import GetQueue
+from application.runs.queue_lines import QueueLine
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonObject
@@ -18,8 +19,7 @@ from interfaces.http.runs.schemas import CancelRunsBody
 MOST_LINES = 200
 
 
-async def _waiting(principal: Principal, get_queue: GetQueue, name_agents: NameAgents) -> dict[str, object]:
-    lines = await get_queue.execute(principal)
+async def _waiting(principal: Principal, lines: tuple[QueueLine, ...], name_agents: NameAgents) -> dict[str, object]:
     shown = lines[:MOST_LINES]
     return {
         "lines": shown,
@@ -39,7 +39,8 @@ async def show_queue(
     get_queue: NamedDependency[GetQueue],
     name_agents: NamedDependency[NameAgents],
 ) -> Response[str]:
-    return pages.show(request, "queue.html", await _waiting(request.principal, get_queue, name_agents))
+    lines = await get_queue.execute(request.principal)
+    return pages.show(request, "queue.html", await _waiting(request.principal, lines, name_agents))
 
 
 @get("/parts/queue")
@@ -49,7 +50,8 @@ async def show_queue_part(
     get_queue: NamedDependency[GetQueue],
     name_agents: NamedDependency[NameAgents],
 ) -> Response[str]:
-    return pages.show(request, "parts/queue.html", await _waiting(request.principal, get_queue, name_agents))
+    lines = await get_queue.recent(request.principal)
+    return pages.show(request, "parts/queue.html", await _waiting(request.principal, lines, name_agents))
 
 
 @post("/queue/cancel", status_code=200)

@@ -7,7 +7,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.runs.ports import RunFilter, RunReader
-from application.runs.queries import GetQueue, GetRun, GetRunEvents, ListChangedRuns, ListRuns
+from application.runs.queries import RECENT_S, GetQueue, GetRun, GetRunEvents, ListChangedRuns, ListRuns
 from application.runs.queue_lines import QueueReader
 from application.system.pages import PageRequest
 from domain.identity.api_key import Principal
@@ -15,9 +15,10 @@ from domain.identity.role import Role
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import RunStatus
 from infrastructure.events.wakeups import InProcessWakeups
-from tests.builders import RUN, START, a_run, a_run_id, a_thread_id, after
+from tests.builders import ORG, OTHER_ORG, RUN, START, a_run, a_run_id, a_thread_id, after
 from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.state import InMemoryState, StoredRun, number_events
+from tests.doubles.surroundings import FixedClock
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger
 from tests.unit.application.runs.doubles import OneEventAtATime
@@ -130,9 +131,27 @@ async def test_the_queue_of_all_organizations_needs_a_platform_key(mocker: Mocke
     lines = mocker.create_autospec(QueueReader, instance=True)
     lines.lines.return_value = ()
     with refused("platform_key_required"):
-        await GetQueue(lines=lines).execute(VIEWER, of_all=True)
+        await GetQueue(lines=lines, clock=FixedClock()).execute(VIEWER, of_all=True)
     lines.lines.assert_not_awaited()
-    await GetQueue(lines=lines).execute(replace(VIEWER, platform=True), of_all=True)
+    await GetQueue(lines=lines, clock=FixedClock()).execute(replace(VIEWER, platform=True), of_all=True)
     lines.lines.assert_awaited_once_with(None)
-    await GetQueue(lines=lines).execute(VIEWER)
+    await GetQueue(lines=lines, clock=FixedClock()).execute(VIEWER)
     lines.lines.assert_awaited_with(VIEWER.organization_id)
+
+
+@pytest.mark.requirement("K8")
+async def test_pages_that_ask_for_the_queue_again_and_again_read_it_once_a_second_for_each_organization(
+    mocker: MockerFixture,
+) -> None:
+    lines, clock = mocker.create_autospec(QueueReader, instance=True), FixedClock()
+    lines.lines.return_value = ()
+    get_queue = GetQueue(lines=lines, clock=clock)
+    for _ in range(3):
+        await get_queue.recent(VIEWER)
+    assert lines.lines.await_count == 1
+    await get_queue.recent(replace(VIEWER, organization_id=OTHER_ORG))
+    clock.advance(RECENT_S)
+    await get_queue.recent(VIEWER)
+    assert [call.args for call in lines.lines.await_args_list] == [(ORG,), (OTHER_ORG,), (ORG,)]
+    await get_queue.execute(VIEWER)
+    assert lines.lines.await_count == 4, "the API reads it each time"
