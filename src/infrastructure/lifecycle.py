@@ -187,6 +187,7 @@ async def _open_storage(container: Container, stack: AsyncExitStack) -> None:
 def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
     """Register what runs open lazily for closing."""
     stack.push_async_callback(container.tracer().close)
+    stack.push_async_callback(container.external_secrets().close)
     stack.push_async_callback(container.webhook_sender().close)
     stack.push_async_callback(container.lazy_providers().close)
     stack.push_async_callback(container.oauth().close)

@@ -17,6 +17,7 @@ from infrastructure.process_settings import ProcessSettings
 from infrastructure.provider_settings import ProviderSettings
 from infrastructure.runtime import process_environment
 from infrastructure.runtime import setting_values as values
+from infrastructure.secret_settings import SecretSettings
 from infrastructure.siem_settings import SiemSettings
 
 PREFIX = "DRAGOMAN_"
@@ -31,7 +32,7 @@ class SettingsError(Exception):
     secret."""
 
 
-class Settings(ProcessSettings, ProviderSettings, SiemSettings):
+class Settings(ProcessSettings, ProviderSettings, SecretSettings, SiemSettings):
     """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
 
     home: Annotated[Path, AfterValidator(values.absolute)] = Field(
@@ -296,6 +297,9 @@ def load_settings(**replaced: str) -> Settings:
         provider = settings.search_provider
         complaint = f"is missing: {variable_name('search_provider')}={provider} needs it"
         raise _settings_error([_line(keyed, complaint)])
+    if settings.lacks_vault_login:
+        complaint = "needs one login: DRAGOMAN_VAULT_TOKEN, _ROLE_ID with _SECRET_ID, or _KUBERNETES_ROLE"
+        raise _settings_error([_line("vault_url", complaint)])
     if settings.postgres_url is not None and settings.secret_key is None:
         complaint = "is missing: all processes on one PostgreSQL database encrypt with it"
         raise _settings_error([_line("secret_key", complaint)])

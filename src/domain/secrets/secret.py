@@ -9,8 +9,15 @@ from domain.errors import Violation, invalid
 from domain.ids import OrganizationId
 
 MAX_VALUE_BYTES = 64 * 1024
+NOT_A_SECRET = "is not the name of a secret, vault:PATH#KEY or file:PATH"
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_SEGMENT = _NAME.pattern
+"""No segment begins with a dot, so no path leads upwards."""
+_EXTERNAL = re.compile(
+    rf"(?P<source>vault):(?P<vault>{_SEGMENT}(?:/{_SEGMENT}){{0,15}})#(?P<key>{_SEGMENT})"
+    rf"|file:(?P<file>{_SEGMENT}(?:/{_SEGMENT}){{0,3}})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +26,24 @@ class SecretRef:
 
     name: str
 
+
+@dataclass(frozen=True, slots=True)
+class VaultReference:
+    """`vault:PATH#KEY`: a key of a secret in Vault, below the path of the organization."""
+
+    path: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileReference:
+    """`file:PATH`: a mounted file, in the directory of the organization."""
+
+    path: str
+
+
+ExternalReference = VaultReference | FileReference
+"""A secret that is stored elsewhere, by its name in references."""
 
 SecretValue = str | SecretRef
 """A write-only value: a literal, or a reference to a named secret."""
@@ -35,6 +60,19 @@ class Secret:
 def is_legal_secret_name(name: str) -> bool:
     """Whether a name has the form `[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}`."""
     return _NAME.fullmatch(name) is not None
+
+
+def external_reference(name: str) -> ExternalReference | None:
+    """What the name of a reference says about a secret elsewhere; None for a stored secret."""
+    found = _EXTERNAL.fullmatch(name) if ":" in name else None
+    if found is None:
+        return None
+    return FileReference(found["file"]) if found["source"] is None else VaultReference(found["vault"], found["key"])
+
+
+def is_legal_reference(name: str) -> bool:
+    """Whether a reference may name this: a stored secret, `vault:PATH#KEY` or `file:PATH`."""
+    return is_legal_secret_name(name) or external_reference(name) is not None
 
 
 def require_storable(name: str, value: str) -> None:
@@ -55,6 +93,6 @@ def require_storable(name: str, value: str) -> None:
 
 def violations_of(path: str, value: SecretValue) -> list[Violation]:
     """The violations of a write-only value at `path`."""
-    if isinstance(value, SecretRef) and not is_legal_secret_name(value.name):
-        return [Violation(path=f"{path}.secret", message="is not the name of a secret")]
+    if isinstance(value, SecretRef) and not is_legal_reference(value.name):
+        return [Violation(path=f"{path}.secret", message=NOT_A_SECRET)]
     return []

@@ -8,7 +8,7 @@ from domain.mcp.auth import ApiKeyAuth, BearerAuth, ServerAuth
 from domain.mcp.network import ServerNetwork
 from domain.mcp.server import Isolation, McpServerConfig, McpServerKind, OutputValidation, default_isolation
 from domain.secrets.names import references_in
-from domain.secrets.secret import SecretRef, SecretValue, is_legal_secret_name
+from domain.secrets.secret import NOT_A_SECRET, SecretRef, SecretValue, is_legal_reference
 from domain.workflows.config_reader import ConfigReader
 
 _KINDS = (McpServerKind.CUSTOM.value, McpServerKind.SSE.value, McpServerKind.HTTP.value)
@@ -97,8 +97,8 @@ def _secret(reader: ConfigReader, path: str, value: JsonValue) -> SecretRef | No
     if not isinstance(name, str):
         reader.wrong(path, 'must be {"secret": NAME}: a workflow is shown as it was written')
         return None
-    if not is_legal_secret_name(name):
-        reader.wrong(f"{path}.secret", "is not the name of a secret")
+    if not is_legal_reference(name):
+        reader.wrong(f"{path}.secret", NOT_A_SECRET)
         return None
     reader.secrets.append((f"{reader.prefix}{path}.secret", name))
     return SecretRef(name)

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.slug import is_legal_slug
-from domain.secrets.secret import SecretRef, SecretValue, is_legal_secret_name
+from domain.secrets.secret import NOT_A_SECRET, SecretRef, SecretValue, is_legal_reference
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
 from domain.workflows.agent_node import read_agent_node
 from domain.workflows.config_reader import ConfigReader
@@ -152,8 +152,8 @@ def _secret(reader: ConfigReader, path: str, value: JsonValue) -> SecretRef | No
     if not isinstance(value, dict) or set(value) != {"secret"}:
         return None
     name = value["secret"]
-    if not isinstance(name, str) or not is_legal_secret_name(name):
-        reader.wrong(f"{path}.secret", "is not the name of a secret")
+    if not isinstance(name, str) or not is_legal_reference(name):
+        reader.wrong(f"{path}.secret", NOT_A_SECRET)
         return SecretRef("")
     reader.secrets.append((f"{path}.secret", name))
     return SecretRef(name)

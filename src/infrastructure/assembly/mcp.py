@@ -54,6 +54,7 @@ from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
 from infrastructure.persistence.mcp.server_reports import SqlServerReports
 from infrastructure.runtime.home import Home
 from infrastructure.runtime.public_address import ListeningAddress
+from infrastructure.secrets.external_secrets import ExternalSecrets
 from infrastructure.settings import Settings, base_process_environment, installer_environment
 
 REFRESH_TIMEOUT_S = 30.0
@@ -64,6 +65,7 @@ def oauth(
     clock: Clock,
     servers: McpServerStore,
     secrets: SecretStore,
+    external_secrets: ExternalSecrets,
     store: SqlOAuthStore,
     known_secrets: KnownSecrets,
     egress: EgressPolicy,
@@ -79,7 +81,7 @@ def oauth(
         return OAuthParts(
             remote=RemoteClient(egress=egress, proxies=proxies),
             store=store,
-            secrets=SecretValues(secrets=secrets, known=known_secrets),
+            secrets=SecretValues(secrets=secrets, known=known_secrets, forget=external_secrets.forget),
             find_server=servers.get,
             address=address,
             clock=clock,
@@ -103,6 +105,7 @@ def connections(
     catalogs: McpCatalogStore,
     organizations: OrganizationStore,
     secrets: SecretStore,
+    external_secrets: ExternalSecrets,
     known_secrets: KnownSecrets,
     egress: EgressPolicy,
     proxies: Proxies,
@@ -146,7 +149,7 @@ def connections(
             transports=PermittedTransports(
                 ServerTransports(
                     remote=RemoteClient(egress=egress, proxies=proxies),
-                    secrets=SecretValues(secrets=secrets, known=known_secrets),
+                    secrets=SecretValues(secrets=secrets, known=known_secrets, forget=external_secrets.forget),
                     credentials=oauth.get().credentials,
                     environment={**base_process_environment(), "PATH": node.search_path},
                     launch=launches.of,

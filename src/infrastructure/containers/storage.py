@@ -18,6 +18,7 @@ from application.system.readiness import ProcessReadiness
 from application.system.shared_permits import SharedPermits
 from application.threads.ports import ThreadStore
 from infrastructure.assembly import limits as limits_assembly
+from infrastructure.assembly import secrets as secrets_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.assembly.limits import OpenRates
 from infrastructure.assembly.storage import ConsumedRunQueue
@@ -56,6 +57,8 @@ from infrastructure.persistence.sources.store import SqlSourceStore
 from infrastructure.persistence.threads.store import SqlThreadStore
 from infrastructure.persistence.usage.store import SqlUsageStore
 from infrastructure.persistence.workflows.run_store import SqlWorkflowRunStore
+from infrastructure.secrets.external_secrets import ExternalSecrets
+from infrastructure.secrets.sourced_secrets import SourcedSecrets
 
 singleton = Singletons(Platform)
 
@@ -94,7 +97,12 @@ class Storage(containers.DeclarativeContainer):
     secret_reads: providers.Provider[ReadThrough[SecretStore]] = singleton(
         ReadThrough, secret_rows, cached.SECRETS, notifications=Platform.row_notifications
     )
-    secrets: providers.Provider[SecretStore] = secret_reads.provided.cached
+    external_secrets: providers.Provider[ExternalSecrets] = singleton(
+        secrets_assembly.external_secrets, Platform.settings
+    )
+    secrets: providers.Provider[SecretStore] = singleton(
+        SourcedSecrets, secret_reads.provided.cached, external_secrets=external_secrets
+    )
     model_provider_rows: providers.Provider[ModelProviderStore] = singleton(
         SqlModelProviderStore, database=database, box=Platform.secret_box
     )

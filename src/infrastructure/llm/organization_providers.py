@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable
 from application.identity.ports import OrganizationStore
 from application.model_providers.ports import ModelProviderStore
 from application.secrets.ports import SecretStore
+from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from domain.model_providers.cloud import NO_CLOUD, CloudIdentity
 from domain.model_providers.provider import ModelProvider, is_legal_api_key, is_native
 from domain.secrets.secret import SecretRef, SecretValue
 from infrastructure.llm.providers import DeploymentConfig, ProviderConfig
 from infrastructure.llm.providers_extra import EXTRA_MISSING, is_extra_installed
+from infrastructure.secrets.external_secrets import CODE as UNREADABLE
 
 
 class ProviderUnusableError(Exception):
@@ -114,7 +116,12 @@ class OrganizationProviders:
         """The key, or the value of its secret. Raises ProviderUnusableError; `place` begins its sentence."""
         if not isinstance(key, SecretRef):
             return key
-        value = await self._secrets.value(provider.organization_id, key.name)
+        try:
+            value = await self._secrets.value(provider.organization_id, key.name)
+        except ServiceError as error:
+            if error.code != UNREADABLE:
+                raise
+            raise ProviderUnusableError(f"{place} has no key. {error.detail}") from error
         if value is None:
             raise ProviderUnusableError(f"{place} takes its key from the secret {key.name!r}, which does not exist.")
         value = value.strip()

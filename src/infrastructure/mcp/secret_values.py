@@ -1,17 +1,19 @@
 """Secret values of a server's configuration, read when a connection needs them, and hidden from
 logs and traces. Above: the transports."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 from urllib.parse import quote
 
 from application.mcp.ports import McpFailureKind
+from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from domain.mcp.server import McpServer
 from domain.secrets.names import references_in, without_references
 from domain.secrets.secret import SecretRef, SecretValue
 from infrastructure.mcp.faults import TransportFailedError, TransportFault
 from infrastructure.mcp.known_secrets import KnownSecrets
+from infrastructure.secrets.external_secrets import CODE as UNREADABLE
 from infrastructure.secrets.redaction import secrets_in
 
 
@@ -24,9 +26,13 @@ class SecretReader(Protocol):
 class SecretValues:
     """One per process."""
 
-    def __init__(self, *, secrets: SecretReader, known: KnownSecrets) -> None:
+    def __init__(
+        self, *, secrets: SecretReader, known: KnownSecrets, forget: Callable[[OrganizationId], None] | None = None
+    ) -> None:
+        """`forget` drops values of secrets elsewhere that are kept in memory."""
         self._secrets = secrets
         self._known = known
+        self._forget = forget
 
     async def values(self, server: McpServer, group: str, given: Mapping[str, SecretValue]) -> dict[str, str]:
         """The values of `group` (env, headers). Raises TransportFailedError for a missing secret."""
@@ -43,6 +49,11 @@ class SecretValues:
             require_header_value(f"headers.{name}", value)
         return values
 
+    def forget(self, server: McpServer) -> None:
+        """The server refused a value: it may have been rotated."""
+        if self._forget is not None:
+            self._forget(server.organization_id)
+
     async def header(self, server: McpServer, place: str, given: SecretValue) -> str:
         value = await self.value(server, place, given)
         require_header_value(place, value)
@@ -58,7 +69,12 @@ class SecretValues:
         """The value at `place` of a configuration, literal or by name. Raises TransportFailedError."""
         if isinstance(given, str):
             return given
-        value = await self._secrets.value(server.organization_id, given.name)
+        try:
+            value = await self._secrets.value(server.organization_id, given.name)
+        except ServiceError as error:
+            if error.code != UNREADABLE:
+                raise
+            raise TransportFailedError(_not_connected(error.detail)) from error
         if value is None:
             raise TransportFailedError(_missing(given.name, place))
         self.hide(server, value)
@@ -76,12 +92,14 @@ class SecretValues:
 def require_header_value(place: str, value: str) -> None:
     """Raises TransportFailedError for a value with line ends."""
     if any(character in value for character in "\r\n\0"):
-        detail = f"The value of the server's {place} has line ends, which no header may have."
         raise TransportFailedError(
-            TransportFault(kind=McpFailureKind.NOT_CONNECTED, detail=detail, not_executed=True, over=True)
+            _not_connected(f"The value of the server's {place} has line ends, which no header may have.")
         )
 
 
 def _missing(name: str, place: str) -> TransportFault:
-    detail = f"The secret {name!r}, which the server's {place} refers to, does not exist."
+    return _not_connected(f"The secret {name!r}, which the server's {place} refers to, does not exist.")
+
+
+def _not_connected(detail: str) -> TransportFault:
     return TransportFault(kind=McpFailureKind.NOT_CONNECTED, detail=detail, not_executed=True, over=True)

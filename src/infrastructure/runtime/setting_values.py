@@ -18,6 +18,7 @@ MIN_SECRET_KEY = 16
 SQLITE_FILE = re.compile(r"sqlite:///(?P<path>(?!:memory:)[^?#]+)")
 POSTGRES_URL = re.compile(r"postgres(ql)?(\+\w+)?://.")
 _SYSLOG: dict[str, Literal["tcp", "tls", "udp"]] = {f"syslog+{each}": each for each in ("tcp", "tls", "udp")}
+_PATH_SEGMENT = re.compile(r"(?:[A-Za-z0-9_]|\{organization\})(?:[A-Za-z0-9_.-]|\{organization\})*")
 _MAX_RATE_CALLS = 1_000_000
 _MAX_RATE_S = 86_400
 _MAX_PORT = 65_535
@@ -103,6 +104,14 @@ def syslog_address(url: str) -> SyslogAddress | None:
     if not parts.hostname or not parts.port or parts.path.strip("/") or parts.query:
         raise ValueError("not host and port")
     return SyslogAddress(transport=transport, host=parts.hostname, port=parts.port)
+
+
+def organization_path(value: str) -> str:
+    """A path of Vault with the place of the organization's id. Raises ValueError."""
+    segments = value.strip("/").split("/")
+    if "{organization}" not in value or not all(map(_PATH_SEGMENT.fullmatch, segments)):
+        raise ValueError("not a path with {organization}")
+    return value.strip("/")
 
 
 def absolute(value: Path) -> Path:

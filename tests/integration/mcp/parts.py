@@ -101,6 +101,7 @@ async def sdk_connections(
     restart_limit: RestartLimit | None = None,
     limits: Mapping[str, int] | None = None,
     secrets: SecretReader | None = None,
+    forget: Callable[[OrganizationId], None] | None = None,
     redactor: Redactor | None = None,
     egress: EgressPolicy = LOOPBACK,
     resolver: AbstractResolver | None = None,
@@ -115,7 +116,7 @@ async def sdk_connections(
     """Connections as the service has them; afterwards no task is left."""
     before = asyncio.all_tasks()
     known = KnownSecrets(redactor or Redactor())
-    values = SecretValues(secrets=secrets or InMemorySecretStore(InMemoryState()), known=known)
+    values = SecretValues(secrets=secrets or InMemorySecretStore(InMemoryState()), known=known, forget=forget)
     transports = ServerTransports(
         remote=RemoteClient(egress=egress, resolver=resolver),
         secrets=values,

@@ -166,6 +166,15 @@ class Exchange:
             raise TransportFailedError(fault) from exc
 
 
+def sendable(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that a server's configuration may set, with names in lower case."""
+    return {
+        name.lower(): value
+        for name, value in headers.items()
+        if _HEADER_NAME.fullmatch(name) and name.lower() not in _OWN_HEADERS
+    }
+
+
 class Endpoint:
     """One server's address, with the headers sent only to it.
 
@@ -187,11 +196,7 @@ class Endpoint:
         self._credentials = credentials
         self._url = URL(url)
         self._checked: URL | None = None
-        self._headers = {"accept-encoding": ENCODINGS, "user-agent": "dragoman"} | {
-            name.lower(): value
-            for name, value in headers.items()
-            if _HEADER_NAME.fullmatch(name) and name.lower() not in _OWN_HEADERS
-        }
+        self._headers = {"accept-encoding": ENCODINGS, "user-agent": "dragoman"} | sendable(headers)
         self.max_response_bytes = max_response_bytes
         self._in_flight: set[Exchange] = set()
 

@@ -11,6 +11,7 @@ from application.mcp.ports import McpFailure, McpFailureKind
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth
 from domain.mcp.network import HostAllowlist
 from domain.mcp.server import McpServer, McpServerKind
+from domain.secrets.secret import external_reference
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.http.egress_proxy import EgressProxy, connections_together
 from infrastructure.http.proxy_resolver import LOOKUPS_TOGETHER, ProxyResolver
@@ -30,6 +31,7 @@ from infrastructure.mcp.transports.legacy_sse import LegacySseTransport
 from infrastructure.mcp.transports.message_sink import MessageSink
 from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
 from infrastructure.mcp.transports.remote import Credentials, Endpoint, RemoteClient
+from infrastructure.mcp.transports.rotated_headers import RotatedHeaders
 from infrastructure.mcp.transports.started_server import StartServer
 from infrastructure.mcp.transports.stdio import DEFAULT_WRITE_TIMEOUT_S, StderrLog, StdioTransport
 from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWriter
@@ -161,22 +163,31 @@ class ServerTransports:
     async def _reached(self, server: McpServer) -> ServerTransport:
         config = server.config
         assert config.url is not None  # validated by the configuration
-        headers = await self._secrets.headers(server, config.headers)
-        credentials = None
-        match config.auth:
+        headers = await self._headers(server)
+        credentials: Credentials | None = None
+        if isinstance(config.auth, ClientCredentialsAuth | AuthorizationCodeAuth):
+            credentials = self._credentials(server)
+        elif any(external_reference(name) is not None for name in config.secret_names):
+            credentials = RotatedHeaders(
+                headers, read=lambda: self._headers(server), forget=lambda: self._secrets.forget(server)
+            )
+        url = await self._secrets.url(server, config.url)
+        endpoint = Endpoint(self._remote, url, headers, config.max_response_bytes, credentials)
+        is_legacy = config.kind is McpServerKind.SSE
+        return LegacySseTransport(endpoint) if is_legacy else StreamableHttpTransport(endpoint)
+
+    async def _headers(self, server: McpServer) -> dict[str, str]:
+        """The headers of the configuration, and of a token or key."""
+        headers = await self._secrets.headers(server, server.config.headers)
+        match server.config.auth:
             case BearerAuth(token=token):
                 value = await self._secrets.header(server, "auth.token", token)
                 headers["authorization"] = f"Bearer {value}"
             case ApiKeyAuth(header=name, value=key):
                 headers[name] = await self._secrets.header(server, "auth.value", key)
-            case ClientCredentialsAuth() | AuthorizationCodeAuth():
-                credentials = self._credentials(server)
-            case None:
+            case ClientCredentialsAuth() | AuthorizationCodeAuth() | None:
                 pass
-        url = await self._secrets.url(server, config.url)
-        endpoint = Endpoint(self._remote, url, headers, config.max_response_bytes, credentials)
-        is_legacy = config.kind is McpServerKind.SSE
-        return LegacySseTransport(endpoint) if is_legacy else StreamableHttpTransport(endpoint)
+        return headers
 
     async def _started(self, server: McpServer, launch: Launch | None, log: StderrLog) -> ServerTransport:
         config = server.config
