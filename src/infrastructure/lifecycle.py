@@ -60,11 +60,13 @@ async def open_service(container: Container) -> AsyncIterator[None]:
     os.umask(0o077)
     async with AsyncExitStack() as stack:
         stack.enter_context(container.home().owned())
+        await stack.enter_async_context(_logging_to_collector(container))
         await _end_leftovers()
         await _open_storage(container, stack)
         await when_storage_available(container, container.bootstrap_identity().execute)
         await stack.enter_async_context(_sealing(container))
         await stack.enter_async_context(_reporting(container))
+        await stack.enter_async_context(_exporting_metrics(container))
         await stack.enter_async_context(_forwarding(container))
         sweeping = asyncio.create_task(_sweep(container), name="sweep")
         stack.push_async_callback(cancelled, sweeping)
@@ -102,10 +104,12 @@ async def open_worker(container: Container) -> AsyncIterator[None]:
     os.umask(0o077)
     async with AsyncExitStack() as stack:
         container.home().create()
+        await stack.enter_async_context(_logging_to_collector(container))
         await _end_leftovers()
         await _open_storage(container, stack)
         await stack.enter_async_context(_sealing(container))
         await stack.enter_async_context(_reporting(container))
+        await stack.enter_async_context(_exporting_metrics(container))
         _close_at_the_end(container, stack)
         warming = asyncio.create_task(_warm(container), name="warm-up")
         stack.push_async_callback(cancelled, warming)
@@ -214,6 +218,36 @@ async def _sealing(container: Container) -> AsyncIterator[None]:
         await cancelled(task)
         with suppress(TimeoutError):
             await asyncio.wait_for(seal_audit.finish(), _LAST_SEAL_S)
+
+
+@asynccontextmanager
+async def _logging_to_collector(container: Container) -> AsyncIterator[None]:
+    """Send log lines to the collector too, if they are asked for."""
+    handler = container.collector_logs()
+    if handler is None:
+        yield
+        return
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)
+        await handler.finish()
+
+
+@asynccontextmanager
+async def _exporting_metrics(container: Container) -> AsyncIterator[None]:
+    """Send metrics to the collector, if they are asked for."""
+    export = container.metrics_export()
+    if export is None:
+        yield
+        return
+    task = asyncio.create_task(export.keep(), name="metrics-export")
+    try:
+        yield
+    finally:
+        await cancelled(task)
+        await export.close()
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_core import ErrorDetails
 
 from domain.rate_limit import RateLimit
+from infrastructure.otel_settings import OtelSettings
 from infrastructure.process_settings import ProcessSettings
 from infrastructure.provider_settings import ProviderSettings
 from infrastructure.runtime import process_environment
@@ -32,7 +33,7 @@ class SettingsError(Exception):
     secret."""
 
 
-class Settings(ProcessSettings, ProviderSettings, SecretSettings, SiemSettings):
+class Settings(OtelSettings, ProcessSettings, ProviderSettings, SecretSettings, SiemSettings):
     """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
 
     home: Annotated[Path, AfterValidator(values.absolute)] = Field(
@@ -203,18 +204,6 @@ class Settings(ProcessSettings, ProviderSettings, SecretSettings, SiemSettings):
         description="an http or https URL",
         examples=["https://langfuse.example.com"],
     )
-    otel_endpoint: values.HttpUrl | None = Field(
-        default=None,
-        validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT",
-        description="the http or https URL of a collector that takes OTLP over HTTP",
-        examples=["http://127.0.0.1:4318"],
-    )
-    otel_headers: Annotated[SecretStr, AfterValidator(values.otel_headers)] | None = Field(
-        default=None,
-        validation_alias="OTEL_EXPORTER_OTLP_HEADERS",
-        description="NAME=VALUE separated by commas",
-        examples=["authorization=Bearer%20…"],
-    )
 
     @property
     def database_path(self) -> Path | None:
@@ -258,11 +247,6 @@ class Settings(ProcessSettings, ProviderSettings, SecretSettings, SiemSettings):
     def traces_to_langfuse(self) -> bool:
         """Whether both keys of Langfuse are set."""
         return self.langfuse_public_key is not None and self.langfuse_secret_key is not None
-
-    @property
-    def otel_header_values(self) -> dict[str, str]:
-        """Headers of every export."""
-        return {} if self.otel_headers is None else values.parse_otel_headers(self.otel_headers.get_secret_value())
 
     @property
     def langfuse_url(self) -> str:

@@ -18,6 +18,7 @@ from application.secrets.set_secret import SetSecret
 from application.usage.queries import GetUsage
 from infrastructure.assembly import siem as siem_assembly
 from infrastructure.assembly import storage as storage_assembly
+from infrastructure.assembly import tracing as tracing_assembly
 from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
@@ -26,6 +27,7 @@ from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.wiring import Singletons
 from infrastructure.containers.workflows import Workflows
+from infrastructure.metrics.metrics_export import MetricsExport
 from infrastructure.metrics.page import PrometheusPage
 from infrastructure.persistence.retention.store import SqlRetentionStore
 from infrastructure.persistence.runs.backlog import SqlBacklogReader
@@ -61,6 +63,9 @@ class Maintenance(containers.DeclarativeContainer):
         backlog=backlog,
         active_runs=Runs.active_runs,
         unsent_audit=singleton(siem_assembly.unsent_audit, Platform.settings, forwards=Storage.audit_forwards),
+    )
+    metrics_export: providers.Provider[MetricsExport | None] = singleton(
+        tracing_assembly.metrics_export, Platform.settings, page=metrics_page
     )
     forward_audit: providers.Provider[ForwardAudit | None] = singleton(
         siem_assembly.forward_audit, Platform.settings, forwards=Storage.audit_forwards

@@ -29,6 +29,7 @@ from infrastructure.secrets.lazy_box import LazySecretBox
 from infrastructure.secrets.redaction import Redactor
 from infrastructure.settings import Settings
 from infrastructure.tracing.closable import ClosableTracer
+from infrastructure.tracing.log_handler import CollectorLogHandler
 
 
 def _worker_id(ids: IdSource) -> WorkerId:
@@ -80,4 +81,7 @@ class Platform(containers.DeclarativeContainer):
     )
     trace_addresses: providers.Provider[TraceAddresses] = providers.Singleton(
         tracing_assembly.trace_addresses, settings
+    )
+    collector_logs: providers.Provider[CollectorLogHandler | None] = providers.Singleton(
+        tracing_assembly.collector_logs, settings, redactor
     )

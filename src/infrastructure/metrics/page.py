@@ -51,13 +51,17 @@ class PrometheusPage:
 
     async def render(self) -> bytes:
         """The page; without a database, only the metrics of this process."""
+        await self.refresh()
+        return generate_latest(self._instruments.registry)
+
+    async def refresh(self) -> None:
+        """Bring the gauges up to date."""
         async with self._counting:
             now = self._clock.monotonic()
             if self._counted_at is None or now - self._counted_at >= self._fresh_s:
                 await self._count()
                 self._counted_at = now
         self._instruments.runs_in_hand.set(self._active_runs.count)
-        return generate_latest(self._instruments.registry)
 
     async def _count(self) -> None:
         gauges = self._instruments.backlog

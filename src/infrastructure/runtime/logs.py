@@ -130,7 +130,7 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "timestamp": datetime.fromtimestamp(record.created, UTC),
         }
-        fields: dict[str, object] = {**_ids.get(), **_extra(record)}
+        fields = fields_of(record)
         if record.exc_info and record.exc_info[0] is not None:
             fields["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
@@ -147,6 +147,11 @@ def _encoded(line: dict[str, object]) -> str:
     except (TypeError, ValueError, OverflowError, RecursionError):
         # Lone surrogates or keys that are not text: rare, but the line must not be lost.
         return json.dumps(line, default=str, skipkeys=True)
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, object]:
+    """The ids of `log_context` and the fields of `extra=`, which take precedence."""
+    return {**_ids.get(), **_extra(record)}
 
 
 def _extra(record: logging.LogRecord) -> dict[str, object]:

@@ -54,7 +54,7 @@ class ExternalSecrets:
             raise ServiceError(CODE, ErrorKind.UNAVAILABLE, detail) from error
 
     def forget(self, organization_id: OrganizationId) -> None:
-        """Read values of the organization anew: one was refused."""
+        """Read values of the organization again: one was refused."""
         if self._vault is not None:
             self._vault.forget(organization_id)
 

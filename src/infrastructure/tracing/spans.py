@@ -6,19 +6,8 @@ Heavy to import: for sinks, on the sending thread.
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
-from uuid import uuid4
 
 from opentelemetry.context import Context
-from opentelemetry.sdk.resources import (
-    SERVICE_INSTANCE_ID,
-    SERVICE_NAME,
-    SERVICE_VERSION,
-    TELEMETRY_SDK_LANGUAGE,
-    TELEMETRY_SDK_NAME,
-    TELEMETRY_SDK_VERSION,
-    Resource,
-)
 from opentelemetry.sdk.trace import ReadableSpan, SynchronousMultiSpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
@@ -37,6 +26,7 @@ from application.models.ports import ModelRequest
 from domain.json_value import JsonObject, JsonValue
 from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.observations import Observation, newest_first
+from infrastructure.tracing.resource import process_resource
 
 MAX_CONTENT = 256 * 1024
 """Most characters of one attribute."""
@@ -58,16 +48,7 @@ class SpanMaker:
         self._ids = _DerivedIds()
         self.provider = TracerProvider(
             sampler=ALWAYS_ON,  # ignores settings in the environment for other tracers
-            resource=Resource(
-                {
-                    SERVICE_NAME: "dragoman",
-                    SERVICE_VERSION: version("dragoman"),
-                    SERVICE_INSTANCE_ID: str(uuid4()),
-                    TELEMETRY_SDK_NAME: "opentelemetry",
-                    TELEMETRY_SDK_LANGUAGE: "python",
-                    TELEMETRY_SDK_VERSION: version("opentelemetry-sdk"),
-                }
-            ),
+            resource=process_resource(),
             active_span_processor=processors,
             id_generator=self._ids,
             shutdown_on_exit=False,

@@ -95,7 +95,7 @@ async def test_closing_ends_the_threads_that_send() -> None:
         """By class or name: exports, scores, media, and the tracer's own."""
         started = set(threading.enumerate()) - before
         kinds = {type(thread).__name__ for thread in started} | {thread.name for thread in started}
-        return kinds & {"OtelBatchSpanRecordProcessor", "ScoreConsumer", "MediaUploadConsumer", "trace-sender"}
+        return kinds & {"OtelBatchSpanRecordProcessor", "ScoreConsumer", "MediaUploadConsumer", "traces-sender"}
 
     before = set(threading.enumerate())
     with langfuse_receiver() as receiver:
