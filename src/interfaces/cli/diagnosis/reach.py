@@ -31,8 +31,8 @@ def _questions(client: httpx.AsyncClient, settings: Settings) -> Iterator[Awaita
         key = None if settings.anthropic_api_key is None else settings.anthropic_api_key.get_secret_value()
         headers = {"anthropic-version": _ANTHROPIC_VERSION, **({} if key is None else {"x-api-key": key})}
         yield _provider(client, "anthropic", f"{base}/v1/models", headers)
-    if settings.otel_endpoint is not None:
-        yield _collector(client, settings.otel_endpoint, settings.otel_header_values)
+    if settings.traces_endpoint is not None:
+        yield _collector(client, settings.traces_endpoint, settings.otel_header_values)
     if settings.traces_to_langfuse:
         yield _langfuse(client, settings)
 
