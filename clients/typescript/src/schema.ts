@@ -1743,13 +1743,13 @@ export interface components {
             env?: {
                 [key: string]: string | components["schemas"]["SecretReference"];
             };
-            /** @description Address of a server of kind http or sse. */
+            /** @description Address of a server of kind http, sse or a2a. */
             url?: string | null;
             /** @description Headers of requests to a remote server. Values are write-only, or references to named secrets. */
             headers?: {
                 [key: string]: string | components["schemas"]["SecretReference"];
             };
-            /** @description Authentication at a server of kind http or sse. */
+            /** @description Authentication at a server of kind http, sse or a2a. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
@@ -1815,7 +1815,7 @@ export interface components {
          * @description How a server is run or reached. The values are part of the public contract.
          * @enum {string}
          */
-        McpServerKind: "npm" | "python" | "oci" | "custom" | "sse" | "http";
+        McpServerKind: "npm" | "python" | "oci" | "custom" | "sse" | "http" | "a2a";
         /**
          * McpServerPage
          * @description A page of servers; `next_cursor` is null on the last one.
@@ -1869,13 +1869,13 @@ export interface components {
             env: {
                 [key: string]: string | components["schemas"]["SecretReferenceView"];
             };
-            /** @description Address of a server of kind http or sse. */
+            /** @description Address of a server of kind http, sse or a2a. */
             url: string | null;
             /** @description Headers of requests to a remote server. Values are write-only, or references to named secrets. */
             headers: {
                 [key: string]: string | components["schemas"]["SecretReferenceView"];
             };
-            /** @description Authentication at a server of kind http or sse. */
+            /** @description Authentication at a server of kind http, sse or a2a. */
             auth: components["schemas"]["AuthView"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools: string[] | null;
@@ -4161,13 +4161,13 @@ export interface components {
             env?: {
                 [key: string]: string | components["schemas"]["SecretReference"];
             };
-            /** @description Address of a server of kind http or sse. */
+            /** @description Address of a server of kind http, sse or a2a. */
             url?: string | null;
             /** @description Headers of requests to a remote server. Values are write-only, or references to named secrets. */
             headers?: {
                 [key: string]: string | components["schemas"]["SecretReference"];
             };
-            /** @description Authentication at a server of kind http or sse. */
+            /** @description Authentication at a server of kind http, sse or a2a. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
@@ -4832,7 +4832,7 @@ export interface components {
             env?: {
                 [key: string]: string | components["schemas"]["SecretReference"] | null;
             } | null;
-            /** @description Address of a server of kind http or sse. */
+            /** @description Address of a server of kind http, sse or a2a. */
             url?: string | null;
             /** @description Headers of requests to a remote server. Values are write-only, or references to named secrets. */
             headers?: {

@@ -34,11 +34,13 @@ class McpServerKind(StrEnum):
     CUSTOM = "custom"
     SSE = "sse"
     HTTP = "http"
+    A2A = "a2a"
+    """A remote agent of the A2A protocol, as a server with one tool."""
 
     @property
     def is_remote(self) -> bool:
         """Whether the server is reached by URL instead of being started as a process."""
-        return self in (McpServerKind.SSE, McpServerKind.HTTP)
+        return self in (McpServerKind.SSE, McpServerKind.HTTP, McpServerKind.A2A)
 
     @property
     def is_package(self) -> bool:
@@ -288,6 +290,7 @@ _FIELDS = {
     McpServerKind.OCI: {"package", "version", "args", "env", "network"},
     McpServerKind.CUSTOM: _STARTED | {"path", "declared_tools"},
     McpServerKind.SSE: _REMOTE,
+    McpServerKind.A2A: _REMOTE,
     McpServerKind.HTTP: _REMOTE | {"declared_tools"},
 }
 """The settings that apply to some kinds only."""

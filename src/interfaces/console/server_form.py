@@ -21,6 +21,7 @@ KINDS: Mapping[McpServerKind, str] = {
     McpServerKind.CUSTOM: "Command",
     McpServerKind.HTTP: "Remote (HTTP)",
     McpServerKind.SSE: "Remote (SSE, older)",
+    McpServerKind.A2A: "Remote agent (A2A)",
 }
 AUTH_TYPES: Mapping[str, str] = {
     "": "none, or in headers",
@@ -40,6 +41,7 @@ _TEXTS: Mapping[McpServerKind, tuple[str, ...]] = {
     McpServerKind.CUSTOM: ("command", "path"),
     McpServerKind.HTTP: ("url",),
     McpServerKind.SSE: ("url",),
+    McpServerKind.A2A: ("url",),
 }
 CHOICES: Mapping[str, type[StrEnum]] = {
     field.name: field.type

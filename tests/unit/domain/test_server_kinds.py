@@ -9,7 +9,7 @@ from domain.mcp.kinds import KINDS, NEW_ORGANIZATION_KINDS, is_permitted, kind_o
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
 from domain.mcp.server import McpServerConfig, McpServerKind
 
-NPM, PYTHON, OCI, CUSTOM, SSE, HTTP = McpServerKind
+NPM, PYTHON, OCI, CUSTOM, SSE, HTTP, A2A = McpServerKind
 URL = "https://mcp.example.org/mcp"
 VALID: list[tuple[McpServerKind, dict[str, Any]]] = [
     (
@@ -27,6 +27,7 @@ VALID: list[tuple[McpServerKind, dict[str, Any]]] = [
     (CUSTOM, {"path": "/srv/server"}),
     (SSE, {"url": URL, "headers": {"X-Key": "k"}}),
     (HTTP, {"url": URL, "headers": {"X-Key": "k"}}),
+    (A2A, {"url": URL, "headers": {"X-Key": "k"}}),
 ]
 PACKAGE: dict[str, Any] = {"package": "server"}
 
@@ -58,6 +59,7 @@ def test_a_server_of_each_kind_is_described(kind: McpServerKind, settings: dict[
         (CUSTOM, {}, ["command"]),
         (SSE, {}, ["url"]),
         (HTTP, {}, ["url"]),
+        (A2A, {}, ["url"]),
         (HTTP, {"url": "ftp://example.org"}, ["url"]),
         (NPM, PACKAGE | {"url": URL, "headers": {"a": "b"}, "path": "/srv"}, ["path", "url", "headers"]),
         (PYTHON, PACKAGE | {"url": URL, "headers": {"a": "b"}, "path": "/srv"}, ["path", "url", "headers"]),

@@ -729,7 +729,7 @@ McpFailureKind: TypeAlias = Literal['server_error', 'timeout', 'not_connected', 
 """Enum where members are also (and must be) strings"""
 
 
-McpServerKind: TypeAlias = Literal['npm', 'python', 'oci', 'custom', 'sse', 'http']
+McpServerKind: TypeAlias = Literal['npm', 'python', 'oci', 'custom', 'sse', 'http', 'a2a']
 """How a server is run or reached. The values are part of the public contract."""
 
 
@@ -2881,11 +2881,11 @@ class McpServerBody(TypedDict):
     env: NotRequired[dict[str, str | SecretReference]]
     """Environment of a started server. Values are write-only, or references to named secrets."""
     url: NotRequired[str | None]
-    """Address of a server of kind http or sse."""
+    """Address of a server of kind http, sse or a2a."""
     headers: NotRequired[dict[str, str | SecretReference]]
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
-    """Authentication at a server of kind http or sse."""
+    """Authentication at a server of kind http, sse or a2a."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody]]
@@ -2965,11 +2965,11 @@ class McpServerView(TypedDict):
     env: dict[str, str | SecretReferenceView]
     """Environment of a started server. Values are write-only, or references to named secrets."""
     url: str | None
-    """Address of a server of kind http or sse."""
+    """Address of a server of kind http, sse or a2a."""
     headers: dict[str, str | SecretReferenceView]
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: AuthView | None
-    """Authentication at a server of kind http or sse."""
+    """Authentication at a server of kind http, sse or a2a."""
     tools: list[str] | None
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: list[DeclaredToolView]
@@ -3600,11 +3600,11 @@ class TestMcpServerBody(TypedDict):
     env: NotRequired[dict[str, str | SecretReference]]
     """Environment of a started server. Values are write-only, or references to named secrets."""
     url: NotRequired[str | None]
-    """Address of a server of kind http or sse."""
+    """Address of a server of kind http, sse or a2a."""
     headers: NotRequired[dict[str, str | SecretReference]]
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
-    """Authentication at a server of kind http or sse."""
+    """Authentication at a server of kind http, sse or a2a."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody]]
@@ -3862,7 +3862,7 @@ class UpdateMcpServerBody(TypedDict):
     env: NotRequired[dict[str, str | SecretReference | None] | None]
     """Environment of a started server. Values are write-only, or references to named secrets."""
     url: NotRequired[str | None]
-    """Address of a server of kind http or sse."""
+    """Address of a server of kind http, sse or a2a."""
     headers: NotRequired[dict[str, str | SecretReference | None] | None]
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]

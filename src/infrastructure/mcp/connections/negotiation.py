@@ -32,7 +32,7 @@ def negotiation_with(config: McpServerConfig, usual: Negotiate) -> Negotiate:
     """How a connection to the server is negotiated."""
     if config.answers_calls_only:
         return skip_handshake
-    return negotiate_handshake if config.kind is McpServerKind.SSE else usual
+    return negotiate_handshake if config.kind in (McpServerKind.SSE, McpServerKind.A2A) else usual
 
 
 async def negotiate_any(session: ClientSession) -> None:

@@ -25,6 +25,7 @@ from infrastructure.mcp.faults import (
     stderr_tail,
 )
 from infrastructure.mcp.secret_values import SecretValues
+from infrastructure.mcp.transports.a2a_transport import A2aTransport
 from infrastructure.mcp.transports.egress_link import start_linked
 from infrastructure.mcp.transports.launch import Confined, Launch, launch_in_place
 from infrastructure.mcp.transports.legacy_sse import LegacySseTransport
@@ -146,9 +147,8 @@ class ServerTransports:
     def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
         config = server.config
         if config.kind.is_remote:
-            is_legacy = config.kind is McpServerKind.SSE
-            kind = LegacySseTransport if is_legacy else StreamableHttpTransport
-            return LateTransport(lambda: self._reached(server), disconnect_cancels=kind.disconnect_cancels)
+            cancels = config.kind is not McpServerKind.SSE
+            return LateTransport(lambda: self._reached(server), disconnect_cancels=cancels)
         launch: Launch | None = None
         try:
             launch = self._launch(server)
@@ -173,8 +173,9 @@ class ServerTransports:
             )
         url = await self._secrets.url(server, config.url)
         endpoint = Endpoint(self._remote, url, headers, config.max_response_bytes, credentials)
-        is_legacy = config.kind is McpServerKind.SSE
-        return LegacySseTransport(endpoint) if is_legacy else StreamableHttpTransport(endpoint)
+        if config.kind is McpServerKind.A2A:
+            return A2aTransport(endpoint, url)
+        return LegacySseTransport(endpoint) if config.kind is McpServerKind.SSE else StreamableHttpTransport(endpoint)
 
     async def _headers(self, server: McpServer) -> dict[str, str]:
         """The headers of the configuration, and of a token or key."""

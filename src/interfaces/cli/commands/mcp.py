@@ -56,7 +56,7 @@ def add_server(
         typer.Option(
             "--kind",
             metavar="KIND",
-            help="npm, python, oci (a container image), custom, http or sse. Default: custom with a command or path, http with a URL.",
+            help="npm, python, oci (a container image), custom, http, sse or a2a (a remote agent). Default: custom with a command or path, http with a URL.",
         ),
     ] = None,
     package: Annotated[

@@ -57,12 +57,12 @@ class McpServerView(TypedDict):
         dict[str, WriteOnlyView],
         "Environment of a started server. Values are write-only, or references to named secrets.",
     ]
-    url: Annotated[str | None, "Address of a server of kind http or sse."]
+    url: Annotated[str | None, "Address of a server of kind http, sse or a2a."]
     headers: Annotated[
         dict[str, WriteOnlyView],
         "Headers of requests to a remote server. Values are write-only, or references to named secrets.",
     ]
-    auth: Annotated[AuthView | None, "Authentication at a server of kind http or sse."]
+    auth: Annotated[AuthView | None, "Authentication at a server of kind http, sse or a2a."]
     tools: Annotated[
         list[str] | None,
         "Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none.",

@@ -66,7 +66,7 @@ def _package_version(server: McpServer) -> str | None:
 
 
 def _remotes(config: McpServerConfig) -> list[JsonValue]:
-    if not config.kind.is_remote or config.url is None:
+    if not config.kind.is_remote or config.kind is McpServerKind.A2A or config.url is None:
         return []
     names = [*config.headers, *([] if config.auth is None else [header_of(config.auth)])]
     remote: JsonObject = {

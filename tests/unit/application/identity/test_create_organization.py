@@ -142,6 +142,6 @@ async def test_no_token_is_given_for_an_organization_that_cannot_be_stored(ports
 
 @pytest.mark.requirement("B1", "C6")
 async def test_a_new_organization_may_have_remote_servers_and_packages_unless_more_is_granted(ports: Ports) -> None:
-    assert (await ports.create()).organization.mcp_kinds == ("http", "sse", "npm", "python")
+    assert (await ports.create()).organization.mcp_kinds == ("http", "sse", "a2a", "npm", "python")
     assert (await ports.create(settings={"mcp_kinds": None})).organization.mcp_kinds is None
     assert (await ports.create(settings={"mcp_kinds": ("http",)})).organization.mcp_kinds == ("http",)

@@ -1,0 +1,97 @@
+"""A remote A2A 1.0 agent over HTTP: its card, and operations over the binding that the card prefers."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from infrastructure.mcp.faults import NOT_JSON_RPC, TransportFailedError
+from infrastructure.mcp.transports.remote import Endpoint, status_fault
+
+CARD_PATH = "/.well-known/agent-card.json"
+_VERSION = {"a2a-version": "1.0", "accept": "application/json, application/a2a+json"}
+_BINDINGS = ("JSONRPC", "HTTP+JSON")
+_REST = {
+    "SendMessage": ("POST", "/message:send"),
+    "GetTask": ("GET", "/tasks/{id}"),
+    "CancelTask": ("POST", "/tasks/{id}:cancel"),
+}
+
+Json = Mapping[str, Any]
+
+
+class A2aRefused(Exception):
+    """The agent refused an operation; the message is the agent's."""
+
+
+class A2aAgent:
+    """Rules:
+    - The card is at the agent's URL. An interface that the card names must be of the same origin: a card leads no
+      credentials elsewhere.
+    - The first interface of version 1.0 is used whose binding is JSON-RPC or HTTP.
+    """
+
+    def __init__(self, endpoint: Endpoint, url: str) -> None:
+        self._endpoint = endpoint
+        self._url = url.rstrip("/").removesuffix(CARD_PATH)
+        self._interface: tuple[str, str] | None = None
+
+    async def card(self) -> Json:
+        """The card as it is now. Raises TransportFailedError."""
+        card = await self._exchange("GET", self._url + CARD_PATH, None)
+        self._interface = _interface(card)
+        return card
+
+    async def call(self, method: str, params: Json) -> Json:
+        """The result of an operation. Raises TransportFailedError, A2aRefused."""
+        if self._interface is None:
+            await self.card()
+        assert self._interface is not None
+        binding, url = self._interface
+        if binding == "JSONRPC":
+            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            answer = await self._exchange("POST", url, body)
+            return _told(answer.get("result"), answer)
+        verb, path = _REST[method]
+        path = path.replace("{id}", quote(str(params.get("id", "")), safe=""))
+        body = {name: value for name, value in params.items() if name != "id"}
+        answer = await self._exchange(verb, url.rstrip("/") + path, body if verb == "POST" else None)
+        return _told(None if "error" in answer else answer, answer)
+
+    async def _exchange(self, verb: str, url: str, body: Json | None) -> Json:
+        """The JSON object of an answer; an error status without one is a fault."""
+        sent = _VERSION if body is None else {**_VERSION, "content-type": "application/json"}
+        encoded = None if body is None else json.dumps(body).encode()
+        async with self._endpoint.at(url).request(verb, sent, encoded) as response:
+            fault = status_fault(response)
+            if fault is not None and fault.needs_auth:
+                raise TransportFailedError(fault)
+            text = await self._endpoint.read_body(response)
+            try:
+                answer = json.loads(text)
+            except ValueError:
+                answer = None
+            if fault is not None and not (isinstance(answer, dict) and isinstance(answer.get("error"), dict)):
+                raise TransportFailedError(fault)
+        if not isinstance(answer, dict):
+            raise TransportFailedError(NOT_JSON_RPC)
+        return answer
+
+
+def _interface(card: Json) -> tuple[str, str]:
+    found = card.get("supportedInterfaces")
+    for each in found if isinstance(found, list) else ():
+        if not isinstance(each, dict) or not isinstance(each.get("url"), str):
+            continue
+        is_ours = str(each.get("protocolVersion", "")).startswith("1.") and each.get("protocolBinding") in _BINDINGS
+        if is_ours:
+            return str(each["protocolBinding"]), str(each["url"])
+    raise A2aRefused("The agent's card has no interface of A2A 1.0 over JSON-RPC or HTTP.")
+
+
+def _told(result: object, answer: Json) -> Json:
+    if isinstance(result, dict):
+        return result
+    error = answer.get("error")
+    message = error.get("message") if isinstance(error, dict) else None
+    raise A2aRefused(str(message) if message else "The agent answered without a result.")

@@ -1,0 +1,107 @@
+"""A remote A2A agent as an MCP server sees it: its card as a tool, its tasks and messages as results."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+TOOL = "send_message"
+TERMINAL = frozenset({"TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"})
+WAITING = frozenset({"TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED"})
+_MAX_SKILLS = 50
+_MAX_TEXT = 1_000
+
+Json = Mapping[str, Any]
+
+
+def tool_of(card: Json) -> dict[str, object]:
+    """The tool of an agent. Its `_meta` has the digest of the whole card, so any change of the card is one of the tool."""
+    skills = [_skill(skill) for skill in _objects(card.get("skills"))[:_MAX_SKILLS]]
+    told = [f"Gives the agent {_text(card.get('name'))} a task: {_text(card.get('description'))}", *skills]
+    return {
+        "name": TOOL,
+        "title": _text(card.get("name")),
+        "description": "\n".join(told),
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "message": {"type": "string", "description": "What the agent is to do, or the answer to its question."},
+                "data": {"type": "object", "description": "Data for the agent, beside the message."},
+                "context_id": {"type": "string", "description": "Continues the conversation of an earlier result."},
+                "task_id": {"type": "string", "description": "Answers the question of a task that waits."},
+            },
+            "required": ["message"],
+            "additionalProperties": False,
+        },
+        "annotations": {"openWorldHint": True},
+        "_meta": {"a2a/card": hashlib.sha256(json.dumps(card, sort_keys=True).encode()).hexdigest()},
+    }
+
+
+def message_of(arguments: Json, message_id: str) -> dict[str, object]:
+    """The parameters of `SendMessage` for the arguments of a call; the answer comes as soon as there is a task."""
+    parts: list[object] = [{"text": str(arguments.get("message", ""))}]
+    if isinstance(arguments.get("data"), dict):
+        parts.append({"data": arguments["data"]})
+    message: dict[str, object] = {"messageId": message_id, "role": "ROLE_USER", "parts": parts}
+    for name, field in (("context_id", "contextId"), ("task_id", "taskId")):
+        if arguments.get(name):
+            message[field] = str(arguments[name])
+    modes = ["text/plain", "application/json"]
+    return {"message": message, "configuration": {"returnImmediately": True, "acceptedOutputModes": modes}}
+
+
+def state_of(task: Json) -> str:
+    return str(_object(task.get("status")).get("state", ""))
+
+
+def result_of_message(message: Json) -> dict[str, object]:
+    return {"content": list(_contents(message)), "isError": False}
+
+
+def result_of_task(task: Json) -> dict[str, object]:
+    """The artifacts of a task, or what it asks; a failed task is an error."""
+    state, status = state_of(task), _object(task.get("status"))
+    said = list(_contents(_object(status.get("message"))))
+    about = f"task_id: {task.get('id')}, context_id: {task.get('contextId')}"
+    if state in WAITING:
+        note = f"The task waits for an answer. Answer by another call with its {about}."
+        return {"content": [*said, {"type": "text", "text": note}], "isError": False}
+    if state != "TASK_STATE_COMPLETED":
+        ended = state.removeprefix("TASK_STATE_").lower() or "unknown"
+        return {"content": [{"type": "text", "text": f"The task ended: {ended}."}, *said], "isError": True}
+    made = [content for artifact in _objects(task.get("artifacts")) for content in _contents(artifact)]
+    return {"content": [*(made or said), {"type": "text", "text": about}], "isError": False}
+
+
+def _contents(holder: Json) -> Iterator[dict[str, object]]:
+    for part in _objects(holder.get("parts")):
+        media_type = str(part.get("mediaType") or "application/octet-stream")
+        if isinstance(part.get("text"), str):
+            yield {"type": "text", "text": part["text"]}
+        elif isinstance(part.get("raw"), str) and media_type.startswith("image/"):
+            yield {"type": "image", "data": part["raw"], "mimeType": media_type}
+        elif isinstance(part.get("raw"), str):
+            name = str(part.get("filename") or "file")
+            yield {"type": "resource", "resource": {"uri": f"a2a:{name}", "mimeType": media_type, "blob": part["raw"]}}
+        elif isinstance(part.get("url"), str):
+            name = str(part.get("filename") or part["url"])
+            yield {"type": "resource_link", "uri": part["url"], "name": name, "mimeType": media_type}
+        elif "data" in part:
+            yield {"type": "text", "text": json.dumps(part["data"], ensure_ascii=False)}
+
+
+def _skill(skill: Json) -> str:
+    return f"- {_text(skill.get('name'))}: {_text(skill.get('description'))}"
+
+
+def _text(value: object) -> str:
+    return value[:_MAX_TEXT] if isinstance(value, str) else ""
+
+
+def _object(value: object) -> Json:
+    return cast(Json, value) if isinstance(value, dict) else {}
+
+
+def _objects(value: object) -> Sequence[Json]:
+    return [cast(Json, item) for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,0 +1,86 @@
+"""What a remote A2A agent may answer, and where its card may lead: over real HTTP."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from infrastructure.http.egress import EgressPolicy
+from infrastructure.mcp.faults import TransportFailedError
+from infrastructure.mcp.transports.a2a_agent import CARD_PATH, A2aAgent, A2aRefused
+from infrastructure.mcp.transports.remote import Endpoint, RemoteClient
+
+pytestmark = pytest.mark.requirement("X5")
+
+HERE = "here"
+
+
+@asynccontextmanager
+async def agent(card: Any, answer: Any = None, status: int = 200) -> AsyncIterator[tuple[A2aAgent, list[str]]]:
+    """An agent with this card, whose operations all have this answer; and the paths that it was asked for."""
+    asked: list[str] = []
+
+    async def respond(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        if request.path == CARD_PATH:
+            return web.Response(text=json.dumps(card).replace(HERE, str(server.make_url("/")).rstrip("/")))
+        return web.Response(text=answer if isinstance(answer, str) else json.dumps(answer), status=status)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", respond)
+    server = TestServer(app)
+    client = RemoteClient(egress=EgressPolicy(["127.0.0.0/8"]))
+    async with server:
+        try:
+            url = str(server.make_url("/"))
+            yield A2aAgent(Endpoint(client, url, {"authorization": "Bearer secret"}, 10_000), url), asked
+        finally:
+            await client.close()
+
+
+def card(url: str = HERE, binding: str = "JSONRPC", version: str = "1.0") -> dict[str, object]:
+    return {"supportedInterfaces": [{"url": url, "protocolBinding": binding, "protocolVersion": version}]}
+
+
+@pytest.mark.requirement("C6")
+async def test_a_card_leads_no_credentials_to_another_origin() -> None:
+    for elsewhere in ("http://127.0.0.2:1/", "https://evil.example/", "http://169.254.169.254/latest"):
+        async with agent(card(elsewhere)) as (remote, asked):
+            with pytest.raises(TransportFailedError):
+                await remote.call("GetTask", {"id": "t"})
+            assert asked == [CARD_PATH]
+
+
+async def test_the_first_interface_of_a_known_version_and_binding_is_used() -> None:
+    older = {"url": HERE, "protocolBinding": "JSONRPC", "protocolVersion": "0.3"}
+    other = {"url": HERE, "protocolBinding": "GRPC", "protocolVersion": "1.0"}
+    known = {"url": f"{HERE}/a", "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}
+    async with agent({"supportedInterfaces": [older, other, known]}, {"id": "t"}) as (remote, asked):
+        assert await remote.call("GetTask", {"id": "t/1"}) == {"id": "t"}
+        assert asked[-1] == "/a/tasks/t/1"
+    async with agent({"supportedInterfaces": [older, other, {}, 5]}) as (remote, _):
+        with pytest.raises(A2aRefused):
+            await remote.card()
+
+
+@pytest.mark.parametrize("answer", ["", "{", "[]", '"text"'])
+async def test_what_is_no_answer_fails_the_call(answer: str) -> None:
+    async with agent(card(), answer) as (remote, _):
+        with pytest.raises(TransportFailedError):
+            await remote.call("GetTask", {"id": "t"})
+
+
+async def test_an_error_of_the_agent_is_told_on_both_bindings() -> None:
+    error = {"error": {"code": -32001, "message": "No such task."}}
+    for binding, status in (("JSONRPC", 200), ("HTTP+JSON", 404)):
+        async with agent(card(binding=binding), error, status) as (remote, _):
+            with pytest.raises(A2aRefused, match="No such task"):
+                await remote.call("GetTask", {"id": "t"})
+    async with agent(card(), {"error": {}}, 401) as (remote, _):
+        with pytest.raises(TransportFailedError) as failed:
+            await remote.call("GetTask", {"id": "t"})
+        assert failed.value.fault.needs_auth
