@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from chaos import boundaries, connections, fair, neighbours, postgres_outages, soak, stories
+from chaos import boundaries, connections, fair, neighbours, postgres_outages, rolling_upgrade, soak, stories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,11 @@ PARTS: Mapping[str, Part] = {
         about="stop and crash PostgreSQL and end its sessions under runs in hand",
         options=postgres_outages.options,
         run=postgres_outages.run,
+    ),
+    "rolling-upgrade": Part(
+        about="replace services and workers by those of a newer version, under load",
+        options=rolling_upgrade.options,
+        run=rolling_upgrade.run,
     ),
     "soak": Part(about="thousands of runs on one service", options=soak.options, run=soak.run),
     "stories": Part(about="acts of clients, workers and time in any order", options=stories.options, run=stories.run),

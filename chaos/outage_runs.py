@@ -18,6 +18,7 @@ PATIENCE_S = 900.0
 _PAUSE_S = 1.0
 """Before a refused request is repeated: what `Retry-After` says."""
 _LOOK_EVERY_S = 2.0
+_RECONNECT_S = 0.2
 _STARTS_AT_ONCE = 32
 """So many that they get through while the database is up: hundreds at once would be cut by the next outage, all of them."""
 _WAIT_S = 20.0
@@ -68,9 +69,12 @@ def prepare(service: Service, logs: Path, remote_port: int) -> None:
 
 
 class Clients:
-    """Each starts a run at one service and follows it at the next: by waiting, by streaming, or by asking."""
+    """Each starts a run at one service and follows it at the next: by waiting, by streaming, or by asking. Where services are
+    `restarted`, a request whose connection is lost is repeated at the next one."""
 
-    def __init__(self, services: Sequence[Service]) -> None:
+    def __init__(self, services: Sequence[Service], *, restarted: bool = False) -> None:
+        self._restarted = restarted
+        self._refused_with = {"storage_unavailable", *(("service_stopping",) if restarted else ())}
         self._urls = [f"{service.url}/v1" for service in services]
         self._headers = services[0].headers
         self.seen = Seen()
@@ -128,7 +132,10 @@ class Clients:
             try:
                 answer = await client.request(method, url, **request)  # type: ignore[arg-type]
             except httpx.TransportError as error:
-                self.seen.complaints.append(f"{method} {url} was broken off: {error!r}")
+                if self._restarted:
+                    url = await self._elsewhere(url)
+                else:
+                    self.seen.complaints.append(f"{method} {url} was broken off: {error!r}")
                 continue
             if answer.is_success:
                 return dict(answer.json())
@@ -138,10 +145,17 @@ class Clients:
             await asyncio.sleep(_PAUSE_S)
         raise AssertionError(f"{method} {url} was refused until the end")
 
+    async def _elsewhere(self, url: str) -> str:
+        self.seen.cut += 1
+        await asyncio.sleep(_RECONNECT_S)
+        base = next(base for base in self._urls if url.startswith(base))
+        following = self._urls[(self._urls.index(base) + 1) % len(self._urls)]
+        return following + url.removeprefix(base)
+
     def _look_at_refusal(self, answer: httpx.Response) -> None:
         self.seen.refusals += 1
         told = (answer.headers.get("Content-Type"), answer.headers.get("Retry-After"), answer.json().get("code"))
-        if told[0] != "application/problem+json" or not str(told[1]).isdigit() or told[2] != "storage_unavailable":
+        if told[0] != "application/problem+json" or not str(told[1]).isdigit() or told[2] not in self._refused_with:
             self.seen.complaints.append(f"{answer.request.url} was refused with {told}")
 
     async def _streamed(self, client: httpx.AsyncClient, urls: Sequence[str], run_id: str) -> str:
@@ -150,19 +164,30 @@ class Clients:
         while time.monotonic() < self._deadline:
             url = f"{urls[attempt % len(urls)]}/runs/{run_id}/stream"
             attempt += 1
-            async with client.stream("GET", url, headers={"Last-Event-ID": str(last)}) as answer:
-                if answer.status_code == 503:
-                    await answer.aread()
-                    self._look_at_refusal(answer)
-                elif answer.status_code != 200:
-                    raise AssertionError(f"GET {url}: {answer.status_code} {await answer.aread()!r}")
-                else:
-                    ended, last = await self._read(answer, run_id, last)
-                    if ended is not None:
-                        return ended
-                    self.seen.cut += 1
+            try:
+                ended, last = await self._followed(client, url, run_id, last)
+            except httpx.ConnectError:
+                if not self._restarted:
+                    raise
+                self.seen.cut += 1
+                ended = None
+            if ended is not None:
+                return ended
             await asyncio.sleep(_PAUSE_S)
         return "in_progress"
+
+    async def _followed(self, client: httpx.AsyncClient, url: str, run_id: str, last: int) -> tuple[str | None, int]:
+        """One stream, after the event `last`: the status it ends with, if it does, and the last event it had."""
+        async with client.stream("GET", url, headers={"Last-Event-ID": str(last)}) as answer:
+            if answer.status_code == 503:
+                await answer.aread()
+                self._look_at_refusal(answer)
+                return None, last
+            if answer.status_code != 200:
+                raise AssertionError(f"GET {url}: {answer.status_code} {await answer.aread()!r}")
+            ended, last = await self._read(answer, run_id, last)
+            self.seen.cut += ended is None
+            return ended, last
 
     async def _read(self, answer: httpx.Response, run_id: str, last: int) -> tuple[str | None, int]:
         kind = ""

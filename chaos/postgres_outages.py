@@ -89,14 +89,15 @@ def _world(
         serving = [processes.serve(f"api-{number}", "--no-worker") for number in range(services)]
         logs = folder / "logs"
         logs.mkdir()
-        prepare(serving[0], logs, stack.enter_context(_noting_server(logs / "remote.log")))
+        prepare(serving[0], logs, stack.enter_context(noting_server(logs / "remote.log")))
         for number in range(workers):
             processes.work(f"worker-{number}")
         yield World(postgres=postgres, databases=databases, processes=processes, services=serving, logs=logs)
 
 
 @contextmanager
-def _noting_server(log: Path) -> Iterator[int]:
+def noting_server(log: Path) -> Iterator[int]:
+    """The server of remote notes; its port."""
     command = [sys.executable, "-I", "-S", str(_NOTING_SERVER), str(log)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
