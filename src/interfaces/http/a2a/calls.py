@@ -21,7 +21,7 @@ from interfaces.http.a2a.tasks import A2aTasks
 from interfaces.http.a2a.versions import require_version
 from interfaces.http.bodies import decoded_body
 from interfaces.http.requests import ApiRequest
-from interfaces.http.sse import EventStream
+from interfaces.http.sse import EventStream, data_frame
 from interfaces.http.stream_places import StreamPlace
 
 _PUSH = (
@@ -79,7 +79,7 @@ class A2aCalls:
                     method,
                     params,
                     lambda update: {"jsonrpc": "2.0", "id": request_id, "result": update},
-                    lambda failed: b"data: %s\n\n" % msgspec.json.encode(failed.rpc(request_id)),
+                    lambda failed: data_frame(failed.rpc(request_id)),
                 )
             if method not in self._whole:
                 raise invalid("rpc_method_unknown", "There is no such method.")
@@ -109,7 +109,7 @@ class A2aCalls:
             try:
                 async with aclosing(updates) as told:
                     async for update in told:
-                        yield b"data: %s\n\n" % msgspec.json.encode(wrapped(update))
+                        yield data_frame(wrapped(update))
             except Exception as error:  # noqa: BLE001 (logged, and told to the client)
                 yield failed(failure_of_stream(run.id, error))
 

@@ -6,9 +6,9 @@ from interfaces.http.a2a.calls import A2aCalls
 from interfaces.http.a2a.cards import PATH, AgentCards
 from interfaces.http.a2a.errors import rest_exception_handlers, rpc_exception_handlers
 from interfaces.http.a2a.tasks import A2aTasks
-from interfaces.http.auth import authentication
 from interfaces.http.chats.client_threads import ClientThreads
-from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
+from interfaces.http.protocol_router import protocol_router
+from interfaces.http.routing import OwnRouter, built_by
 from interfaces.http.stream_places import StreamPlaces
 
 
@@ -18,21 +18,9 @@ def a2a_routers(container: Container, *, places: StreamPlaces, heartbeat_s: floa
     tasks = built_by(container, A2aTasks, client_threads=built_by(container, ClientThreads), places=places)
     calls = A2aCalls(tasks=tasks, cards=cards, heartbeat_s=heartbeat_s)
     own = {"a2a_calls": calls, "agent_cards": cards}
-    rest, rpc, card = routes_of(routes), routes_of(rpc_routes), routes_of(card_routes)
-    key = [authentication(container.authenticate())]
-    below = f"{PATH}/{{agent:str}}"
+    below, rest, rpc = f"{PATH}/{{agent:str}}", rest_exception_handlers(), rpc_exception_handlers()
     return [
-        OwnRouter(
-            below,
-            route_handlers=handlers,
-            dependencies=dependencies(handlers, container, own),
-            middleware=middleware,
-            exception_handlers=errors,
-            include_in_schema=False,
-        )
-        for handlers, middleware, errors in (
-            (rest, key, rest_exception_handlers()),
-            (rpc, key, rpc_exception_handlers()),
-            (card, [], rest_exception_handlers()),
-        )
+        protocol_router(below, container, own, routes, exception_handlers=rest),
+        protocol_router(below, container, own, rpc_routes, exception_handlers=rpc),
+        protocol_router(below, container, own, card_routes, middleware=[], exception_handlers=rest),
     ]

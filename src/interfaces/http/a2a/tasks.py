@@ -92,12 +92,8 @@ class A2aTasks:
         self, principal: Principal, agent: str, body: SendMessageBody
     ) -> tuple[Run, StreamPlace, AsyncGenerator[JsonObject, None]]:
         """Raises as StartRun and ResumeRun."""
-        place = self._places.take(principal)
-        try:
+        with self._places.taken(principal) as place:
             begun = await self._begin(principal, agent, body, self._start_run.new_id())
-        except BaseException:
-            place.leave()
-            raise
         return begun, place, self._updates(principal, begun)
 
     async def subscribe(

@@ -3,9 +3,9 @@
 from infrastructure.container import Container
 from interfaces.http.ag_ui import routes
 from interfaces.http.ag_ui.runs import AgUiRuns
-from interfaces.http.auth import authentication
 from interfaces.http.chats.client_threads import ClientThreads
-from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
+from interfaces.http.protocol_router import protocol_router
+from interfaces.http.routing import OwnRouter, built_by
 from interfaces.http.stream_places import StreamPlaces
 
 
@@ -18,11 +18,4 @@ def ag_ui_router(container: Container, *, places: StreamPlaces, heartbeat_s: flo
         places=places,
         heartbeat_s=heartbeat_s,
     )
-    handlers = routes_of(routes)
-    return OwnRouter(
-        "/ag-ui/v1",
-        route_handlers=handlers,
-        dependencies=dependencies(handlers, container, {"ag_ui_runs": runs}),
-        middleware=[authentication(container.authenticate())],
-        include_in_schema=False,
-    )
+    return protocol_router("/ag-ui/v1", container, {"ag_ui_runs": runs}, routes)

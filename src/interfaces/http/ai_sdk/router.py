@@ -3,9 +3,9 @@
 from infrastructure.container import Container
 from interfaces.http.ai_sdk import routes
 from interfaces.http.ai_sdk.chats import AiSdkChats
-from interfaces.http.auth import authentication
 from interfaces.http.chats.client_threads import ClientThreads
-from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
+from interfaces.http.protocol_router import protocol_router
+from interfaces.http.routing import OwnRouter, built_by
 from interfaces.http.stream_places import StreamPlaces
 
 
@@ -18,11 +18,4 @@ def ai_sdk_router(container: Container, *, places: StreamPlaces, heartbeat_s: fl
         places=places,
         heartbeat_s=heartbeat_s,
     )
-    handlers = routes_of(routes)
-    return OwnRouter(
-        "/ai-sdk/v1",
-        route_handlers=handlers,
-        dependencies=dependencies(handlers, container, {"ai_sdk_chats": chats}),
-        middleware=[authentication(container.authenticate())],
-        include_in_schema=False,
-    )
+    return protocol_router("/ai-sdk/v1", container, {"ai_sdk_chats": chats}, routes)

@@ -1,7 +1,6 @@
 """Puts the routes of OpenAI's protocols together."""
 
 from infrastructure.container import Container
-from interfaces.http.auth import authentication
 from interfaces.http.openai import conversation_routes, response_routes, routes
 from interfaces.http.openai.chat import ChatCompletions
 from interfaces.http.openai.chat_runs import ChatRuns
@@ -10,7 +9,8 @@ from interfaces.http.openai.conversations import Conversations
 from interfaces.http.openai.errors import openai_exception_handlers
 from interfaces.http.openai.response_runs import ResponseRuns
 from interfaces.http.openai.responses import Responses
-from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
+from interfaces.http.protocol_router import protocol_router
+from interfaces.http.routing import OwnRouter, built_by
 from interfaces.http.stream_places import StreamPlaces
 
 PATH = "/openai/v1"
@@ -36,12 +36,5 @@ def openai_router(container: Container, *, places: StreamPlaces, heartbeat_s: fl
             heartbeat_s=heartbeat_s,
         ),
     }
-    handlers = routes_of(routes, response_routes, conversation_routes)
-    return OwnRouter(
-        PATH,
-        route_handlers=handlers,
-        dependencies=dependencies(handlers, container, own),
-        middleware=[authentication(container.authenticate())],
-        exception_handlers=openai_exception_handlers(),
-        include_in_schema=False,
-    )
+    modules = (routes, response_routes, conversation_routes)
+    return protocol_router(PATH, container, own, *modules, exception_handlers=openai_exception_handlers())

@@ -10,9 +10,10 @@ from domain.identity.role import Role
 from domain.ids import OrganizationId
 from infrastructure.container import Container
 from interfaces.http.auth import authentication
+from interfaces.http.protocol_router import protocol_router
 from interfaces.http.registry import routes
 from interfaces.http.registry.routes import READER_ID, RegistryServers
-from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
+from interfaces.http.routing import OwnRouter, built_by
 
 
 def registry_router(container: Container) -> OwnRouter:
@@ -22,14 +23,8 @@ def registry_router(container: Container) -> OwnRouter:
     middleware = [authentication(container.authenticate())]
     if published is not None:
         middleware = [_published(middleware[0], OrganizationId(published))]
-    handlers = routes_of(routes)
-    return OwnRouter(
-        "/v0.1",
-        route_handlers=handlers,
-        dependencies=dependencies(handlers, container, {"registry_servers": built_by(container, RegistryServers)}),
-        middleware=middleware,
-        include_in_schema=False,
-    )
+    servers = built_by(container, RegistryServers)
+    return protocol_router("/v0.1", container, {"registry_servers": servers}, routes, middleware=middleware)
 
 
 def _published(
