@@ -24,7 +24,7 @@ from interfaces.http.oauth import routes as oauth
 from interfaces.http.openai.errors import handlers_by_path
 from interfaces.http.openai.router import PATH as OPENAI_PATH
 from interfaces.http.openai.router import openai_router
-from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config
+from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config, usual_address_of_document
 from interfaces.http.organization import routes as organization
 from interfaces.http.organizations import routes as organizations
 from interfaces.http.problems import exception_handlers
@@ -121,6 +121,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
             ag_ui_router(container, places=places, heartbeat_s=heartbeat_s),
             *a2a_routers(container, places=places, heartbeat_s=heartbeat_s),
             front_door,
+            usual_address_of_document,
             *EXPLORER,
             health.health_router(),
             metrics_router(),

@@ -95,6 +95,12 @@ def front_door() -> Redirect:
     return Redirect(PATH, status_code=303)
 
 
+@get("/openapi.json", include_in_schema=False, status_code=303, sync_to_thread=False)
+def usual_address_of_document() -> Redirect:
+    """Redirect from where many tools look for the document."""
+    return Redirect("/schema/openapi.json", status_code=303)
+
+
 def _operation_id(handler: HTTPRouteHandler, _: Method, path: list[str | PathParameterDefinition]) -> str:
     """The handler's name, with a suffix for its second path below a thread."""
     on_thread = len(handler.paths) > 1 and "threads" in path

@@ -77,6 +77,12 @@ async def test_bodies_are_described_as_generators_of_clients_read_them(service: 
 
 
 @pytest.mark.requirement("U2")
+async def test_where_tools_look_for_the_document_leads_to_it(service: Service) -> None:
+    answer = await service.client.get("/openapi.json", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/schema/openapi.json")
+
+
+@pytest.mark.requirement("U2")
 async def test_the_front_door_leads_to_the_console(service: Service) -> None:
     answer = await service.client.get("/", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/console")
