@@ -91,7 +91,7 @@ async def test_who_saves_settings_after_somebody_else_sees_first_what_it_would_c
     assert (saved["models"], saved["retention_days"], saved["version"]) == ([MODEL], 30, 3)
 
 
-@pytest.mark.requirement("C7")
+@pytest.mark.requirement("C7", "H4")
 async def test_secrets_and_providers_are_kept_by_name_and_their_values_never_come_back(service: Service) -> None:
     browser = await signed_in(service)
     value = "  line one\r\nline two "

@@ -228,6 +228,7 @@ async def test_a_deployment_without_its_secret_is_named(world: World) -> None:
     )
 
 
+@pytest.mark.requirement("H2")
 def test_the_responses_api_is_the_default_at_openai_itself_alone() -> None:
     compatible = replace(ENVIRONMENT, base_url="https://models.example/v1")
     assert [ENVIRONMENT.speaks_responses, compatible.speaks_responses] == [True, False]

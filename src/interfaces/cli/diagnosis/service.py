@@ -33,18 +33,22 @@ async def readiness_finding(api: ServiceApi) -> Finding:
 
 
 async def agent_findings(api: ServiceApi, *, without_key: frozenset[str]) -> list[Finding]:
-    """Agents whose models have no key. `without_key` are the providers that lack a required key."""
+    """Agents whose models have no key. `without_key` are the environment's providers that lack a required key; a provider of
+    the organization replaces the one of its name."""
     agents = entries_of(AgentView, await listed(api, path_to("agents")))
+    providers = entries_of(ModelProviderView, await listed(api, path_to("model-providers")))
+    missing = without_key - {provider["name"] for provider in providers}
     return [
         problem(
             "agent",
             f"{agent['name']} uses {model}, and there is no key for {provider}",
-            f"Set {provider.upper()}_API_KEY for the service, or give the agent another model.",
+            f"Set {provider.upper()}_API_KEY for the service, add a provider {provider} to the organization"
+            f" (`dragoman provider add {provider} --kind {provider}`), or give the agent another model.",
         )
         for agent in agents
         if agent["enabled"]
         for model in (agent["model"], *agent["fallback_models"])
-        if (provider := model.partition(":")[0]) in without_key
+        if (provider := model.partition(":")[0]) in missing
     ]
 
 
@@ -132,7 +136,7 @@ async def _server_finding(api: ServiceApi, slug: str) -> Finding:
 
 
 def provider_findings(keys: dict[str, bool], base_urls: dict[str, str | None]) -> Iterator[Finding]:
-    """The providers of this environment. Without any, only scripted models respond."""
+    """The providers of this environment."""
     for provider, has_key in keys.items():
         if has_key:
             yield well("model provider", f"{provider} has a key")
@@ -141,6 +145,7 @@ def provider_findings(keys: dict[str, bool], base_urls: dict[str, str | None]) -
     if not any(keys.values()) and not any(base_urls.values()):
         yield warning(
             "model provider",
-            "no provider has a key",
-            "Set OPENAI_API_KEY or ANTHROPIC_API_KEY; without, only scripted models answer.",
+            "no provider of the environment has a key",
+            "Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or add providers with `dragoman provider add`; without any, only"
+            " scripted models answer.",
         )

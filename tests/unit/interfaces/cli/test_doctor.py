@@ -8,7 +8,7 @@ import pytest
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.diagnosis.finding import State
 from interfaces.cli.diagnosis.machine import disk_finding, home_findings, node_finding, python_finding
-from interfaces.cli.diagnosis.service import organization_provider_findings, provider_findings
+from interfaces.cli.diagnosis.service import agent_findings, organization_provider_findings, provider_findings
 from interfaces.http.mcp_servers import views
 from interfaces.http.mcp_servers.views import McpServerView, PinnedToolView, ServerStatusView
 from interfaces.http.model_providers.views import ModelProviderView
@@ -246,6 +246,19 @@ async def test_a_provider_that_needs_packages_which_are_missing_is_a_problem() -
     assert found.state is State.PROBLEM
     assert "vertex needs the extra" in found.detail
     assert "pip install 'dragoman[providers]'" in str(found.advice)
+
+
+@pytest.mark.requirement("H4")
+async def test_an_agent_whose_provider_the_organization_has_added_needs_no_key_of_the_environment() -> None:
+    service = healthy()
+    service.answers["GET", "/v1/agents"] = [{"data": [agent_document(model="openai:x")], "next_cursor": None}]
+    async with service.connected() as api:
+        [found] = await agent_findings(api, without_key=frozenset({"openai", "anthropic"}))
+    assert "dragoman provider add openai" in found.advice
+    added: list[JsonValue] = [whole(ModelProviderView, {"name": "openai", "kind": "openai"})]
+    service.answers["GET", "/v1/model-providers"] = [{"data": added, "next_cursor": None}]
+    async with service.connected() as api:
+        assert await agent_findings(api, without_key=frozenset({"openai", "anthropic"})) == []
 
 
 @pytest.mark.requirement("H6")
