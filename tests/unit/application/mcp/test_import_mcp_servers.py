@@ -29,7 +29,7 @@ from tests.mcp_builders import a_state_with_servers, a_switch
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, roles_below
 
-NPM, PYTHON, OCI, CUSTOM, SSE, HTTP = McpServerKind
+NPM, PYTHON, OCI, CUSTOM, SSE, HTTP, A2A = McpServerKind
 
 
 async def imported(entries: dict[str, JsonValue], state: InMemoryState | None = None) -> tuple[ImportedEntry, ...]:
