@@ -8,6 +8,7 @@ from domain.errors import ServiceError
 from infrastructure.settings import Settings, SettingsError, load_settings, unknown_variables
 from interfaces.cli.connecting import RunningService, announced_service, running_service
 from interfaces.cli.diagnosis.configuration import configuration_findings, secret_key_is_lost
+from interfaces.cli.diagnosis.external_secrets import external_secret_findings
 from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
 from interfaces.cli.diagnosis.machine import (
     containers_finding,
@@ -67,6 +68,7 @@ async def diagnose(
     findings += await reach_findings(settings)
     running = await running_service(settings.home)
     findings += _service_findings(settings, running)
+    findings += await external_secret_findings(settings)
     findings += await siem_findings(settings, None if running is None else running.url)
     if settings.home.exists() and not home_is_usable(settings.home):
         return findings

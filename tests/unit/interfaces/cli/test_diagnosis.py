@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from infrastructure.settings import Settings
 from interfaces.cli.diagnosis.configuration import configuration_findings, egress_finding
+from interfaces.cli.diagnosis.external_secrets import external_secret_findings
 from interfaces.cli.diagnosis.finding import Finding, State
 from interfaces.cli.diagnosis.reach import port_finding, reach_findings, shown_address
 from interfaces.cli.diagnosis.service import provider_findings
@@ -235,3 +236,18 @@ async def test_the_siem_is_reached_and_its_lag_read_from_the_service() -> None:
 
 async def test_nothing_is_said_of_a_siem_where_there_is_none() -> None:
     assert await siem_findings(Settings(), "http://service.test") == []
+
+
+@pytest.mark.requirement("K8")
+@pytest.mark.parametrize(
+    ("answer", "of_vault"), [(answering(200), OK), (answering(503), PROBLEM), (unreachable, PROBLEM)]
+)
+async def test_vault_and_the_directory_of_secrets_are_checked_without_reading_a_secret(
+    answer: Callable[[httpx.Request], httpx.Response], of_vault: State, tmp_path: Path
+) -> None:
+    client = httpx.AsyncClient(transport=httpx.MockTransport(answer))
+    settings = Settings(vault_url="https://vault.test:8200", secret_files=tmp_path)
+    assert states(await external_secret_findings(settings, client=client)) == {"secret files": OK, "vault": of_vault}
+    missing = await external_secret_findings(Settings(secret_files=tmp_path / "missing"))
+    assert states(missing) == {"secret files": PROBLEM}
+    assert await external_secret_findings(Settings()) == []
