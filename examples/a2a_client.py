@@ -1,7 +1,6 @@
 """Asks an agent with A2A's own client, answers what it asks, and follows it again when the connection is lost.
 
-It needs `a2a-sdk`: python a2a_client.py "What can you do?" [JSONRPC | HTTP+JSON]
-"""
+It needs `a2a-sdk`: python a2a_client.py "What can you do?" [JSONRPC | HTTP+JSON]"""
 
 import asyncio
 import os
@@ -24,7 +23,7 @@ def said(text: str, task_id: str) -> SendMessageRequest:
 
 
 async def followed(client: Any, text: str, task_id: str = "") -> Task:
-    """The task once it waits or has ended; a lost connection is opened again."""
+    """The task once it waits or has ended."""
     stream, task = client.send_message(said(text, task_id)), Task()
     while task.status.state not in SHOWN:
         try:
@@ -33,6 +32,8 @@ async def followed(client: Any, text: str, task_id: str = "") -> Task:
                     task.CopyFrom(update.task)
                 elif update.HasField("status_update"):
                     task.status.CopyFrom(update.status_update.status)
+                if task.status.state in SHOWN:  # subscriptions do not end there
+                    break
             task = await client.get_task(GetTaskRequest(id=task.id))
         except UnsupportedOperationError:  # it has ended meanwhile
             return await client.get_task(GetTaskRequest(id=task.id))

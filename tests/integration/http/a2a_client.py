@@ -67,7 +67,7 @@ def updates(response: httpx.Response) -> list[Json]:
 def failed(response: httpx.Response, status: int, reason: str) -> Json:
     """The error of the HTTP binding, held to its shape."""
     assert response.status_code == status, response.text
-    assert response.headers["content-type"] == "application/a2a+json"
+    assert response.headers["content-type"] == "application/json"
     error: Json = response.json()["error"]
     assert (error["code"], bool(error["message"])) == (status, True)
     assert error["details"][0]["reason"] == reason

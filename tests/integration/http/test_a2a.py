@@ -1,5 +1,8 @@
 """Tasks of A2A at the edge: both bindings, keys and roles as everywhere, contexts, states, and errors of the protocol."""
 
+import asyncio
+import json
+
 import pytest
 
 from domain.identity.role import Role
@@ -17,7 +20,7 @@ from tests.integration.http.a2a_client import (
     sent,
     updates,
 )
-from tests.integration.http.service import OTHER_ADMIN, Act, Service, token_of
+from tests.integration.http.service import OTHER_ADMIN, Act, Conversation, Service, token_of
 
 pytestmark = pytest.mark.requirement("X5")
 
@@ -237,9 +240,28 @@ async def test_several_questions_are_answered_by_data_with_their_ids(service: Se
 async def test_a_subscriber_gets_the_task_as_it_is_and_what_follows(service: Service) -> None:
     service.worker.act = Act.ASK
     task = await sent(service)
-    told = updates(await rest(service, "GET", f"/tasks/{task['id']}:subscribe"))
+    subscriber = Conversation(service.app, "GET", f"{AGENT}/tasks/{task['id']}:subscribe", headers=VERSION)
+    subscribing = asyncio.create_task(subscriber.hold())
+    async with asyncio.timeout(30):
+        await subscriber.received(1)
+    await sent(service, "sent", taskId=task["id"])
+    await subscribing
+    told = [
+        json.loads(frame.removeprefix("data: "))
+        for frame in b"".join(subscriber.chunks).decode().split("\n\n")
+        if frame
+    ]
     assert told[0]["task"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
-    assert told[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    assert told[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+
+
+async def test_the_protocols_media_type_is_for_clients_that_name_it_and_calls_are_json(service: Service) -> None:
+    named = await rest(service, "GET", "/tasks", headers={**VERSION, "Accept": "application/a2a+json"})
+    plain = await rest(service, "GET", "/tasks")
+    types = [answer.headers["content-type"] for answer in (named, plain)]
+    assert types == ["application/a2a+json", "application/json"]
+    text = await service.call("POST", AGENT, content=b"{}", headers={**VERSION, "Content-Type": "text/plain"})
+    rpc_failed(text, -32005)
 
 
 async def test_requests_without_the_version_or_in_another_are_refused(service: Service) -> None:

@@ -15,7 +15,14 @@ from domain.identity.api_key import Principal
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.run import Run
 from interfaces.http.a2a.cards import AgentCards
-from interfaces.http.a2a.errors import Failure, failure, failure_of_stream, push_unsupported
+from interfaces.http.a2a.errors import (
+    MEDIA_TYPE,
+    Failure,
+    failure,
+    failure_of_stream,
+    push_unsupported,
+    unsupported_content,
+)
 from interfaces.http.a2a.schemas import A2aBody, ListTasksBody, NothingBody, SendMessageBody, TaskBody
 from interfaces.http.a2a.tasks import A2aTasks
 from interfaces.http.a2a.versions import require_version
@@ -69,6 +76,7 @@ class A2aCalls:
         """The answer to a JSON-RPC request; failures are error objects."""
         request_id: JsonValue = None
         try:
+            _require_json(request)
             given = await request.json()
             request_id, method, params = _rpc_request(given)
             require_version(request)
@@ -117,6 +125,13 @@ class A2aCalls:
 
     async def _send(self, by: Caller, body: BaseModel) -> JsonValue:
         return await self._tasks.send(by.principal, by.agent, cast(SendMessageBody, body), by.receive)
+
+
+def _require_json(request: ApiRequest) -> None:
+    """Raises INVALID `content_type_unsupported`."""
+    media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if media_type not in ("application/json", MEDIA_TYPE):
+        raise unsupported_content(media_type)
 
 
 async def _refused(_: Caller, __: BaseModel) -> JsonValue:

@@ -119,9 +119,15 @@ class Failure:
         body = msgspec.json.encode(self.rpc(request_id))
         return ASGIResponse(body=body, status_code=self.rpc_status, headers=self.headers, media_type="application/json")
 
-    def response(self) -> Response[JsonObject]:
+    def response(self, media_type: str) -> Response[JsonObject]:
         """The answer to a request of the HTTP binding."""
-        return Response(self.rest(), status_code=self.kind.status, media_type=MEDIA_TYPE, headers=self.headers)
+        return Response(self.rest(), status_code=self.kind.status, media_type=media_type, headers=self.headers)
+
+
+def media_type_for(request: AnyRequest) -> str:
+    """The media type of the protocol for clients that name it; others may know JSON only."""
+    named = f"{request.headers.get('accept', '')} {request.headers.get('content-type', '')}".lower()
+    return MEDIA_TYPE if MEDIA_TYPE in named else "application/json"
 
 
 def failure(request: AnyRequest, error: Exception) -> Failure:
@@ -151,7 +157,7 @@ def rpc_exception_handlers() -> ExceptionHandlersMap:
 
 
 def _rest(request: AnyRequest, error: Exception) -> Response[JsonObject]:
-    return failure(request, error).response()
+    return failure(request, error).response(media_type_for(request))
 
 
 def _rpc(request: AnyRequest, error: Exception) -> Response[JsonObject]:

@@ -107,6 +107,11 @@ class TaskUpdates:
             case _:
                 assert_never(shown)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the run waited at the last event."""
+        return self.shown.rest is not None and self.shown.rest.type is RunEventType.RUN_REQUIRES_ACTION
+
     def rest(self, run: Run) -> Iterator[JsonObject]:
         """What ends a stream, where the run waits or has ended: its answer if another was shown, and its status."""
         parts = answer_parts(run)

@@ -13,7 +13,7 @@ from litestar.response.base import ASGIResponse
 from domain.errors import Violation, invalid, not_found
 from domain.json_value import JsonObject, JsonValue
 from interfaces.http.a2a.calls import A2aCalls, Caller
-from interfaces.http.a2a.errors import MEDIA_TYPE, Failure
+from interfaces.http.a2a.errors import Failure, media_type_for
 from interfaces.http.a2a.versions import require_version
 from interfaces.http.paths import AgentPath
 from interfaces.http.requests import ApiRequest
@@ -135,7 +135,7 @@ async def extended_card(request: ApiRequest, agent: AgentPath, a2a_calls: NamedD
 async def _whole(request: ApiRequest, agent: str, calls: A2aCalls, method: str, given: object) -> ASGIResponse:
     require_version(request)
     answer = await calls.call(Caller(request.principal, agent, request.receive), method, given)
-    return ASGIResponse(body=msgspec.json.encode(answer), media_type=MEDIA_TYPE)
+    return ASGIResponse(body=msgspec.json.encode(answer), media_type=media_type_for(request))
 
 
 async def _streamed(request: ApiRequest, agent: str, calls: A2aCalls, method: str, given: object) -> ASGIResponse:

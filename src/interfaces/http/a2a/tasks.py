@@ -15,7 +15,7 @@ from application.runs.resume_run import ResumeRun, ResumeRunCommand
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.watch_run import WatchRun
 from application.system.pages import PageRequest
-from domain.a2a.tasks import CONTEXT, TaskState, context_of, state_of, statuses_of, task_json
+from domain.a2a.tasks import CONTEXT, TaskState, context_of, state_of, status_json, statuses_of, task_json
 from domain.errors import Violation, invalid, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -39,7 +39,8 @@ class A2aTasks:
     """Rules:
     - A message without a task starts a run. The context names its thread: by the thread's id, or by an id of the client.
     - A message of a task answers what its run waits for; a run that does not wait takes none.
-    - A stream begins with the task as it is, misses and repeats no update after it, and ends where the run waits or has ended.
+    - A stream begins with the task as it is, and misses and repeats no update after it. That of a message ends where
+      the run waits or has ended, that of a subscription where it has ended.
     - A client that leaves harms nothing: the run continues.
     - Runs of other agents, and of other organizations, are not found.
     """
@@ -103,7 +104,7 @@ class A2aTasks:
         run = await self._run(principal, agent, body.id)
         if run.status.is_terminal:
             raise unsupported(f"The task {run.id} has ended: get it instead.")
-        return run, self._places.take(principal), self._updates(principal, run)
+        return run, self._places.take(principal), self._updates(principal, run, to_the_end=True)
 
     async def get(self, principal: Principal, agent: str, body: TaskBody) -> JsonObject:
         """Raises NOT_FOUND."""
@@ -202,8 +203,10 @@ class A2aTasks:
         outcome = await self._watch_run.wait(principal, run_id, timeout_s=0)
         return task_json(outcome.run, history=history_of(outcome.run, outcome.messages, length))
 
-    async def _updates(self, principal: Principal, run: Run) -> AsyncGenerator[JsonObject, None]:
-        """The task with what its run has said so far, then what follows."""
+    async def _updates(
+        self, principal: Principal, run: Run, *, to_the_end: bool = False
+    ) -> AsyncGenerator[JsonObject, None]:
+        """The task with what its run has said so far, then what follows. `to_the_end` continues where the run waits."""
         updates, seq = TaskUpdates(run=run), run.last_seq
         if run.attempt:
             async with aclosing(stored_events(self._get_run_events, principal, run.id)) as stored:
@@ -213,11 +216,14 @@ class A2aTasks:
                         break
         yield updates.task(run)
         while True:
-            async with aclosing(self._watch_run.follow(principal, run.id, after_seq=seq)) as followed:
+            following = self._watch_run.follow(principal, run.id, after_seq=seq, to_the_end=to_the_end)
+            async with aclosing(following) as followed:
                 async for batch in followed:
                     seq = batch[-1].seq
                     for update in updates.of(batch):
                         yield update
+                    if to_the_end and updates.waits:
+                        yield updates.status(status_json(await self._get_run.execute(principal, run.id)))
             now = await self._get_run.execute(principal, run.id)
             if now.status.is_terminal or now.status is RunStatus.REQUIRES_ACTION:
                 for update in updates.rest(now):
