@@ -182,29 +182,6 @@ async def test_agents_share_within_their_organization_and_take_nothing_from_othe
 
 
 @pytest.mark.requirement("K1")
-async def test_taking_a_run_reads_as_many_jobs_as_there_are_lines_however_many_wait(
-    postgres: tuple[str, Database], postgres_databases: PostgresDatabases
-) -> None:
-    url, _ = postgres
-    waiting = f"""
-        INSERT INTO {SCHEMA}.procrastinate_jobs (queue_name, task_name, args)
-        SELECT 'runs', 'execute_run', jsonb_build_object('run_id', 'run_' || number, 'organization_id', 'org_' || number % 10,
-            'lane', 'normal', 'agent_id', 'agt_' || number % 30) FROM generate_series(1, 20000) AS number"""
-    with psycopg.connect(postgres_databases.owner_url(url)) as connection:
-        connection.execute(f"SET search_path TO {SCHEMA}")
-        connection.execute(waiting.encode())
-    # Another connection: what the insertion read may still be counted in its own.
-    with psycopg.connect(postgres_databases.owner_url(url)) as connection:
-        connection.execute(f"SET LOCAL ROLE {SYSTEM_ROLE}")
-        taken = connection.execute(f"SELECT run_id FROM {SCHEMA}.take_runs(NULL, '{{}}', 16)").fetchall()
-        [(scanned, fetched)] = connection.execute(
-            "SELECT seq_tup_read, idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'procrastinate_jobs'"
-        ).fetchall()
-    assert len(taken) == 16
-    assert (scanned, fetched < 30 * (16 + 3)) == (0, True), fetched
-
-
-@pytest.mark.requirement("K1")
 async def test_cancelled_runs_cost_their_organization_nothing(fair: FairQueue) -> None:
     await fair.organization(ORG)
     await fair.organization(OTHER_ORG)

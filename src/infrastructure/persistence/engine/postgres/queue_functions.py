@@ -40,9 +40,7 @@ RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp A
     ))
     FROM unnest(run_ids, organization_ids, lanes, agent_ids)
         WITH ORDINALITY AS wanted (run_id, organization_id, lane, agent_id, place)
-    WHERE NOT EXISTS (
-        SELECT FROM procrastinate_jobs AS job WHERE job.status = 'todo' AND job.args->>'run_id' = wanted.run_id
-    )
+    WHERE NOT EXISTS (SELECT FROM waiting_jobs(wanted.run_id))
     HAVING count(*) > 0
 $$;
 REVOKE ALL ON FUNCTION submit_runs(text[], text[], text[], text[]) FROM PUBLIC;
@@ -62,8 +60,25 @@ LEFT JOIN workflow_run ON workflow_run.id = wanted.run_id
 """  # noqa: S608  # names of ours alone
 """Signals runs, with the rights of the caller to read them."""
 
-_LINES = f"""
-    WITH RECURSIVE line AS (
+_BY_INDEX = "SET enable_seqscan = off SET enable_bitmapscan = off"
+"""Index scans are forced, because plans are stored while the table is small."""
+_BY_ORDER = f"{_BY_INDEX} SET enable_sort = off"
+_WAITING = f"""
+CREATE OR REPLACE FUNCTION waiting_jobs(of_run text) RETURNS SETOF bigint LANGUAGE plpgsql STABLE ROWS 1
+SET search_path = {SCHEMA}, pg_temp {_BY_ORDER} AS $$
+BEGIN
+    RETURN QUERY SELECT job.id FROM procrastinate_jobs AS job
+    WHERE job.status = 'todo' AND job.args->>'run_id' >= of_run AND job.args->>'run_id' <= of_run ORDER BY job.args->>'run_id';
+END
+$$;
+REVOKE ALL ON FUNCTION waiting_jobs(text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION waiting_jobs(text) TO {SYSTEM_ROLE};
+CREATE OR REPLACE FUNCTION waiting_runs(of_line integer)
+RETURNS TABLE (organization_id text, lane text, agent_id text, id bigint, place bigint) LANGUAGE plpgsql STABLE
+SET search_path = {SCHEMA}, pg_temp {_BY_ORDER} AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY WITH RECURSIVE line AS (
         (SELECT {_ORGANIZATION} AS organization_id, {_LANE} AS lane, {_AGENT} AS agent_id FROM procrastinate_jobs AS job
          WHERE job.status = 'todo' ORDER BY {_LINE} LIMIT 1)
         UNION ALL
@@ -72,7 +87,24 @@ _LINES = f"""
             WHERE job.status = 'todo' AND ({_LINE}) > (line.organization_id, line.lane, line.agent_id)
             ORDER BY {_LINE} LIMIT 1
         ) AS next (organization_id, lane, agent_id)
-    )"""  # noqa: S608  # names of ours alone
+    )
+    SELECT line.organization_id, line.lane, line.agent_id, first.id, first.place
+    FROM line CROSS JOIN LATERAL (
+        SELECT job.id, row_number() OVER (ORDER BY {_LINE}, job.id) AS place FROM procrastinate_jobs AS job
+        WHERE job.status = 'todo' AND ({_LINE}) >= (line.organization_id, line.lane, line.agent_id)
+            AND ({_LINE}) <= (line.organization_id, line.lane, line.agent_id)
+        ORDER BY {_LINE}, job.id LIMIT of_line
+    ) AS first;
+END
+$$;
+REVOKE ALL ON FUNCTION waiting_runs(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION waiting_runs(integer) TO {SYSTEM_ROLE};
+"""  # noqa: S608  # names of ours alone
+"""What waits: of a run, and the first jobs of each line, by one index probe for each line and one for its jobs.
+
+Only one index has the order that each asks for, because they ask for ranges and not for what is equal. Other indexes look as
+cheap where the table was empty when it was analyzed, and are refused by refusing sorts.
+"""
 _OCCUPIED = f"""
         SELECT run.organization_id, run.agent_id FROM run WHERE run.status = '{RunStatus.IN_PROGRESS}'
         UNION ALL
@@ -80,14 +112,10 @@ _OCCUPIED = f"""
         JOIN procrastinate_workers AS holder ON holder.id = job.worker_id JOIN run ON run.id = job.args->>'run_id'
         WHERE job.status = 'doing' AND job.worker_id IS NOT NULL AND run.status = '{RunStatus.QUEUED}'
             AND holder.last_heartbeat > now() - interval '{STALLED_S} s'
-            AND NOT EXISTS (
-                SELECT FROM procrastinate_jobs AS again WHERE again.status = 'todo' AND again.args->>'run_id' = run.id
-            )
+            AND NOT EXISTS (SELECT FROM waiting_jobs(run.id))
     """  # noqa: S608  # names of ours alone
 """The places of bounded organizations and agents: runs in progress, and those that were taken and are about to be claimed. It is
 read where there is a bound only. The claim counts again, exactly; a worker that was lost in between has no place."""
-_BY_INDEX = "SET enable_seqscan = off SET enable_bitmapscan = off"
-"""Index scans are forced, because plans are stored while the table is small."""
 _LOCKED = "PERFORM pg_advisory_xact_lock(hashtext('dragoman_share'))"
 """One transaction changes shares at a time."""
 
@@ -117,10 +145,10 @@ def _withdraw(tables: str) -> str:
 CREATE OR REPLACE FUNCTION withdraw_run() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = {SCHEMA}, pg_temp {_BY_INDEX} AS $$
 BEGIN
-    DELETE FROM procrastinate_jobs WHERE id IN (
-        SELECT job.id FROM procrastinate_jobs AS job WHERE job.status = 'todo' AND job.args->>'run_id' = NEW.id
-        FOR UPDATE SKIP LOCKED
-    );
+    DELETE FROM procrastinate_jobs WHERE id = ANY (ARRAY(
+        SELECT job.id FROM procrastinate_jobs AS job
+        WHERE job.id = ANY (ARRAY(SELECT waiting_jobs(NEW.id))) AND job.status::text = 'todo' FOR UPDATE SKIP LOCKED
+    ));
     RETURN NULL;
 END
 $$;
@@ -134,7 +162,7 @@ _TIDY = f"""
 CREATE OR REPLACE FUNCTION tidy_shares() RETURNS void LANGUAGE plpgsql SET search_path = {SCHEMA}, pg_temp {_BY_INDEX} AS $$
 BEGIN
     {_LOCKED};
-    {_LINES},
+    WITH line AS MATERIALIZED (SELECT * FROM waiting_runs(1)),
     waiting AS (
         SELECT '*' AS name FROM line
         UNION SELECT organization_id FROM line
@@ -160,8 +188,8 @@ def _take(tables: str) -> str:
     """All of a consumer's business in one round trip: the jobs that have ended go, and as many others as it has places for
     are marked as its own, in the fair order.
 
-    The lines with waiting jobs are found by one index probe each, and of each line only the first jobs are read, so that
-    neither grows with the number of jobs. A line whose organization or agent has as many runs in progress as may be is passed over.
+    Of each line only the first jobs are read, however many wait. A line whose organization or agent has as many runs in
+    progress as may be is passed over.
     """
     return f"""
 CREATE OR REPLACE FUNCTION take_runs(worker bigint, ended bigint[], places integer)
@@ -173,16 +201,17 @@ BEGIN
         RETURN;
     END IF;
     {_LOCKED};
-    RETURN QUERY {_LINES.strip()},
+    RETURN QUERY WITH waiting AS MATERIALIZED (SELECT * FROM waiting_runs(places)),
+    line AS MATERIALIZED (SELECT waiting.* FROM waiting WHERE waiting.place = 1),
     occupied AS ({_OCCUPIED}),
     owner AS MATERIALIZED (
-        SELECT waiting.organization_id, {RUN_COST} / coalesce((stored.settings->>'queue_weight')::bigint, 1) AS cost,
+        SELECT owner.organization_id, {RUN_COST} / coalesce((stored.settings->>'queue_weight')::bigint, 1) AS cost,
             CASE WHEN stored.settings->>'max_running' IS NULL THEN places
             ELSE (stored.settings->>'max_running')::bigint
-                - (SELECT count(*) FROM occupied WHERE occupied.organization_id = waiting.organization_id) END AS free
-        FROM (SELECT DISTINCT line.organization_id FROM line) AS waiting
+                - (SELECT count(*) FROM occupied WHERE occupied.organization_id = owner.organization_id) END AS free
+        FROM (SELECT DISTINCT line.organization_id FROM line) AS owner
         LEFT JOIN LATERAL (
-            SELECT organization.settings::jsonb AS settings FROM organization WHERE organization.id = waiting.organization_id
+            SELECT organization.settings::jsonb AS settings FROM organization WHERE organization.id = owner.organization_id
         ) AS stored ON true
     ),
     bounded_agent AS MATERIALIZED (
@@ -190,7 +219,8 @@ BEGIN
         FROM agent WHERE agent.max_running IS NOT NULL AND agent.id IN (SELECT line.agent_id FROM line)
     ),
     ready AS (
-        SELECT line.*, owner.cost, owner.free AS owner_free, coalesce(bounded_agent.free, places) AS agent_free
+        SELECT line.organization_id, line.lane, line.agent_id, owner.cost, owner.free AS owner_free,
+            coalesce(bounded_agent.free, places) AS agent_free
         FROM line JOIN owner ON owner.organization_id = line.organization_id
         LEFT JOIN bounded_agent ON bounded_agent.id = line.agent_id
         WHERE line.agent_id = '' OR (owner.free > 0 AND coalesce(bounded_agent.free, places) > 0)
@@ -198,13 +228,9 @@ BEGIN
     by_agent AS (
         SELECT line.*, first.id, greatest(agent.finish, lane.virtual, 0) + (first.place - 1) * {RUN_COST} AS agent_tag
         FROM ready AS line
+        JOIN waiting AS first ON (first.organization_id, first.lane, first.agent_id) = (line.organization_id, line.lane, line.agent_id)
         LEFT JOIN dragoman_share AS lane ON lane.name = concat_ws('/', line.organization_id, line.lane)
         LEFT JOIN dragoman_share AS agent ON agent.name = concat_ws('/', line.organization_id, line.lane, line.agent_id)
-        CROSS JOIN LATERAL (
-            SELECT job.id, row_number() OVER (ORDER BY job.id) AS place FROM procrastinate_jobs AS job
-            WHERE job.status = 'todo' AND ({_LINE}) = (line.organization_id, line.lane, line.agent_id)
-            ORDER BY job.id LIMIT places
-        ) AS first
     ),
     by_lane AS (
         SELECT by_agent.*, of_lane.cost AS lane_cost, greatest(lane.finish, organization.virtual, 0)
@@ -233,11 +259,12 @@ BEGIN
             SELECT * FROM by_organization WHERE agent_id = '' OR owner_turn <= owner_free ORDER BY tag, id LIMIT places
         ) AS next
         CROSS JOIN LATERAL (
-            SELECT FROM procrastinate_jobs AS job WHERE job.id = next.id AND job.status = 'todo' FOR UPDATE SKIP LOCKED
+            SELECT FROM procrastinate_jobs AS job WHERE job.id = next.id AND job.status::text = 'todo' FOR UPDATE SKIP LOCKED
         ) AS not_withdrawn
     ),
     taken AS (
-        UPDATE procrastinate_jobs AS job SET status = 'doing', worker_id = worker FROM chosen WHERE job.id = chosen.id
+        UPDATE procrastinate_jobs AS job SET status = 'doing', worker_id = worker
+        WHERE job.id = ANY (ARRAY(SELECT chosen.id FROM chosen))
         RETURNING job.id, job.args->>'run_id' AS run_id
     ),
     charged AS (
@@ -267,6 +294,7 @@ def functions(tables: str) -> str:
     """Everything of ours in the queue's schema. `tables` is the quoted name of the schema with the tables of runs."""
     return f"""
 {_TABLES}
+{_WAITING}
 {_SUBMIT}
 {_take(tables)}
 {_TIDY}
