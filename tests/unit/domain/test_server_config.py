@@ -16,7 +16,7 @@ from domain.mcp.server import (
     default_isolation,
 )
 
-REMOTE = [McpServerKind.SSE, McpServerKind.HTTP]
+REMOTE = [McpServerKind.SSE, McpServerKind.HTTP, McpServerKind.A2A]
 
 
 class Numbers(TypedDict, total=False):
