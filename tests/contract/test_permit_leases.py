@@ -115,6 +115,16 @@ async def test_limits_that_are_not_named_are_not_renewed(harness: Harness) -> No
     assert await leases.lease("calls/a", "two", limit=1, held=0, wanted=1) == 0
 
 
+async def test_what_expired_is_forgotten_and_nothing_else(harness: Harness) -> None:
+    leases = harness.leases
+    await leases.lease("calls/a", "dead", limit=2, held=0, wanted=1)
+    await harness.pass_s(EXPIRES_S + 120)
+    await leases.lease("calls/a", "alive", limit=2, held=0, wanted=1)
+    await leases.forget_expired()
+    await harness.pass_s(-EXPIRES_S - 120)
+    assert await leases.lease("calls/a", "new", limit=2, held=0, wanted=2) == 1
+
+
 async def test_a_process_that_ends_frees_all_its_permits(harness: Harness) -> None:
     leases = harness.leases
     await leases.lease("calls/a", "one", limit=1, held=0, wanted=1)

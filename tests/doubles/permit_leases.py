@@ -40,6 +40,11 @@ class InMemoryPermitLeases:
         self._ask()
         self._held = {key: held for key, held in self._held.items() if key[1] != holder}
 
+    async def forget_expired(self) -> None:
+        self._ask()
+        now = self._clock.monotonic()
+        self._held = {key: held for key, held in self._held.items() if held[1] >= now}
+
     def _ask(self) -> None:
         self.questions += 1
         if self.failure is not None:

@@ -14,6 +14,8 @@ logger = logging.getLogger(__name__)
 EXPIRES_S = 15.0
 """Permits of a process that does not renew them for this time are free."""
 RENEW_S = 5.0
+_FORGET_EVERY = 120
+"""Renewals."""
 WANTED, FREED = "permit_wanted", "permit_freed"
 """First words of the topics with which processes ask each other for permits."""
 
@@ -32,6 +34,10 @@ class PermitLeases(Protocol):
 
     async def withdraw(self, holder: str) -> None:
         """Free all permits of the holder."""
+        ...
+
+    async def forget_expired(self) -> None:
+        """Delete what expired a while ago."""
         ...
 
 
@@ -79,6 +85,7 @@ class SharedPermits:
         self._signals = signals
         self._permits: dict[str, Permits] = {}
         self._storing: set[asyncio.Task[None]] = set()
+        self._renewals = 0
         signals.subscribe_prefix(WANTED, self._wanted)
         signals.subscribe_prefix(FREED, self._freed)
 
@@ -126,6 +133,9 @@ class SharedPermits:
         """Prolong all permits, and give back unused ones. What has expired meanwhile is leased again when it is needed."""
         for permits in list(self._permits.values()):
             permits.spare(False)
+        self._renewals += 1
+        if self._renewals % _FORGET_EVERY == 0:
+            await self._leases.forget_expired()
         known = [permits for permits in self._permits.values() if permits.held]
         if not known:
             return

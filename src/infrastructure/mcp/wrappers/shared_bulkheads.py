@@ -3,11 +3,14 @@
 import asyncio
 from collections import deque
 from collections.abc import Hashable
+from contextvars import Context
 
 from application.mcp.ports import McpFailure, McpFailureKind
 from application.system.shared_permits import Permits, SharedPermits
 from domain.errors import ServiceError
 
+REST_RENEWALS = 12
+"""Places without calls are given back after so many renewals of permits: about a minute."""
 ASK_AGAIN_S = 0.25
 """Between two questions for a place while calls wait."""
 
@@ -23,13 +26,14 @@ class SharedBulkhead:
         self.waiting: deque[asyncio.Future[None]] = deque()
         self.asking: asyncio.Task[None] | None = None
         self.freed = asyncio.Event()
-        self.owes = self.rested = self.yields = False
+        self.owes = self.yields = False
+        self.rested = 0
         self.permits = Permits(limited, limit, spare=self._spare, freed=self.freed.set)
 
     def leave(self) -> None:
         """A call has ended: its place goes to the call that has waited longest, or to another process that asked."""
         self.inside -= 1
-        self.rested = False
+        self.rested = 0
         self.of.left(self)
 
     def _spare(self, is_wanted: bool) -> None:
@@ -40,7 +44,7 @@ class SharedBulkheads:
     """Rules:
     - A call takes a place that this process has. Without one it waits; the process leases more, as many as wait and at
       least as many as it has.
-    - Spare places are given back when another process asks, and after some seconds without calls. Without spare ones the
+    - Spare places are given back when another process asks, and after a minute without calls. Without spare ones the
       next place that becomes free is given back.
     - At most `max_waiting` calls wait for a key in this process.
     """
@@ -73,7 +77,9 @@ class SharedBulkheads:
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         bulkhead.waiting.append(place)
         if bulkhead.asking is None:
-            bulkhead.asking = asyncio.get_running_loop().create_task(self._ask(bulkhead))
+            asking = self._ask(bulkhead)
+            # Without the context of this call: the places are for those of other runs, too.
+            bulkhead.asking = asyncio.get_running_loop().create_task(asking, context=Context())
         try:
             async with asyncio.timeout(wait_s):
                 await place
@@ -135,11 +141,11 @@ class SharedBulkheads:
             bulkhead.owes = unused <= 0 < bulkhead.permits.held
             self._permits.give_back(bulkhead.permits, unused)
         elif not bulkhead.inside and not bulkhead.waiting:
-            if bulkhead.rested:
+            if bulkhead.rested >= REST_RENEWALS:
                 self._permits.give_back(bulkhead.permits, unused)
                 if self._permits.removed(bulkhead.permits):
                     del self._bulkheads[bulkhead.key]
-            bulkhead.rested = True
+            bulkhead.rested += 1
 
 
 async def _set_or_after(event: asyncio.Event, seconds: float) -> None:

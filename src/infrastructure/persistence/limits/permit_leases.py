@@ -5,7 +5,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 from application.system.shared_permits import EXPIRES_S
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
-from infrastructure.persistence.limits.rate_leases import database_time
+from infrastructure.persistence.limits.rate_leases import database_time, forget_stale
 from infrastructure.persistence.tables import limit_lease
 
 _NO_HOLDER = ""
@@ -73,3 +73,6 @@ class SqlPermitLeases:
         await self._database.write(
             lambda connection: connection.execute(_withdraw, {"of_holder": holder}), scope=SYSTEM
         )
+
+    async def forget_expired(self) -> None:
+        await self._database.write(forget_stale, scope=SYSTEM)

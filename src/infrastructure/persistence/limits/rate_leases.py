@@ -31,6 +31,11 @@ def database_time(connection: Connection) -> float:
     return float(connection.execute(_NOW[connection.dialect.name]).scalar_one())
 
 
+def forget_stale(connection: Connection) -> None:
+    """Delete what was valid until a minute ago: full buckets, and what dead processes held."""
+    connection.execute(_forget, {"before": database_time(connection) - _STALE_S})
+
+
 class SqlRateLeases:
     """The `RateLeases` port."""
 
@@ -56,7 +61,4 @@ class SqlRateLeases:
         return await self._database.write(unit, scope=SYSTEM)
 
     async def forget_full(self) -> None:
-        def unit(connection: Connection) -> None:
-            connection.execute(_forget, {"before": database_time(connection) - _STALE_S})
-
-        await self._database.write(unit, scope=SYSTEM)
+        await self._database.write(forget_stale, scope=SYSTEM)

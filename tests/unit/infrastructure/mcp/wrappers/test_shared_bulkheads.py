@@ -8,7 +8,7 @@ import pytest
 from application.mcp.ports import McpFailure, McpFailureKind
 from application.system.shared_permits import EXPIRES_S
 from infrastructure.mcp.wrappers.bounded_connections import Place
-from infrastructure.mcp.wrappers.shared_bulkheads import SharedBulkheads
+from infrastructure.mcp.wrappers.shared_bulkheads import REST_RENEWALS, SharedBulkheads
 from infrastructure.persistence.engine.database import StorageAway
 from tests.doubles.permit_leases import InMemoryPermitLeases, Neighbours
 from tests.doubles.surroundings import FixedClock
@@ -138,12 +138,14 @@ async def test_a_process_that_was_frozen_leases_its_places_again() -> None:
     (await one.place(0, size=1)).leave()
 
 
-async def test_places_without_calls_are_given_back_after_some_seconds_and_forgotten() -> None:
+async def test_places_without_calls_are_given_back_after_a_while_and_forgotten() -> None:
     one = Processes(1)
     (await one.place(0)).leave()
     assert one.bulkheads[0].in_use == 0
-    for _ in range(2):
+    for _ in range(REST_RENEWALS):
         await one.renewed()
+    assert one.leases.total(LIMITED) == 1
+    await one.renewed()
     await asyncio.sleep(0)
     await until(lambda: one.leases.total(LIMITED) == 0)
     await one.renewed()
