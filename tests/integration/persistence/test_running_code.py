@@ -56,6 +56,11 @@ def test_processes_that_work_with_the_new_schema_are_not_waited_for(older: str) 
         assert upgrade(older)
 
 
+def test_processes_of_another_user_are_seen_too(postgres_databases: PostgresDatabases) -> None:
+    with postgres_databases.fresh() as url, connected(postgres_databases.owner_url(url), FIRST):
+        assert plan(url).running == (FIRST,)
+
+
 def test_an_upgrade_that_waits_for_a_table_tries_again_later(older: str) -> None:
     with closing(psycopg.connect(older)) as long:
         # The server ends its transaction after the first try of the upgrade has been given up.
