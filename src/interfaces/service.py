@@ -14,7 +14,7 @@ from litestar import Litestar
 
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.container import Container
-from infrastructure.lifecycle import configure_logs, hide_secrets, open_service, watching
+from infrastructure.lifecycle import configure_logs, hide_secrets, open_service, switch_threads_soon, watching
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.announcement import announce
 from interfaces.asgi import create_app
@@ -69,6 +69,7 @@ def serve(settings: Settings, *, worker: bool = True) -> int:
     """Run the service until a signal; returns the exit status. Raises ServiceError if it cannot
     start."""
     hide_secrets(settings)
+    switch_threads_soon()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(settings, worker=worker))
 

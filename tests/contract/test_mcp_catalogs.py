@@ -61,6 +61,19 @@ async def test_a_newer_catalog_replaces_the_former_whole(stores: Stores) -> None
     assert await stores.catalogs.load(ORG, SERVER) == newer
 
 
+async def test_a_catalog_with_the_same_definitions_replaces_the_rest_of_the_former(stores: Stores) -> None:
+    await stores.servers.add(a_server(), created())
+    tools = (a_definition("a"), a_definition("b"))
+    former = replace(a_catalog(tools=tools), quarantined={"b": None}, dormant=(a_definition("c"),))
+    await stores.catalogs.save(ORG, former)
+    newer = replace(former, server_name="Another", taken_at=after(9), revision=1)
+    assert await stores.catalogs.save(ORG, newer, has_same_definitions=True)
+    loaded = await stores.catalogs.load(ORG, SERVER)
+    assert loaded == newer
+    assert loaded is not None
+    assert loaded.revision == 2
+
+
 async def test_a_catalog_outlives_a_change_of_its_server(stores: Stores) -> None:
     await stores.servers.add(a_server(), created())
     await stores.catalogs.save(ORG, a_catalog())

@@ -79,7 +79,12 @@ class InMemoryMcpCatalogStore:
         return self._state.catalogs.get(server_id) if self._has(organization_id, server_id) else None
 
     async def save(
-        self, organization_id: OrganizationId, catalog: McpCatalog, audit: tuple[AuditEvent, ...] = ()
+        self,
+        organization_id: OrganizationId,
+        catalog: McpCatalog,
+        audit: tuple[AuditEvent, ...] = (),
+        *,
+        has_same_definitions: bool = False,
     ) -> bool:
         """Replace the snapshot that this one was made from, unless its server is gone."""
         if not self._has(organization_id, catalog.server_id):

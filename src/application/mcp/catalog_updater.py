@@ -1,19 +1,19 @@
 """Updates the stored catalogs: lists tools, and pins approved definitions. Above: refreshes by
 people, runs and servers. Below: connections and the stored catalogs."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections
 from application.system.ports import Clock, IdSource
+from application.system.turns import in_turns
 from domain.audit.event import AuditAction, AuditEvent
 from domain.identity.api_key import Principal
 from domain.ids import AuditEventId
 from domain.json_value import JsonObject
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
-from domain.mcp.pinning import FirstUse, PinnedTool, approves_all, newly_quarantined, pinned
+from domain.mcp.pinning import FirstUse, PinnedTool, approves_all, has_same_definitions, newly_quarantined, pinned
 from domain.mcp.server import McpServer
 from domain.tools.names import model_facing_name
 
@@ -66,9 +66,16 @@ class CatalogUpdater:
             if previous is not None and _age(previous) > _age(listed):
                 return previous
             holds = approves_all if previous else await self._holds(server)
-            catalog = await asyncio.to_thread(pinned, listed, previous, holds=holds)  # of up to 10,000 tools
+            await _compare(listed, previous)
+            catalog = pinned(listed, previous, holds=holds)
             news = newly_quarantined(catalog, previous)
-            if await self._catalogs.save(server.organization_id, catalog, self._audit(server, news, principal)):
+            saved = await self._catalogs.save(
+                server.organization_id,
+                catalog,
+                self._audit(server, news, principal),
+                has_same_definitions=previous is not None and has_same_definitions(catalog, previous),
+            )
+            if saved:
                 for tool in news[:AUDITED_TOOLS]:
                     logger.warning(
                         "MCP tool quarantined until it is approved",
@@ -120,6 +127,16 @@ class CatalogUpdater:
             server_id=server.id,
             details=details,
         )
+
+
+async def _compare(listed: McpCatalog, previous: McpCatalog | None) -> None:
+    """Compute what pinning compares, of up to 10,000 tools; the definitions keep it."""
+    async for tool in in_turns(listed.tools):
+        _ = tool.digest if previous is not None else tool.hides_text
+    if previous is not None:
+        approved = (tool for tool in previous.quarantined.values() if tool is not None)
+        async for tool in in_turns((*previous.tools, *previous.dormant, *approved)):
+            _ = tool.digest
 
 
 def _age(catalog: McpCatalog) -> tuple[int, float]:

@@ -56,10 +56,15 @@ class McpCatalogStore(Protocol):
         ...
 
     async def save(
-        self, organization_id: OrganizationId, catalog: McpCatalog, audit: tuple[AuditEvent, ...] = ()
+        self,
+        organization_id: OrganizationId,
+        catalog: McpCatalog,
+        audit: tuple[AuditEvent, ...] = (),
+        *,
+        has_same_definitions: bool = False,
     ) -> bool:
         """Replace the snapshot of revision `catalog.revision` (0: none) by this one, with the next
-        revision.
+        revision. `has_same_definitions`: all tools and their states are those of the snapshot.
 
         - False, and nothing is stored, if another snapshot was stored meanwhile.
         - A catalog of an unknown server is dropped, without its audit entries.

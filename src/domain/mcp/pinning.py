@@ -118,6 +118,21 @@ def newly_quarantined(catalog: McpCatalog, previous: McpCatalog | None) -> tuple
     return tuple(found)
 
 
+def has_same_definitions(catalog: McpCatalog, previous: McpCatalog) -> bool:
+    """Whether both have the same tools, in the same order and states."""
+    if catalog.quarantined.keys() != previous.quarantined.keys():
+        return False
+    now, before = (*catalog.tools, *catalog.dormant), (*previous.tools, *previous.dormant)
+    return (
+        len(catalog.tools) == len(previous.tools)
+        and len(now) == len(before)
+        and all(
+            one.name == other.name and one.pin_version == other.pin_version and one.digest == other.digest
+            for one, other in zip(now, before, strict=True)
+        )
+    )
+
+
 def with_approved(catalog: McpCatalog, name: str) -> McpCatalog:
     """The catalog with the current definition of the tool approved."""
     return replace(catalog, quarantined={tool: old for tool, old in catalog.quarantined.items() if tool != name})

@@ -5,7 +5,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -112,7 +112,7 @@ class Sandbox:
         if self.is_off:
             return _unconfined(network)
         async with self._probing:
-            held = await asyncio.to_thread(self.report) if self._machine is None else self.report()
+            held = await asyncio.to_thread(self.report)
         if held.profile is None or held.profile == SandboxMode.CONTAINER or self._machine is None:
             raise CannotConfineError(held.words)
         options = ["--profile", held.profile]
@@ -121,9 +121,8 @@ class Sandbox:
         if held.profile == LANDLOCK and not changes_modes:
             options += ["--modes", "fixed"]
         options += self._network_options(network, has_own=held.profile != LANDLOCK and self._machine.networks)
-        for path in dict.fromkeys((*self._granted.readable, *grants.readable)):
-            if not self._contains_private(path):
-                options += ["--read", str(path)]
+        for path in await asyncio.to_thread(self._harmless, (*self._granted.readable, *grants.readable)):
+            options += ["--read", str(path)]
         for path in dict.fromkeys((*self._granted.writable, *grants.writable)):
             options += ["--write", str(path)]
         return tuple(options)
@@ -173,11 +172,17 @@ class Sandbox:
     def _exposed(self) -> Path | None:
         """A directory with something private that every confined process would reach."""
         opened = (*map(Path, READABLE), *self._granted.readable, *self._granted.writable)
-        return next(filter(self._contains_private, opened), None)
+        harmless = set(self._harmless(opened))
+        return next((path for path in opened if path not in harmless), None)
 
-    def _contains_private(self, path: Path) -> bool:
-        above = path.resolve()
-        return any(private.resolve().is_relative_to(above) for private in self._private)
+    def _harmless(self, paths: Iterable[Path]) -> list[Path]:
+        """Those in which nothing private is, each once."""
+        private = [path.resolve() for path in self._private]
+        return [path for path in dict.fromkeys(paths) if not _is_above_any(path.resolve(), private)]
+
+
+def _is_above_any(above: Path, paths: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(above) for path in paths)
 
 
 def _unconfined(network: ServerNetwork) -> tuple[str, ...]:

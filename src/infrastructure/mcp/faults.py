@@ -71,6 +71,10 @@ UNANSWERED = TransportFault(
 SILENT = TransportFault(
     kind=McpFailureKind.CONNECTION_LOST, detail="The server stopped answering.", not_executed=True, over=True
 )
+TOO_MANY_VALUES = TransportFault(kind=McpFailureKind.TOO_LARGE, detail="The server's reply has too many JSON values.")
+FLOODED = TransportFault(
+    kind=McpFailureKind.CONNECTION_LOST, detail="The server sent unasked messages without end.", over=True
+)
 FOREIGN = TransportFault(kind=McpFailureKind.INVALID_REPLY, detail="The server's reply belongs to another request.")
 SESSION_GONE = TransportFault(
     kind=McpFailureKind.NOT_CONNECTED, detail="The server ended the session.", not_executed=True, over=True

@@ -1,43 +1,167 @@
-"""Rate limit for unsolicited messages of a server: a burst, then a steady rate; beyond it reading
-pauses. Replies to calls are free. The rate bounds the share of the event loop per connection."""
+"""Share of the event loop that one server may use: a burst, then a steady rate; beyond it, reading waits, or the next
+connection or list. It is of the server, not of a connection: a new connection has no new burst."""
 
 import asyncio
+import logging
+from collections.abc import Mapping
 from typing import Final
+
+from domain.ids import McpServerId, OrganizationId
+
+logger = logging.getLogger(__name__)
 
 BURST: Final = 250.0
 RATE: Final = 100.0
-"""Messages per second after the burst; one takes up to a millisecond, with an answer over HTTP more."""
+"""Messages per second after the burst; one takes up to a millisecond."""
 MESSAGE: Final = 1.0
-"""Cost of a request, or of a notification delivered by a task."""
+"""Cost of a notification, which a task delivers."""
+REQUEST: Final = 4.0
+"""Cost of a server's request over HTTP, where the answer is a request of ours."""
 REPORT: Final = 0.05
 """Cost of progress or a log message of a call."""
 NOISE: Final = 0.02
 """Cost of a line or an event that is not a message."""
+CONNECTION: Final = 2.0
+PROCESS: Final = 10.0
+"""Cost of a connection over HTTP, and of one to a server that is started."""
+PAGE: Final = 4.0
+TOOL: Final = 0.2
+"""Cost of a page of a list, and of each tool in it, which is read, checked, compared and stored."""
+FLOOD_S: Final = 60.0
+"""A server that uses up its rate for unasked messages for this time floods."""
 LEAST_PAUSE_S: Final = 0.01
 """An event loop that woke for each of many cheap messages would do little else."""
+FREE_BYTES: Final = 16 * 1024
+"""Replies up to this size are free."""
+DROPPED: Final = 16
+"""Bytes that are dropped while they arrive cost this part of others."""
+REFUSED: Final = 4
+"""What is not taken, since it is too much, costs so many times as much as what is."""
+_MOST_FAILURES: Final = 5
 _BYTES_PER_MESSAGE: Final = 16 * 1024
+_VALUES_PER_MESSAGE: Final = 400
+_MAX_PACES: Final = 1_000
 
 
-class Pace:
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+class Budget:
+    """A burst, and what comes back at the rate."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self._left = BURST
-        self._at = self._loop.time()
+        self._at = loop.time()
 
-    def spend(self, cost: float, size: int = 0) -> None:
-        """Charge for a message of `size` bytes."""
+    def take(self, cost: float) -> None:
         now = self._loop.time()
-        self._left = min(BURST, self._left + (now - self._at) * RATE) - cost - size / _BYTES_PER_MESSAGE
+        self._left = min(BURST, self._left + (now - self._at) * RATE) - cost
         self._at = now
 
     @property
+    def left(self) -> float:
+        """When it was last taken from."""
+        return self._left
+
+    @property
+    def is_full(self) -> bool:
+        return self._left + (self._loop.time() - self._at) * RATE >= BURST
+
+    @property
     def delay_s(self) -> float:
-        """Seconds until reading may continue; 0 with budget left."""
+        """Seconds until something is left; 0 if it is."""
         if self._left >= 0:
             return 0.0
         left_s = -self._left / RATE - (self._loop.time() - self._at)
         return max(left_s, LEAST_PAUSE_S) if left_s > 0 else 0.0
 
+
+class Pace:
+    """`ids` name the server in the log. What was read delays reading; `work`, connections and lists, delays the next
+    connection and list, but no call."""
+
+    def __init__(self, ids: Mapping[str, str] | None = None, *, flood_s: float = FLOOD_S) -> None:
+        self._flood_s = flood_s
+        loop = asyncio.get_running_loop()
+        self._ids = dict(ids or {})
+        self._read, self._unasked, self._work = Budget(loop), Budget(loop), Budget(loop)
+        self._loop = loop
+        self._failures = 0
+        self._calm_at = loop.time()
+
+    def spend(self, cost: float, size: int = 0) -> None:
+        """Charge for an unasked message of `size` bytes."""
+        cost += size / _BYTES_PER_MESSAGE
+        self._read.take(cost)
+        self._unasked.take(cost)
+        if self._unasked.left > BURST / 2:
+            self._calm_at = self._loop.time()
+
+    def charge_reply(self, size: int, values: int = 0, *, is_refused: bool = False) -> None:
+        """Charge for a reply of `size` bytes with so many JSON values."""
+        if size > FREE_BYTES:
+            cost = max(size / _BYTES_PER_MESSAGE, values / _VALUES_PER_MESSAGE)
+            self._read.take(cost * REFUSED if is_refused else cost)
+
+    def connection_failed(self) -> None:
+        """Each failure in a row delays the next connection for twice as long, up to 3 s each."""
+        self._work.take(PROCESS * 2**self._failures)
+        self._failures = min(self._failures + 1, _MOST_FAILURES)
+
+    def connected(self) -> None:
+        self._failures = 0
+
+    def charge_work(self, cost: float) -> None:
+        """Charge for a connection or a list."""
+        self._work.take(cost)
+
+    def take_flood(self) -> bool:
+        """Whether unasked messages have used up the rate for `flood_s`, without a rest: then the connection is to be closed.
+        The next one has that time again."""
+        now = self._loop.time()
+        if self._unasked.left > 0 or now - self._calm_at <= self._flood_s:
+            return False
+        self._calm_at = now
+        logger.warning("an MCP server sends unasked messages without end; its connection is closed", extra=self._ids)
+        return True
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a new pace would be the same."""
+        return self._read.is_full and self._unasked.is_full and self._work.is_full
+
+    @property
+    def delay_s(self) -> float:
+        """Seconds until the server may be read; 0 with budget left."""
+        return self._read.delay_s
+
+    @property
+    def work_delay_s(self) -> float:
+        """Seconds until the server may be connected or listed; 0 with budget left."""
+        return self._work.delay_s
+
     async def wait(self) -> None:
+        """Until the server may be read."""
         while (delay_s := self.delay_s) > 0:  # noqa: ASYNC110 (time passes, and others spend)
             await asyncio.sleep(delay_s)
+
+    async def wait_to_work(self) -> None:
+        """Until the server may be connected or listed."""
+        while (delay_s := self.work_delay_s) > 0:  # noqa: ASYNC110 (as above)
+            await asyncio.sleep(delay_s)
+
+
+class Paces:
+    """The pace of each server, over all its connections. Paces that are as good as new are forgotten."""
+
+    def __init__(self, *, flood_s: float = FLOOD_S) -> None:
+        self._flood_s = flood_s
+        self._paces: dict[McpServerId, Pace] = {}
+
+    def of(self, organization_id: OrganizationId, server_id: McpServerId) -> Pace:
+        pace = self._paces.get(server_id)
+        if pace is None:
+            if len(self._paces) >= _MAX_PACES:
+                self._paces = {known: pace for known, pace in self._paces.items() if not pace.is_full}
+            pace = self._paces[server_id] = Pace(
+                {"organization_id": organization_id, "server_id": server_id}, flood_s=self._flood_s
+            )
+        return pace

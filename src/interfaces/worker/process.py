@@ -11,7 +11,7 @@ from functools import partial
 import uvloop
 
 from infrastructure.container import Container
-from infrastructure.lifecycle import configure_logs, hide_secrets, open_worker, watching
+from infrastructure.lifecycle import configure_logs, hide_secrets, open_worker, switch_threads_soon, watching
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.draining import drained_by_signal
 from interfaces.http.app import create_monitoring_app
@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 def work(settings: Settings) -> int:
     """Execute runs until told to stop; returns the exit status. Raises ServiceError when it cannot start."""
     hide_secrets(settings)
+    switch_threads_soon()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_work(settings))
 

@@ -27,6 +27,7 @@ from infrastructure.mcp.connections.pool import SdkMcpConnections
 from infrastructure.mcp.connections.server_record import StatusChanged
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.oauth.parts import OAuthParts
+from infrastructure.mcp.pace import Paces
 from infrastructure.mcp.secret_values import SecretReader, SecretValues
 from infrastructure.mcp.transports.launch import Launch, launch_in_place
 from infrastructure.mcp.transports.remote import Credentials, RemoteClient
@@ -112,6 +113,7 @@ async def sdk_connections(
     contain: Contain | None = None,
     environment: Mapping[str, str] = os.environ,
     write_timeout_s: float = PATIENCE_S,
+    paces: Paces | None = None,
 ) -> AsyncIterator[SdkMcpConnections]:
     """Connections as the service has them; afterwards no task is left."""
     before = asyncio.all_tasks()
@@ -128,6 +130,7 @@ async def sdk_connections(
         contain=contain,
         limits=limits,
         write_timeout_s=write_timeout_s,
+        paces=paces,
     )
     async with SdkMcpConnections(
         known_secrets=known,

@@ -1,14 +1,14 @@
 """Parses `tools/list` (MCP server/tools): all pages, in a fixed order, invalid entries skipped. No
 I/O except `list_page`."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
 from application.mcp.ports import McpFailure, McpFailureKind
+from application.system.turns import in_turns
 from domain.json_value import JsonObject, JsonValue, size_within
 from domain.mcp.catalog import McpToolDefinition, SkippedTool
 from domain.mcp.declared_tool import MAX_DESCRIPTION, MAX_SCHEMA, DeclaredTool
@@ -22,10 +22,6 @@ _MAX_PAGES = 1_000
 MAX_LISTING = 8 * 1024 * 1024
 """Most characters of all definitions of a server."""
 _MAX_SHOWN_NAME = 128
-_TOOLS_AT_A_TIME = 20
-"""Number of tools read or checked before yielding to the event loop; one takes about 0.2 ms."""
-
-_Item = TypeVar("_Item")
 HeaderMap = Mapping[tuple[str, ...], str]
 ListPage = Callable[[str | None], Awaitable[Mapping[str, Any]]]
 
@@ -54,7 +50,7 @@ async def read_listing(list_page: ListPage) -> ToolListing:
         entries = page.get("tools")
         if not isinstance(entries, list):
             raise _invalid("The server's list of tools is not valid.")
-        async for entry in _in_turns(entries):
+        async for entry in in_turns(entries):
             definition = _read_tool(entry)
             if isinstance(definition, SkippedTool):
                 skipped.append(definition)
@@ -96,7 +92,7 @@ async def with_usable_schemas(listing: ToolListing) -> ToolListing:
     schemas = JsonSchemaValidator()
     skipped = [
         SkippedTool(name=tool.name, reason=f"its input schema cannot be used: {problem}")
-        async for tool in _in_turns(listing.tools)
+        async for tool in in_turns(listing.tools)
         if (problem := schemas.problem_with(tool.input_schema)) is not None
     ]
     names = {tool.name for tool in skipped}
@@ -105,14 +101,6 @@ async def with_usable_schemas(listing: ToolListing) -> ToolListing:
         tools=tuple(tool for tool in listing.tools if tool.name not in names),
         skipped=_by_name(*listing.skipped, *skipped),
     )
-
-
-async def _in_turns(items: Iterable[_Item]) -> AsyncIterator[_Item]:
-    """The items; other tasks run after every few of them."""
-    for number, item in enumerate(items, start=1):
-        yield item
-        if number % _TOOLS_AT_A_TIME == 0:
-            await asyncio.sleep(0)
 
 
 def _by_name(*skipped: SkippedTool) -> tuple[SkippedTool, ...]:

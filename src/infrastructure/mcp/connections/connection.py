@@ -32,6 +32,7 @@ from infrastructure.mcp.faults import (
     fault_in,
     is_closed,
 )
+from infrastructure.mcp.pace import Pace
 from infrastructure.mcp.transports.server_transports import ServerTransport
 
 logger = logging.getLogger(__name__)
@@ -114,6 +115,7 @@ class McpConnection:
         self._death: TransportFault = BROKEN
         self._failure: McpFailure | None = None
         self._session: ServerSession | None = None
+        self._pace: Pace | None = None
         self._uses = 0
         self._is_retired = False
         self._last_used = self._loop.time()
@@ -215,6 +217,7 @@ class McpConnection:
                 except Exception as exc:  # noqa: BLE001 (any error is the reason for the missing connection)
                     self._fail(exc)
                     return
+                dispatcher.pace.connected()
                 self._session = session
                 self._settled.set()
                 self._events.connected(session.facts)
@@ -248,6 +251,7 @@ class McpConnection:
 
     async def _connect(self, stack: contextlib.AsyncExitStack) -> tuple[ServerSession, ObservedDispatcher]:
         reader, writer = await stack.enter_async_context(self._transport)
+        self._pace = reader.pace
         dispatcher = ObservedDispatcher(reader, writer, is_private=self._is_private)
         asked_calls = AskedCalls()
         client = ClientSession(
@@ -350,6 +354,8 @@ class McpConnection:
         self._dead.set()
 
     def _fail(self, error: Exception) -> None:
+        if self._pace is not None:
+            self._pace.connection_failed()
         fault = fault_in(error) if isinstance(error, MCPError) else None
         if isinstance(error, TransportFailedError):
             fault = error.fault

@@ -9,13 +9,12 @@ from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFail
 from domain.threads.attachments import PDF
 from domain.threads.message import FileContent, ImageContent
 from infrastructure.mcp.connections.input_requests import read_input_required
+from infrastructure.mcp.faults import TOO_MANY_VALUES
 from infrastructure.mcp.text import capped, clean, clean_value
+from infrastructure.mcp.transports.value_count import MAX_VALUES
 
 _IMAGE_TYPE = re.compile(r"image/[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
 _AUDIO_TYPE = re.compile(r"audio/[A-Za-z0-9][A-Za-z0-9.+-]{0,63}")
-MAX_VALUES = 50_000
-"""Most JSON values in a result. Each is cleaned, scanned and checked on the event loop; a megabyte
-can hold half a million."""
 _CONTAINERS = frozenset({dict, list})
 """The types of decoded objects and arrays."""
 _MAX_LABEL = 512
@@ -33,7 +32,7 @@ def read_reply(result: Mapping[str, Any]) -> McpReply:
         case _:
             raise _invalid("The server's reply is of an unknown kind.")
     if _has_too_many_values(result):
-        raise McpFailure(McpFailureKind.TOO_LARGE, f"The server's reply has more than {MAX_VALUES} values.")
+        raise McpFailure(McpFailureKind.TOO_LARGE, TOO_MANY_VALUES.detail)
     structured = result.get("structuredContent")
     blocks = result.get("content", [] if structured is not None else None)
     is_error = result.get("isError", False)

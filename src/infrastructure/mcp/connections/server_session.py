@@ -1,6 +1,5 @@
-"""Requests on an open connection: tool calls and listings, with deadlines and cancellation. They
-bypass the SDK's session, which validates every result and lists tools for that. Below:
-`exchanges.py`; replies are parsed in `content.py` and `catalog.py`."""
+"""Requests on an open connection: tool calls and listings, with deadlines and cancellation. They bypass the SDK's
+session, which validates every result. Below: `exchanges.py`; `content.py` and `catalog.py` parse replies."""
 
 import asyncio
 import contextlib
@@ -54,6 +53,7 @@ from infrastructure.mcp.catalogs.catalog import HeaderMap, ToolListing, declared
 from infrastructure.mcp.connections.asked_calls import AskedCall, AskedCalls
 from infrastructure.mcp.connections.content import read_reply
 from infrastructure.mcp.faults import BROKEN, SILENT, TransportFault, call_failure, fault_in, is_closed
+from infrastructure.mcp.pace import PAGE, TOOL
 from infrastructure.mcp.text import capped, clean
 from infrastructure.mcp.transports.exchanges import Exchanges
 from infrastructure.mcp.transports.message_sink import AnswerWriter, MessageSink
@@ -63,6 +63,7 @@ from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWrit
 _MAX_INSTRUCTIONS = 16 * 1024
 _MAX_NAME = 128
 _CANCEL_TIMEOUT_S = 5.0
+_LISTED_TOO_OFTEN = "The tools of the MCP server were listed too often. Nothing was sent."
 MAX_SERVER_REQUESTS = 16
 """Concurrent requests of a server to the client, per connection."""
 _ELICITATION: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
@@ -80,6 +81,7 @@ class ObservedDispatcher(JSONRPCDispatcher):
         reader.requests_at_a_time = MAX_SERVER_REQUESTS
         self.ended = asyncio.Event()
         self.exchanges = Exchanges(writer, is_private=is_private)
+        self.pace = reader.pace
         reader.tap = self.exchanges.take
         reader.answers = self.exchanges.settle
 
@@ -100,8 +102,7 @@ class ObservedDispatcher(JSONRPCDispatcher):
 
 
 class UnusableConnectionError(Exception):
-    """The call failed, and the connection is unusable. `failure` is for the caller. If
-    `not_executed`, the call may be sent again on a new connection."""
+    """The call failed; the connection is unusable. If `not_executed`, the call may be sent again on a new one."""
 
     def __init__(self, failure: McpFailure, *, not_executed: bool, needs_auth: bool) -> None:
         super().__init__(failure.detail)
@@ -166,8 +167,7 @@ class ServerSession:
         return self._dispatcher.ended.is_set()
 
     async def call_tool(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> McpReply:
-        """Execute a call by `deadline` (event loop time). Raises McpFailure,
-        UnusableConnectionError."""
+        """Execute a call by `deadline` (event loop time). Raises McpFailure, UnusableConnectionError."""
         if call.definition is not None:
             self._check_definition(call, self._definitions or await self._listed_definitions(deadline))
         try:
@@ -175,8 +175,7 @@ class ServerSession:
         except McpFailure as exc:
             if exc.rpc_code != HEADER_MISMATCH or not self._is_modern or self._header_maps is not None:
                 raise
-        # The server requires arguments in headers and did not execute the call: its list of tools
-        # names them.
+        # The server requires arguments in headers and did not execute the call: its list of tools names them.
         await self.list_tools(deadline)
         return await self._reply(call, deadline, on_progress)
 
@@ -190,17 +189,24 @@ class ServerSession:
         return await self._request(request.method, {**request.params}, deadline, headers=headers, meta=meta)
 
     async def list_tools(self, deadline: float) -> ToolListing:
-        """List all tools by `deadline`; none if the server lacks the method. Raises McpFailure,
-        UnusableConnectionError."""
+        """List all tools by `deadline`, in the server's pace; none if the server lacks the method. Raises McpFailure (BUSY
+        if that is too late), UnusableConnectionError."""
 
         async def list_page(cursor: str | None) -> Mapping[str, Any]:
             params = {} if cursor is None else {"cursor": cursor}
+            pace = self._dispatcher.pace
+            if (delay_s := pace.work_delay_s) > deadline - asyncio.get_running_loop().time():
+                raise McpFailure(McpFailureKind.BUSY, _LISTED_TOO_OFTEN, retry_after_s=delay_s)
+            await pace.wait_to_work()
             try:
-                return await self._request("tools/list", params, deadline)
+                page = await self._request("tools/list", params, deadline)
             except McpFailure as exc:
                 if exc.rpc_code == METHOD_NOT_FOUND and cursor is None:
                     return {"tools": []}
                 raise
+            tools = page.get("tools")
+            pace.charge_work(PAGE + TOOL * (len(tools) if isinstance(tools, list) else 0))
+            return page
 
         generation = self._generation
         declared = self._declared_tools
@@ -211,7 +217,7 @@ class ServerSession:
         return listing
 
     def definitions_changed(self) -> None:
-        """Discard the definitions after the server reported changed tools."""
+        """Discard the definitions: the server reported changed tools."""
         self._generation += 1
         self._definitions = None
 

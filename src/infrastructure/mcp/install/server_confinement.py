@@ -68,10 +68,7 @@ class ServerConfinement:
         if self._sandbox.is_off and network is ServerNetwork.FULL:
             return Confined()
         data = await asyncio.to_thread(self._directories.data, server.organization_id, server.tested_id or server.id)
-        place = () if launch.place is None else (launch.place,)
-        readable = (*self._runtimes(launch.command, self._search_path), *place)
-        if launch.place is None and server.config.kind is McpServerKind.CUSTOM:
-            readable += self._named((launch.command, *launch.args), launch.cwd or Path.cwd(), beside=True)
+        readable = await asyncio.to_thread(self._readable, server, launch)
         try:
             options = await self._sandbox.options(
                 Grants(readable=readable, writable=(*launch.own, data)), network=network
@@ -84,6 +81,13 @@ class ServerConfinement:
             return Confined(options=options, environment=own)
         hosts = HostAllowlist(server.config.network_hosts, ports=self._sandbox.ports)
         return Confined(options=options, environment={**own, **_PROXIED}, hosts=hosts)
+
+    def _readable(self, server: McpServer, launch: Launch) -> tuple[Path, ...]:
+        place = () if launch.place is None else (launch.place,)
+        readable = (*self._runtimes(launch.command, self._search_path), *place)
+        if launch.place is None and server.config.kind is McpServerKind.CUSTOM:
+            readable += self._named((launch.command, *launch.args), launch.cwd or Path.cwd(), beside=True)
+        return readable
 
     async def of_installer(
         self, target: Path, environment: Mapping[str, str], command: tuple[str, ...], *, runs_packages: bool

@@ -18,9 +18,10 @@ from infrastructure.mcp.faults import (
     content_type_fault,
     fault_reply,
 )
+from infrastructure.mcp.pace import REQUEST, Pace
 from infrastructure.mcp.transports.message_sink import MessageSink
 from infrastructure.mcp.transports.remote import Endpoint, content_type_of, status_fault
-from infrastructure.mcp.transports.stdio_framing import read_line, read_oversized
+from infrastructure.mcp.transports.stdio_framing import read_line, read_oversized, values_in
 from infrastructure.mcp.transports.stdio_pipes import MessageReader
 
 _ACCEPT_EVENTS = {"accept": "text/event-stream", "cache-control": "no-store"}
@@ -33,11 +34,11 @@ class LegacySseTransport:
 
     disconnect_cancels = False
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, pace: Pace | None = None) -> None:
         self._endpoint = endpoint
         self._post_to: asyncio.Future[Endpoint] | None = None
         self._stream: asyncio.Task[None] | None = None
-        self._reader = MessageReader(max_bytes=endpoint.max_response_bytes)
+        self._reader = MessageReader(max_bytes=endpoint.max_response_bytes, pace=pace, request_cost=REQUEST)
 
     async def __aenter__(self) -> tuple[MessageReader, MessageSink]:
         self._post_to = asyncio.get_running_loop().create_future()
@@ -120,7 +121,13 @@ class LegacySseTransport:
                 if not post_to.done():
                     post_to.set_result(self._endpoint.at(event.data.decode(errors="replace")))
             elif event.data:
-                items = read_line(event.data, self._reader.settled)
-                for item in items:
-                    self._reader.put(item, len(event.data) // len(items))
+                self._take(event.data)
             await self._reader.room()
+
+    def _take(self, data: bytes) -> None:
+        values = values_in(data)
+        items = read_line(data, self._reader.settled, values)
+        if not items:  # a result
+            self._reader.pace.charge_reply(len(data), values)
+        for item in items:
+            self._reader.put(item, len(data) // len(items), values)

@@ -31,7 +31,7 @@ from infrastructure.mcp.faults import (
     not_reached,
     too_large_fault,
 )
-from infrastructure.mcp.pace import NOISE, Pace
+from infrastructure.mcp.pace import DROPPED, MESSAGE, NOISE, Pace
 
 CONNECT_TIMEOUT_S = 10.0
 KEEPALIVE_S = 4.0
@@ -285,17 +285,19 @@ class Endpoint:
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def read_events(
-        self, response: aiohttp.ClientResponse, pace: Pace
+        self, response: aiohttp.ClientResponse, pace: Pace, *, max_bytes: int | None = None
     ) -> AsyncIterator[StreamEvent | OversizedEvent]:
-        """The events of a stream, to its end. Events, which may hold no message, and comments are
+        """The events of a stream, to its end, each within `max_bytes` if that is less than the limit of replies. Events, which may hold no message, and comments are
         charged to `pace`. Raises TransportFailedError for a broken stream or an endless event."""
         _is_compressed(response)
-        limit = self.max_response_bytes
+        limit = min(self.max_response_bytes, max_bytes or self.max_response_bytes)
         stream = EventStream(limit)
         async for chunk in response.content.iter_any():
             for start in range(0, len(chunk), _PIECE_BYTES):
                 events = stream.feed(chunk[start : start + _PIECE_BYTES])
                 for event in events:
+                    if isinstance(event, OversizedEvent):
+                        pace.spend(MESSAGE, event.size // DROPPED)
                     yield event
                 if taken := len(events) + stream.take_skipped():
                     pace.spend(NOISE * taken)

@@ -24,6 +24,7 @@ from infrastructure.mcp.faults import (
     exit_detail,
     stderr_tail,
 )
+from infrastructure.mcp.pace import CONNECTION, PROCESS, Pace, Paces
 from infrastructure.mcp.secret_values import SecretValues
 from infrastructure.mcp.transports.a2a_transport import A2aTransport
 from infrastructure.mcp.transports.egress_link import start_linked
@@ -123,6 +124,7 @@ class ServerTransports:
         working_directory: Path | None = None,
         limits: Mapping[str, int] | None = None,
         write_timeout_s: float = DEFAULT_WRITE_TIMEOUT_S,
+        paces: Paces | None = None,
     ) -> None:
         self._write_timeout_s = write_timeout_s
         self._remote = remote
@@ -134,6 +136,7 @@ class ServerTransports:
         self._confine = confine
         self._contain = contain
         self._egress = egress or EgressPolicy()
+        self._paces = paces or Paces()
         self._proxied = SharedBound(connections_together())
         self._lookups = SharedBound(LOOKUPS_TOGETHER)
         self._working_directory = working_directory
@@ -162,6 +165,7 @@ class ServerTransports:
 
     async def _reached(self, server: McpServer) -> ServerTransport:
         config = server.config
+        pace = await self._turn(server, CONNECTION)
         assert config.url is not None  # validated by the configuration
         headers = await self._headers(server)
         credentials: Credentials | None = None
@@ -188,10 +192,26 @@ class ServerTransports:
                 headers[name] = await self._secrets.header(server, "auth.value", key)
             case ClientCredentialsAuth() | AuthorizationCodeAuth() | None:
                 pass
+<<<<<<< HEAD
         return headers
+=======
+        url = await self._secrets.url(server, config.url)
+        endpoint = Endpoint(self._remote, url, headers, config.max_response_bytes, credentials)
+        is_legacy = config.kind is McpServerKind.SSE
+        transport = LegacySseTransport if is_legacy else StreamableHttpTransport
+        return transport(endpoint, pace)
+
+    async def _turn(self, server: McpServer, cost: float) -> Pace:
+        """Wait for the server's turn to connect; returns its pace."""
+        pace = self._paces.of(server.organization_id, server.tested_id or server.id)
+        await pace.wait_to_work()
+        pace.charge_work(cost)
+        return pace
+>>>>>>> 65b8ae76 (Give each MCP server one share of the event loop over all its connections)
 
     async def _started(self, server: McpServer, launch: Launch | None, log: StderrLog) -> ServerTransport:
         config = server.config
+        pace = await self._turn(server, PROCESS)
         if launch is None:
             assert self._restored is not None  # else there is a launch
             await self._restored.ready(server)
@@ -207,7 +227,9 @@ class ServerTransports:
             return self._secrets.redact(server, text)
 
         write_timeout_s = max(self._write_timeout_s, config.timeout_s)  # a server may not read during a call
-        return StdioServerTransport(start, log, config.max_response_bytes, redact, write_timeout_s=write_timeout_s)
+        return StdioServerTransport(
+            start, log, config.max_response_bytes, redact, write_timeout_s=write_timeout_s, pace=pace
+        )
 
     async def _process(self, server: McpServer, launch: Launch, env: Mapping[str, str], log: StderrLog) -> StartServer:
         confined = Confined() if self._confine is None else await self._confine(server, launch)
@@ -291,6 +313,7 @@ class StdioServerTransport:
         redact: Callable[[str], str],
         *,
         write_timeout_s: float,
+        pace: Pace,
     ) -> None:
         self._log = _CopyingLog(log)
         self._redact = redact
@@ -299,6 +322,7 @@ class StdioServerTransport:
             log=self._log,
             max_line_bytes=max_line_bytes,
             write_timeout_s=write_timeout_s,
+            pace=pace,
         )
 
     async def __aenter__(self) -> tuple[MessageReader, MessageWriter]:

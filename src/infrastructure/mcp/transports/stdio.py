@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp.shared.message import SessionMessage
 
-from infrastructure.mcp.pace import NOISE
+from infrastructure.mcp.pace import NOISE, Pace
 from infrastructure.mcp.transports.pipes import WritePipe
 from infrastructure.mcp.transports.started_server import StartedServer, StartServer
 from infrastructure.mcp.transports.stdio_framing import (
@@ -17,6 +17,7 @@ from infrastructure.mcp.transports.stdio_framing import (
     UnreadableLineError,
     read_line,
     read_oversized,
+    values_in,
 )
 from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWriter
 from infrastructure.mcp.transports.stdio_process import MARGIN_S
@@ -83,8 +84,10 @@ class StdioTransport:
         close_grace_s: float = DEFAULT_CLOSE_GRACE_S,
         kill_grace_s: float = DEFAULT_KILL_GRACE_S,
         write_timeout_s: float = DEFAULT_WRITE_TIMEOUT_S,
+        pace: Pace | None = None,
     ) -> None:
         self._start = start
+        self._pace = pace
         self._log = log
         self._max_line_bytes = max_line_bytes
         self._close_grace_s = close_grace_s
@@ -118,7 +121,7 @@ class StdioTransport:
         self._server = await self._start(kill_grace_s=self._kill_grace_s, on_exit=self._on_exit)
         self._stdin = WritePipe(self._server.stdin, stall_s=self._write_timeout_s, on_stall=self._on_stall)
         self._stdout, self._stderr = self._server.outputs(self._on_stdout, self._log.append, self._on_last_output)
-        self._reader = MessageReader(self._on_reader_empty, max_bytes=self._max_line_bytes)
+        self._reader = MessageReader(self._on_reader_empty, max_bytes=self._max_line_bytes, pace=self._pace)
         return self._reader, MessageWriter(self._stdin)
 
     async def __aexit__(
@@ -150,6 +153,8 @@ class StdioTransport:
         count = 0
         while self._unread and count < _LINES_AT_ONCE and not self._reader.is_full and not self._reader.pace.delay_s:
             count += not self._read_line(self._unread.popleft())
+        if not self._reader.closed and self._reader.pace.take_flood():
+            self._on_flood()
         if not self._unread:
             self._stdout.resume()
             if self._stdout.closed:
@@ -171,14 +176,17 @@ class StdioTransport:
             is_result = self._reader.settled(call_id, result)
             return is_result
 
-        messages = read_line(line, settled)
-        if not messages and not is_result:
+        values = values_in(line)
+        messages = read_line(line, settled, values)
+        if is_result:
+            self._reader.pace.charge_reply(len(line), values)
+        elif not messages:
             self._reader.pace.spend(NOISE)
         for message in messages:
-            self._hand_over(message, len(line) // len(messages))
+            self._hand_over(message, len(line) // len(messages), values)
         return is_result
 
-    def _hand_over(self, item: SessionMessage | Exception, size: int = 0) -> None:
+    def _hand_over(self, item: SessionMessage | Exception, size: int = 0, values: int = 0) -> None:
         if isinstance(item, UnreadableLineError):
             self.unreadable_lines += 1
             if self.unreadable_lines > _UNREADABLE_SURFACED:
@@ -186,7 +194,7 @@ class StdioTransport:
                 return
         if isinstance(item, Exception) and self.unreadable_lines <= _UNREADABLE_LOGGED:
             self._log.note(str(item))
-        self._reader.put(item, size)
+        self._reader.put(item, size, values)
 
     def _on_reader_empty(self) -> None:
         if self._reader.closed:
@@ -194,6 +202,11 @@ class StdioTransport:
             self._stdout.resume()
         elif self._unread and self._later is None:
             self._later = asyncio.get_running_loop().call_soon(self._read_lines)
+
+    def _on_flood(self) -> None:
+        self._log.note("the server sends unasked messages without end and is stopped")
+        self._unread.clear()
+        self._reader.end()
 
     def _on_stall(self) -> None:
         self.does_not_read = True

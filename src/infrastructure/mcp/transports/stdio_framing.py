@@ -12,7 +12,9 @@ from mcp.shared.message import SessionMessage
 from mcp.types import ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
 from application.system.event_stream import OversizedEvent
-from infrastructure.mcp.faults import REPLY_TOO_LARGE, REPLY_UNREADABLE
+from infrastructure.mcp.faults import REPLY_TOO_LARGE, REPLY_UNREADABLE, TOO_MANY_VALUES, fault_reply
+from infrastructure.mcp.pace import FREE_BYTES
+from infrastructure.mcp.transports.value_count import MAX_VALUES, count_values, id_of_excessive
 
 MAX_UNASKED_BYTES: Final = 512 * 1024
 """Limit of a server's request or notification. A parsed message takes up to a hundred times its
@@ -47,10 +49,10 @@ class OversizedLineError(ValueError):
     """A line over the limit that belongs to no call. The limit of unsolicited messages is lower
     than that of replies."""
 
-    def __init__(self, size: int, limit: int) -> None:
+    def __init__(self, size: int, limit: int, unit: str = "bytes") -> None:
         self.size = size
         self.limit = limit
-        super().__init__(f"message of {size} bytes exceeds the limit of {limit} bytes")
+        super().__init__(f"message of {size} {unit} exceeds the limit of {limit} {unit}")
 
 
 Settled = Callable[[int | str, dict[str, Any]], bool]
@@ -103,9 +105,10 @@ class BoundedLines:
         return OversizedLine(size, self._head, line) if size > self._max_bytes else line
 
 
-def read_line(line: bytes, settled: Settled | None = None) -> list[SessionMessage | Exception]:
+def read_line(line: bytes, settled: Settled | None = None, values: int = 0) -> list[SessionMessage | Exception]:
     """The messages in a line: one, none for a blank line, several for a batch (2025-03-26 servers).
 
+    - `values` is `values_in` the line. One with too many is not decoded; a reply becomes an error reply.
     - `settled` receives results first; no message is built for those it delivers.
     - An unreadable reply becomes an error reply for its call; other unreadable lines become an
       `UnreadableLineError`, which the SDK's session accepts as a value.
@@ -117,6 +120,11 @@ def read_line(line: bytes, settled: Settled | None = None) -> list[SessionMessag
         return [UnreadableLineError(text)]
     if len(text) > MAX_UNASKED_BYTES and _is_unasked(text):
         return [OversizedLineError(len(text), MAX_UNASKED_BYTES)]
+    if values > MAX_VALUES:
+        if (excessive := id_of_excessive(text)) is not None:
+            return [fault_reply(excessive, TOO_MANY_VALUES)]
+        if _is_unasked(text):
+            return [OversizedLineError(values, MAX_VALUES, "values")]
     if (plain := _plain_response(text)) is not None:
         call_id, result = plain
         if settled is not None and settled(call_id, result):
@@ -126,6 +134,11 @@ def read_line(line: bytes, settled: Settled | None = None) -> list[SessionMessag
         return [SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))]
     except ValueError:
         return _read_odd_line(text)
+
+
+def values_in(line: bytes) -> int:
+    """How many values are in a large line, at least up to one too many; 0 for a small one."""
+    return count_values(line) if len(line) > FREE_BYTES else 0
 
 
 def _is_unasked(text: bytes) -> bool:

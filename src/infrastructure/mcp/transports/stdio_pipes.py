@@ -12,8 +12,10 @@ import msgspec
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp.types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from infrastructure.mcp.pace import MESSAGE, REPORT, Pace
+from infrastructure.mcp.faults import FLOODED, TransportFailedError
+from infrastructure.mcp.pace import MESSAGE, REFUSED, REPORT, Pace
 from infrastructure.mcp.transports.pipes import WritePipe
+from infrastructure.mcp.transports.value_count import MAX_VALUES
 
 DEFAULT_MAX_BYTES = 4 * 1024 * 1024
 MAX_ITEMS = 64
@@ -30,7 +32,15 @@ class MessageReader:
     - `on_empty` is called when all items were taken, and when the reader leaves.
     """
 
-    def __init__(self, on_empty: Callable[[], None] = lambda: None, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+    def __init__(
+        self,
+        on_empty: Callable[[], None] = lambda: None,
+        *,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        pace: Pace | None = None,
+        request_cost: float = MESSAGE,
+    ) -> None:
+        """`request_cost`: of a request of the server, with our answer."""
         self._on_empty = on_empty
         self._max_bytes = max_bytes
         self._items: deque[SessionMessage | Exception] = deque()
@@ -40,7 +50,8 @@ class MessageReader:
         self._ended = False
         self._requests = 0
         self._taken_in_a_row = 0
-        self.pace = Pace()
+        self._request_cost = request_cost
+        self.pace = pace or Pace()
         self.closed = False
         """Whether the reader left; later items are dropped."""
         self.requests_at_a_time: int | None = None
@@ -59,24 +70,29 @@ class MessageReader:
         """Whether a result was delivered to its call."""
         return not self.closed and self.answers is not None and self.answers(call_id, result)
 
-    def put(self, item: SessionMessage | Exception, size: int = 0) -> None:
-        """Add an item of `size` bytes."""
+    def put(self, item: SessionMessage | Exception, size: int = 0, values: int = 0) -> None:
+        """Add an item of `size` bytes; `values` are the JSON values of a large one."""
         if self.closed:
             return
         if self.tap is not None and self.tap(item):
-            if not _is_reply(item):
+            if _is_reply(item):
+                self.pace.charge_reply(size, values, is_refused=values > MAX_VALUES)
+            else:
                 self.pace.spend(REPORT, size)
             return
-        self.pace.spend(MESSAGE, size)
+        cost = self._request_cost if _is_request(item) else MESSAGE
+        self.pace.spend(cost, size * REFUSED if isinstance(item, Exception) else size)
         self._items.append(item)
         self._bytes += size
         self._wake()
 
     async def room(self) -> None:
-        """Wait until items may be added."""
+        """Wait until items may be added. Raises TransportFailedError if the server floods."""
         while self.is_full and not self.closed:
             self._room.clear()
             await self._room.wait()
+        if not self.closed and self.pace.take_flood():
+            raise TransportFailedError(FLOODED)
         if not self.closed:
             await self.pace.wait()
 

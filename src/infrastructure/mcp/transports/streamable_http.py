@@ -26,19 +26,22 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from application.system.event_stream import OversizedEvent
 from infrastructure.mcp.faults import (
+    FLOODED,
     FOREIGN,
     NOT_JSON_RPC,
     SESSION_GONE,
+    TOO_MANY_VALUES,
     UNANSWERED,
     TransportFailedError,
     content_type_fault,
     fault_reply,
 )
-from infrastructure.mcp.pace import MESSAGE
+from infrastructure.mcp.pace import MESSAGE, REQUEST, Pace
 from infrastructure.mcp.transports.message_sink import MessageSink
 from infrastructure.mcp.transports.remote import Endpoint, content_type_of, status_fault
-from infrastructure.mcp.transports.stdio_framing import read_line, read_oversized
+from infrastructure.mcp.transports.stdio_framing import MAX_UNASKED_BYTES, read_line, read_oversized, values_in
 from infrastructure.mcp.transports.stdio_pipes import MessageReader
+from infrastructure.mcp.transports.value_count import MAX_VALUES, id_of_excessive
 
 _SESSION_HEADER = "mcp-session-id"
 _OK = 200
@@ -61,12 +64,12 @@ class StreamableHttpTransport:
     disconnect_cancels = True
     """In the modern generation, aborting the POST cancels the call."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, pace: Pace | None = None) -> None:
         self._endpoint = endpoint
         self._session_id: str | None = None
         self._version: str | None = None
         self._listener: asyncio.Task[None] | None = None
-        self._reader = MessageReader(max_bytes=endpoint.max_response_bytes)
+        self._reader = MessageReader(max_bytes=endpoint.max_response_bytes, pace=pace, request_cost=REQUEST)
 
     async def __aenter__(self) -> tuple[MessageReader, MessageSink]:
         return self._reader, MessageSink(self._send, self._ask)
@@ -125,12 +128,17 @@ class StreamableHttpTransport:
         self._version = headers.get(MCP_PROTOCOL_VERSION_HEADER, self._version)
         sent = _ACCEPT | self._own_headers() | dict(headers)
         body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
-
+        await self._reader.pace.wait()
         try:
             async with self._endpoint.request("POST", sent, body) as response:
                 text: bytes | None = None
                 if content_type_of(response) == "application/json" and response.status == _OK:
                     text = await self._endpoint.read_body(response)
+                    values = values_in(text)
+                    is_refused = values > MAX_VALUES and id_of_excessive(text) is not None
+                    self._reader.pace.charge_reply(len(text), values, is_refused=is_refused)
+                    if is_refused:
+                        raise TransportFailedError(TOO_MANY_VALUES)
                     if (result := _plain_result(request_id, text)) is not None:
                         return result
                 message = JSONRPCRequest.model_construct(jsonrpc="2.0", id=request_id, method=method, params=params)
@@ -201,7 +209,7 @@ class StreamableHttpTransport:
             raise TransportFailedError(failed)
         if body is None:
             body = await self._endpoint.read_body(response)
-        reply = _reply_in(read_line(body)) or _error_without_id(body, request_id)
+        reply = _reply_in(read_line(body, values=values_in(body))) or _error_without_id(body, request_id)
         if reply is None or (failed is not None and isinstance(reply, JSONRPCResponse)):
             raise TransportFailedError(failed or NOT_JSON_RPC)
         if response.status == _BAD_REQUEST and _SESSION_HEADER in headers and _is_unspecific(reply):
@@ -239,7 +247,8 @@ class StreamableHttpTransport:
         """Pass on the messages of an event with their request; returns whether its reply was among
         them."""
         answered = False
-        items = read_line(data)
+        values = values_in(data)
+        items = read_line(data, values=values)
         for item in items:
             size = len(data) // len(items)
             reply = _reply_in([item])
@@ -255,7 +264,7 @@ class StreamableHttpTransport:
                 and isinstance(item.message, JSONRPCNotification)
             ):
                 item.metadata = ServerMessageMetadata(related_request_id=request_id)
-            self._reader.put(item, size)
+            self._reader.put(item, size, values)
         return answered
 
     async def _resume(self, request_id: RequestId, last_id: str, retry_ms: int | None) -> tuple[str, int | None, bool]:
@@ -276,7 +285,8 @@ class StreamableHttpTransport:
                 async with self._endpoint.request("GET", headers) as response:
                     if status_fault(response) or content_type_of(response) != "text/event-stream":
                         return
-                    async for event in self._endpoint.read_events(response, self._reader.pace):
+                    events = self._endpoint.read_events(response, self._reader.pace, max_bytes=MAX_UNASKED_BYTES)
+                    async for event in events:
                         failures = 0
                         if isinstance(event, OversizedEvent):
                             continue
@@ -284,8 +294,9 @@ class StreamableHttpTransport:
                         retry_ms = event.retry_ms if event.retry_ms is not None else retry_ms
                         self._hand_on(None, event.data)
                         await self._reader.room()
-            except TransportFailedError:
-                pass
+            except TransportFailedError as exc:
+                if exc.fault is FLOODED:
+                    return
             failures += 1
             await asyncio.sleep(_retry_s(retry_ms))
 

@@ -2,6 +2,7 @@
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
+from application.system.turns import in_turns
 from domain.audit.event import AuditEvent
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
@@ -71,11 +72,17 @@ class SqlMcpCatalogStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def save(
-        self, organization_id: OrganizationId, catalog: McpCatalog, audit: tuple[AuditEvent, ...] = ()
+        self,
+        organization_id: OrganizationId,
+        catalog: McpCatalog,
+        audit: tuple[AuditEvent, ...] = (),
+        *,
+        has_same_definitions: bool = False,
     ) -> bool:
         """Replace the snapshot that this one was made from, unless its server is gone."""
         state = state_row(organization_id, catalog)
-        definitions = definition_rows(organization_id, catalog)
+        rows = () if has_same_definitions else definition_rows(organization_id, catalog)
+        definitions = [row async for row in in_turns(rows)]
         server = {"server_id": catalog.server_id}
 
         def unit(connection: Connection) -> bool:
@@ -83,7 +90,8 @@ class SqlMcpCatalogStore:
                 return True
             if (connection.execute(_revision, server).scalar_one_or_none() or 0) != catalog.revision:
                 return False
-            connection.execute(_drop_definitions, server)
+            if not has_same_definitions:
+                connection.execute(_drop_definitions, server)
             connection.execute(_drop_state, server)
             connection.execute(_insert_state, state)
             if definitions:

@@ -1,6 +1,6 @@
 """MCP servers and catalogs to rows and back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
@@ -85,7 +85,7 @@ NEW, CHANGED, DORMANT = "new", "changed", "dormant"
 """Standings of tools other than approved and listed."""
 
 
-def definition_rows(organization_id: OrganizationId, catalog: McpCatalog) -> list[dict[str, object]]:
+def definition_rows(organization_id: OrganizationId, catalog: McpCatalog) -> Iterator[dict[str, object]]:
     """Columns of `mcp_tool_definition`, one row for each tool and each dormant definition."""
 
     def row(position: int, tool: McpToolDefinition) -> dict[str, object]:
@@ -105,7 +105,7 @@ def definition_rows(organization_id: OrganizationId, catalog: McpCatalog) -> lis
             "approved_definition": None if former is None else _definition.write(former),
         }
 
-    return [row(position, tool) for position, tool in enumerate((*catalog.tools, *catalog.dormant))]
+    return (row(position, tool) for position, tool in enumerate((*catalog.tools, *catalog.dormant)))
 
 
 def pinned_tool_of(row: AnyRow) -> PinnedTool:

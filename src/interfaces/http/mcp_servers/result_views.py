@@ -6,6 +6,7 @@ from application.mcp.check_mcp_server import McpCheckResult
 from application.mcp.import_mcp_servers import ImportedEntry
 from application.mcp.ports import ServerStatus
 from application.mcp.queries import McpServerTools
+from application.system.turns import in_turns
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
 from domain.threads.message_json import timestamp
@@ -62,7 +63,9 @@ def import_view(entries: tuple[ImportedEntry, ...]) -> ImportView:
     }
 
 
-def tools_view(tools: McpServerTools, *, limit: int | None = None, cursor: str | None = None) -> McpServerToolsView:
+async def tools_view(
+    tools: McpServerTools, *, limit: int | None = None, cursor: str | None = None
+) -> McpServerToolsView:
     """A server's catalog, or a page of it. Raises INVALID `cursor_invalid`."""
     catalog = tools.catalog
     page = cut(() if catalog is None else pinned_tools(catalog), limit, cursor)
@@ -70,7 +73,7 @@ def tools_view(tools: McpServerTools, *, limit: int | None = None, cursor: str |
         return {"data": [], "next_cursor": None, "skipped": [], "taken_at": None, "protocol_version": None}
     slug = tools.server.config.slug
     return {
-        "data": [pinned_tool_view(slug, tool) for tool in page["data"]],
+        "data": [pinned_tool_view(slug, tool) async for tool in in_turns(page["data"])],
         "next_cursor": page["next_cursor"],
         "skipped": _skipped(catalog),
         "taken_at": timestamp(catalog.taken_at),

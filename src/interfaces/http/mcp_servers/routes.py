@@ -175,7 +175,7 @@ async def refresh_mcp_server(
 ) -> McpServerToolsView:
     """Requires the role operator. Runs that begin afterwards see the new list."""
     await refresh_mcp_server.execute(RefreshMcpServerCommand(principal=request.principal, server=server))
-    return tools_view(await get_mcp_server_tools.execute(principal=request.principal, server=server))
+    return await tools_view(await get_mcp_server_tools.execute(principal=request.principal, server=server))
 
 
 @post(
@@ -237,7 +237,7 @@ async def get_mcp_server_tools(
 ) -> McpServerToolsView:
     """The last known list; nothing is sent to the server. A tool that is new or changed since
     its approval is `quarantined`, hidden from runs, and has a `diff`."""
-    return tools_view(
+    return await tools_view(
         await get_mcp_server_tools.execute(principal=request.principal, server=server), limit=limit, cursor=cursor
     )
 

@@ -31,10 +31,17 @@ class RacingStore(InMemoryMcpCatalogStore):
     def __init__(self, state: InMemoryState) -> None:
         super().__init__(state)
         self.meanwhile: McpCatalog | None = None
+        self.same: list[bool] = []
 
     async def save(
-        self, organization_id: OrganizationId, catalog: McpCatalog, audit: tuple[AuditEvent, ...] = ()
+        self,
+        organization_id: OrganizationId,
+        catalog: McpCatalog,
+        audit: tuple[AuditEvent, ...] = (),
+        *,
+        has_same_definitions: bool = False,
     ) -> bool:
+        self.same.append(has_same_definitions)
         if self.meanwhile is not None:
             meanwhile, self.meanwhile = self.meanwhile, None
             stored = await self.load(organization_id, catalog.server_id)
@@ -164,3 +171,14 @@ async def test_a_flood_of_new_tools_does_not_flood_the_audit_trail() -> None:
     entries = list(harness.state.audit.values())
     assert len(entries) == AUDITED_TOOLS + 1
     assert (entries[-1].tool, entries[-1].details["further_tools"]) == (None, 23)
+
+
+async def test_definitions_that_did_not_change_are_not_stored_again() -> None:
+    harness = Harness()
+    await harness.lists(a_definition("a"), a_definition("b"), at=1)
+    await harness.lists(a_definition("a"), a_definition("b"), at=2)
+    await harness.lists(a_definition("a"), at=3)
+    await harness.lists(a_definition("a"), at=4)
+    await harness.lists(a_definition("a", description="New."), at=5)
+    await harness.lists(a_definition("a", description="New."), at=6)
+    assert harness.store.same == [False, True, False, True, False, True]

@@ -7,7 +7,8 @@ import pytest
 
 from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind
 from domain.threads.message import FileContent, ImageContent
-from infrastructure.mcp.connections.content import MAX_VALUES, read_reply
+from infrastructure.mcp.connections.content import read_reply
+from infrastructure.mcp.transports.value_count import MAX_VALUES
 
 PNG = base64.b64encode(b"x" * 3000).decode()
 

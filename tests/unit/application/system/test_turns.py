@@ -1,0 +1,30 @@
+"""Much work in slices."""
+
+import asyncio
+import time
+
+import pytest
+from pytest_mock import MockerFixture
+
+from application.system.turns import SLICE_S, in_turns
+
+pytestmark = pytest.mark.requirement("A5")
+
+
+async def test_all_items_come_in_order() -> None:
+    assert [item async for item in in_turns(range(1_000))] == list(range(1_000))
+
+
+async def test_others_run_for_three_times_as_long_as_each_slice(mocker: MockerFixture) -> None:
+    clock = iter(number * SLICE_S * 2 for number in range(100))
+    mocker.patch.object(time, "thread_time", side_effect=lambda: next(clock))
+    rest = mocker.patch.object(asyncio, "sleep", new=mocker.AsyncMock())
+    assert [item async for item in in_turns("abc")] == ["a", "b", "c"]
+    assert [call.args for call in rest.await_args_list] == [(pytest.approx(SLICE_S * 6),)] * 3
+
+
+async def test_little_work_is_not_interrupted(mocker: MockerFixture) -> None:
+    rest = mocker.patch.object(asyncio, "sleep", new=mocker.AsyncMock())
+    mocker.patch.object(time, "thread_time", return_value=0.0)
+    assert [item async for item in in_turns("abc")] == ["a", "b", "c"]
+    rest.assert_not_awaited()

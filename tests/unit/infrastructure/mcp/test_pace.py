@@ -1,0 +1,139 @@
+"""The share of the event loop that one server has, over all its connections."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from domain.ids import McpServerId, OrganizationId
+from infrastructure.mcp.pace import BURST, FLOOD_S, FREE_BYTES, MESSAGE, RATE, REQUEST, Pace, Paces
+from tests.builders import ORG, SERVER
+
+pytestmark = pytest.mark.requirement("A5", "B3")
+
+OTHER = McpServerId("mcp_other")
+MEGABYTE = 1024 * 1024
+
+
+class Hours:
+    """The time of the event loop, which stands still."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def hours(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hours]:
+    hours = Hours()
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio, "get_running_loop", lambda: hours)
+        yield hours
+
+
+def test_a_new_connection_of_a_server_has_no_new_burst(hours: Hours) -> None:
+    paces = Paces()
+    paces.of(ORG, SERVER).spend(BURST + RATE)
+    assert paces.of(ORG, SERVER).delay_s == 1
+    assert paces.of(ORG, OTHER).delay_s == 0
+
+
+def test_paces_that_are_as_good_as_new_are_forgotten_and_no_others(hours: Hours) -> None:
+    paces = Paces()
+    paces.of(ORG, SERVER).spend(BURST + RATE)
+    for number in range(3_000):
+        paces.of(OrganizationId("org_1"), McpServerId(f"mcp_{number}")).spend(MESSAGE)
+        hours.now += 1 / RATE / 100
+    assert paces.of(ORG, SERVER).delay_s > 0
+    hours.now += BURST
+    for number in range(3_000):
+        paces.of(ORG, McpServerId(f"mcp_{number}"))
+    assert len(paces._paces) <= 1_001
+
+
+def test_a_server_asks_less_often_than_it_notifies_over_http(hours: Hours) -> None:
+    pace = Pace()
+    pace.spend(BURST)
+    pace.spend(REQUEST)
+    assert pace.delay_s == REQUEST / RATE
+
+
+def test_connections_and_lists_delay_the_next_ones_and_no_call(hours: Hours) -> None:
+    pace = Pace()
+    pace.charge_work(BURST + 20 * RATE)
+    assert (pace.work_delay_s, pace.delay_s) == (20, 0)
+    assert not pace.is_full
+    hours.now += 20 + BURST / RATE
+    assert (pace.work_delay_s, pace.is_full) == (0, True)
+
+
+def test_connections_that_fail_one_after_the_other_delay_the_next_ever_longer(hours: Hours) -> None:
+    pace = Pace()
+    pace.charge_work(BURST)
+    delays = []
+    for _ in range(8):
+        pace.connection_failed()
+        delays.append(round(pace.work_delay_s, 6))
+        hours.now += pace.work_delay_s
+    assert delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 3.2, 3.2]
+    pace.connected()
+    pace.connection_failed()
+    assert round(pace.work_delay_s, 6) == 0.1
+
+
+def test_what_is_refused_costs_more_than_what_is_taken(hours: Hours) -> None:
+    taken, refused = Pace(), Pace()
+    for _ in range(5):
+        taken.charge_reply(MEGABYTE)
+        refused.charge_reply(MEGABYTE, is_refused=True)
+    assert 0 < 3 * taken.delay_s < refused.delay_s
+
+
+@pytest.mark.parametrize(
+    ("size", "values", "is_free"), [(FREE_BYTES, 0, True), (2 * MEGABYTE, 0, False), (2 * FREE_BYTES, 50_000, False)]
+)
+def test_large_replies_delay_the_next_by_their_bytes_or_their_values(
+    hours: Hours, size: int, values: int, is_free: bool
+) -> None:
+    pace = Pace()
+    for _ in range(20):
+        pace.charge_reply(size, values)
+    assert (pace.delay_s == 0) is is_free
+
+
+def test_one_large_reply_after_a_while_delays_nothing(hours: Hours) -> None:
+    pace = Pace()
+    for _ in range(20):
+        pace.charge_reply(2 * MEGABYTE, 50_000)
+        assert pace.delay_s == 0
+        hours.now += 2
+
+
+def test_a_server_that_uses_up_its_rate_for_a_minute_floods_and_is_logged(
+    hours: Hours, caplog: pytest.LogCaptureFixture
+) -> None:
+    pace = Paces().of(ORG, SERVER)
+    floods: list[float] = []
+    with caplog.at_level(logging.WARNING):
+        while hours.now < 1_000 + 2 * FLOOD_S and not floods:
+            pace.spend(BURST if pace.delay_s == 0 else 0)
+            hours.now += pace.delay_s
+            floods += [hours.now] if pace.take_flood() else []
+    assert floods
+    assert 1_000 + FLOOD_S <= floods[0] < 1_010 + FLOOD_S
+    assert [getattr(record, "server_id", None) for record in caplog.records] == [SERVER]
+    assert not pace.take_flood()
+
+
+def test_a_server_that_rests_or_only_answers_does_not_flood(hours: Hours) -> None:
+    resting, answering = Pace(), Pace()
+    for _ in range(100):
+        resting.spend(BURST / 4)
+        answering.charge_reply(4 * MEGABYTE)
+        answering.spend(MESSAGE)
+        hours.now += BURST / RATE
+        assert not resting.take_flood()
+        assert not answering.take_flood()
