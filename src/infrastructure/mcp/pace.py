@@ -5,6 +5,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Final
+from weakref import WeakValueDictionary
 
 from domain.ids import McpServerId, OrganizationId
 
@@ -38,9 +39,9 @@ DROPPED: Final = 16
 REFUSED: Final = 4
 """What is not taken, since it is too much, costs so many times as much as what is."""
 _MOST_FAILURES: Final = 5
+_FORGET_S: Final = 1.0
 _BYTES_PER_MESSAGE: Final = 16 * 1024
 _VALUES_PER_MESSAGE: Final = 400
-_MAX_PACES: Final = 1_000
 
 
 class Budget:
@@ -150,18 +151,28 @@ class Pace:
 
 
 class Paces:
-    """The pace of each server, over all its connections. Paces that are as good as new are forgotten."""
+    """The pace of each server, over all its connections. One that is as good as new, and that no connection has, is
+    forgotten."""
 
     def __init__(self, *, flood_s: float = FLOOD_S) -> None:
         self._flood_s = flood_s
-        self._paces: dict[McpServerId, Pace] = {}
+        self._known: WeakValueDictionary[McpServerId, Pace] = WeakValueDictionary()
+        self._used: dict[McpServerId, Pace] = {}
 
     def of(self, organization_id: OrganizationId, server_id: McpServerId) -> Pace:
-        pace = self._paces.get(server_id)
+        pace = self._known.get(server_id)
         if pace is None:
-            if len(self._paces) >= _MAX_PACES:
-                self._paces = {known: pace for known, pace in self._paces.items() if not pace.is_full}
-            pace = self._paces[server_id] = Pace(
-                {"organization_id": organization_id, "server_id": server_id}, flood_s=self._flood_s
-            )
+            ids = {"organization_id": organization_id, "server_id": server_id}
+            pace = self._known[server_id] = Pace(ids, flood_s=self._flood_s)
+        if not self._used:
+            self._forget_later()
+        self._used[server_id] = pace
         return pace
+
+    def _forget_later(self) -> None:
+        asyncio.get_running_loop().call_later(_FORGET_S, self._forget)
+
+    def _forget(self) -> None:
+        self._used = {known: pace for known, pace in self._used.items() if not pace.is_full}
+        if self._used:
+            self._forget_later()
