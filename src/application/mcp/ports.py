@@ -63,8 +63,8 @@ class McpCatalogStore(Protocol):
         *,
         has_same_definitions: bool = False,
     ) -> bool:
-        """Replace the snapshot of revision `catalog.revision` (0: none) by this one, with the next
-        revision. `has_same_definitions`: all tools and their states are those of the snapshot.
+        """Replace the snapshot of revision `catalog.revision` (0: none) by this one, with the next revision.
+        `has_same_definitions`: all tools and their states are those of the snapshot.
 
         - False, and nothing is stored, if another snapshot was stored meanwhile.
         - A catalog of an unknown server is dropped, without its audit entries.
@@ -78,8 +78,7 @@ class McpCatalogStore(Protocol):
         definition: McpToolDefinition,
         audit: AuditEvent,
     ) -> bool:
-        """Approve the definition of a tool in quarantine. False, and nothing is stored, if the tool
-        is not in quarantine with this definition."""
+        """Approve a tool in quarantine. False, and nothing is stored, if it is not there with this definition."""
         ...
 
 
@@ -162,8 +161,8 @@ class McpFailureKind(StrEnum):
 class McpFailure(Exception):
     """A failed call, discovery or connection.
 
-    - `detail` is safe to show: the server's text for SERVER_ERROR (cleaned, capped by the use
-      case), else a fixed sentence. `for_model` replaces it for models if it addresses the operator.
+    - `detail` is safe to show: the server's text for SERVER_ERROR (cleaned, capped by the use case), else a fixed
+      sentence. `for_model` replaces it for models if it addresses the operator.
     - `stderr`: the tail of a started server's error output, for the operator only.
     - `retry_after_s`: nothing will be sent to the server before.
     - `required`: capabilities (as in the protocol) that the call requires.
@@ -294,8 +293,7 @@ class McpConnections(Protocol):
     async def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
-        """Send a call and wait for its reply. Raises McpFailure. Cancelling the wait cancels the
-        call by protocol."""
+        """Send a call and wait for its reply. Raises McpFailure. Cancelling the wait cancels the call by protocol."""
         ...
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
@@ -315,13 +313,11 @@ class McpConnections(Protocol):
         ...
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """Reset the failures of the server: the next call or connection attempt is made at once.
-        Never raises."""
+        """Reset the failures of the server: the next call or connection attempt is made at once. Never raises."""
         ...
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """The server was changed or removed: close its connections once their calls end. Never
-        raises."""
+        """The server was changed or removed: close its connections once their calls end. Never raises."""
         ...
 
 
@@ -372,8 +368,7 @@ class McpInstaller(Protocol):
     """Installs servers on this machine, completely or not at all."""
 
     async def install(self, server: McpServer, on_progress: InstallProgressCallback) -> Installation:
-        """Install the configured package. Raises McpInstallFailure. After a failure or cancellation
-        no files remain."""
+        """Install the configured package. Raises McpInstallFailure. After a failure or cancellation no files remain."""
         ...
 
     async def uninstall(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
@@ -389,8 +384,7 @@ class McpInstaller(Protocol):
         ...
 
     async def tidy(self) -> tuple[InstalledServer, ...]:
-        """Remove remains of interrupted installations; returns the complete ones. Only before the
-        first `install`."""
+        """Remove remains of interrupted installations; returns the complete ones. Only before the first `install`."""
         ...
 
     async def remove(self, location: str) -> None: ...
