@@ -21,6 +21,7 @@ from mcp.types import (
 
 from application.tools.call_context import IDEMPOTENCY_META
 from infrastructure.mcp.faults import TransportFailedError, fault_reply
+from infrastructure.mcp.pace import Pace
 from infrastructure.mcp.transports.a2a_agent import A2aAgent, A2aRefused, Json
 from infrastructure.mcp.transports.a2a_results import (
     TERMINAL,
@@ -52,10 +53,10 @@ class A2aTransport:
     disconnect_cancels = True
     """A cancelled call cancels its task."""
 
-    def __init__(self, endpoint: Endpoint, url: str) -> None:
+    def __init__(self, endpoint: Endpoint, url: str, pace: Pace | None = None) -> None:
         self._endpoint = endpoint
         self._agent = A2aAgent(endpoint, url)
-        self._reader = MessageReader(max_bytes=endpoint.max_response_bytes)
+        self._reader = MessageReader(max_bytes=endpoint.max_response_bytes, pace=pace)
         self._cancelling: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> tuple[MessageReader, MessageSink]:

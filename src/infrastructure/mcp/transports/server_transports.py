@@ -178,8 +178,9 @@ class ServerTransports:
         url = await self._secrets.url(server, config.url)
         endpoint = Endpoint(self._remote, url, headers, config.max_response_bytes, credentials)
         if config.kind is McpServerKind.A2A:
-            return A2aTransport(endpoint, url)
-        return LegacySseTransport(endpoint) if config.kind is McpServerKind.SSE else StreamableHttpTransport(endpoint)
+            return A2aTransport(endpoint, url, pace)
+        transport = LegacySseTransport if config.kind is McpServerKind.SSE else StreamableHttpTransport
+        return transport(endpoint, pace)
 
     async def _headers(self, server: McpServer) -> dict[str, str]:
         """The headers of the configuration, and of a token or key."""
@@ -192,14 +193,7 @@ class ServerTransports:
                 headers[name] = await self._secrets.header(server, "auth.value", key)
             case ClientCredentialsAuth() | AuthorizationCodeAuth() | None:
                 pass
-<<<<<<< HEAD
         return headers
-=======
-        url = await self._secrets.url(server, config.url)
-        endpoint = Endpoint(self._remote, url, headers, config.max_response_bytes, credentials)
-        is_legacy = config.kind is McpServerKind.SSE
-        transport = LegacySseTransport if is_legacy else StreamableHttpTransport
-        return transport(endpoint, pace)
 
     async def _turn(self, server: McpServer, cost: float) -> Pace:
         """Wait for the server's turn to connect; returns its pace."""
@@ -207,7 +201,6 @@ class ServerTransports:
         await pace.wait_to_work()
         pace.charge_work(cost)
         return pace
->>>>>>> 65b8ae76 (Give each MCP server one share of the event loop over all its connections)
 
     async def _started(self, server: McpServer, launch: Launch | None, log: StderrLog) -> ServerTransport:
         config = server.config
