@@ -123,8 +123,7 @@ class ServerFacts:
 
 
 class ServerSession:
-    """A negotiated connection. Calls run concurrently; each is cancelled separately. With `declared_tools`, nothing but
-    calls is sent."""
+    """A negotiated connection. Calls run concurrently, each cancelled separately. `declared_tools`: only calls are sent."""
 
     def __init__(
         self,
@@ -204,13 +203,11 @@ class ServerSession:
                 if exc.rpc_code == METHOD_NOT_FOUND and cursor is None:
                     return {"tools": []}
                 raise
-            tools = page.get("tools")
-            pace.charge_work(PAGE + TOOL * (len(tools) if isinstance(tools, list) else 0))
+            pace.charge_work(PAGE + TOOL * len(tools if isinstance(tools := page.get("tools"), list) else ()))
             return page
 
         generation = self._generation
-        declared = self._declared_tools
-        listing = await (declared_listing(declared) if declared else read_listing(list_page))
+        listing = await (declared_listing(self._declared_tools) if self._declared_tools else read_listing(list_page))
         self._header_maps = listing.header_maps
         if generation == self._generation:
             self._definitions = {tool.name: tool for tool in listing.tools}
@@ -223,9 +220,8 @@ class ServerSession:
 
     @staticmethod
     def _check_definition(call: McpCall, definitions: Mapping[str, McpToolDefinition]) -> None:
-        """Reject a call whose tool definition differs from the server's. Unlisted tools pass; the
-        server rejects them itself. A connection lists its tools once, and again after a reported
-        change."""
+        """Reject a call whose tool definition differs from the server's; the server rejects unlisted tools itself. A
+        connection lists its tools once, and again after a reported change."""
         found = definitions.get(call.tool_name)
         if call.definition is not None and found is not None and not found.is_same_as(call.definition):
             raise McpFailure(McpFailureKind.DEFINITION_CHANGED, "The server has changed the definition of the tool.")
@@ -258,8 +254,7 @@ class ServerSession:
             task.cancel()
 
     async def _set_log_level(self, level: LogLevel, deadline: float) -> None:
-        """Set the log level of a legacy server to the least severe that any call wants; the call's
-        own filter applies later."""
+        """Set a legacy server's log level to the least severe that a call wants; the call's own filter applies later."""
         if self._is_modern or not self.facts.has_log_levels:
             return
         if self._log_level is not None and self._log_level.covers(level):
