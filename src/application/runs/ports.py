@@ -161,7 +161,8 @@ class RunReader(Protocol):
         """Runs, newest first."""
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
-        """Runs by when they ended, otherwise began or were created; newest first."""
+        """Runs by when they ended, otherwise began or were created; newest first. They are among the `SEARCHED` newest
+        runs of the organization."""
 
     async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None: ...
 

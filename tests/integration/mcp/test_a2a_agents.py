@@ -65,9 +65,12 @@ async def test_the_first_interface_of_a_known_version_and_binding_is_used() -> N
     async with agent({"supportedInterfaces": [older, other, {}, 5]}) as (remote, _):
         with pytest.raises(A2aRefused):
             await remote.card()
+    async with agent(card("http://[")) as (remote, _):
+        with pytest.raises(A2aRefused):
+            await remote.call("GetTask", {"id": "t"})
 
 
-@pytest.mark.parametrize("answer", ["", "{", "[]", '"text"'])
+@pytest.mark.parametrize("answer", ["", "{", "[]", '"text"', "[" * 9_000])
 async def test_what_is_no_answer_fails_the_call(answer: str) -> None:
     async with agent(card(), answer) as (remote, _):
         with pytest.raises(TransportFailedError):

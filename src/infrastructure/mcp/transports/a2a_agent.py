@@ -62,14 +62,18 @@ class A2aAgent:
         """The JSON object of an answer; an error status without one is a fault."""
         sent = _VERSION if body is None else {**_VERSION, "content-type": "application/json"}
         encoded = None if body is None else json.dumps(body).encode()
-        async with self._endpoint.at(url).request(verb, sent, encoded) as response:
+        try:
+            endpoint = self._endpoint.at(url)
+        except ValueError as exc:
+            raise A2aRefused("The agent's card has an address that is none.") from exc
+        async with endpoint.request(verb, sent, encoded) as response:
             fault = status_fault(response)
             if fault is not None and fault.needs_auth:
                 raise TransportFailedError(fault)
             text = await self._endpoint.read_body(response)
             try:
                 answer = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 answer = None
             if fault is not None and not (isinstance(answer, dict) and isinstance(answer.get("error"), dict)):
                 raise TransportFailedError(fault)

@@ -20,7 +20,7 @@ from mcp.types import (
 )
 
 from application.tools.call_context import IDEMPOTENCY_META
-from infrastructure.mcp.faults import TransportFailedError, fault_reply
+from infrastructure.mcp.faults import NOT_JSON_RPC, TransportFailedError, fault_reply
 from infrastructure.mcp.pace import Pace
 from infrastructure.mcp.transports.a2a_agent import A2aAgent, A2aRefused, Json
 from infrastructure.mcp.transports.a2a_results import (
@@ -91,6 +91,9 @@ class A2aTransport:
             reply = await self._answered(request)
         except TransportFailedError as exc:
             self._reader.put(fault_reply(request.id, exc.fault))
+            return
+        except RecursionError:
+            self._reader.put(fault_reply(request.id, NOT_JSON_RPC))
             return
         except A2aRefused as exc:
             error = ErrorData(code=INVALID_PARAMS, message=str(exc))

@@ -24,7 +24,7 @@ from domain.runs.events import RunEvent
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
-from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.columns.paging import among_newest, newest_first
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.engine.staged import Staged, Stages
@@ -130,7 +130,8 @@ class SqlRunStore:
         )
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
-        all_of = tuple(conditions(organization_id, wanted))
+        # No index has this order, so the newest runs bound what is sorted.
+        all_of = (among_newest(run, organization_id), *conditions(organization_id, wanted))
         statement = select_run.add_columns(_changed_at).where(*all_of)
         counted = select(func.count()).select_from(run).join(run_request, run_request.c.run_id == run.c.id)
 
