@@ -65,7 +65,7 @@ class A2aAgent:
         try:
             endpoint = self._endpoint.at(url)
         except ValueError as exc:
-            raise A2aRefused("The agent's card has an address that is none.") from exc
+            raise A2aRefused("The agent's card has an invalid address.") from exc
         async with endpoint.request(verb, sent, encoded) as response:
             fault = status_fault(response)
             if fault is not None and fault.needs_auth:
