@@ -9,10 +9,14 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from application.mcp.ports import McpFailure, McpFailureKind
+from domain.mcp.server import McpServerKind
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.mcp.faults import TransportFailedError
 from infrastructure.mcp.transports.a2a_agent import CARD_PATH, A2aAgent, A2aRefused
+from infrastructure.mcp.transports.a2a_results import TOOL
 from infrastructure.mcp.transports.remote import Endpoint, RemoteClient
+from tests.integration.mcp.parts import IN_RUN, a_call, remote, sdk_connections, text_of
 
 pytestmark = pytest.mark.requirement("X5")
 
@@ -87,3 +91,44 @@ async def test_an_error_of_the_agent_is_told_on_both_bindings() -> None:
         with pytest.raises(TransportFailedError) as failed:
             await remote.call("GetTask", {"id": "t"})
         assert failed.value.fault.needs_auth
+
+
+@asynccontextmanager
+async def working(*refusals: int) -> AsyncIterator[tuple[str, list[str]]]:
+    """An agent whose task is read after these statuses; its address, and the methods that it was asked for."""
+    asked: list[str] = []
+    left = list(refusals)
+
+    async def respond(request: web.Request) -> web.Response:
+        if request.path == CARD_PATH:
+            return web.Response(text=json.dumps(card()).replace(HERE, str(server.make_url("/")).rstrip("/")))
+        call = await request.json()
+        asked.append(call["method"])
+        if call["method"] == "GetTask" and left:
+            return web.Response(status=left.pop(0))
+        state = "COMPLETED" if call["method"] == "GetTask" else "WORKING"
+        task = {"id": "t", "contextId": "c", "status": {"state": f"TASK_STATE_{state}"}}
+        result = task if call["method"] == "GetTask" else {"task": task}
+        return web.Response(text=json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": result}))
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", respond)
+    server = TestServer(app)
+    async with server:
+        yield str(server.make_url("/")), asked
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_task_is_read_again_after_a_passing_fault_and_its_message_is_sent_once(status: int) -> None:
+    async with working(status) as (url, asked), sdk_connections() as connections:
+        reply = await connections.call_tool(remote(url, McpServerKind.A2A), IN_RUN, a_call(TOOL, message="hello"))
+        assert "task_id: t" in text_of(reply)
+    assert asked == ["SendMessage", "GetTask", "GetTask"]
+
+
+async def test_a_task_that_cannot_be_read_is_named_and_its_message_is_not_sent_again() -> None:
+    async with working(403) as (url, asked), sdk_connections() as connections:
+        with pytest.raises(McpFailure, match="the task t,") as raised:
+            await connections.call_tool(remote(url, McpServerKind.A2A), IN_RUN, a_call(TOOL, message="hello"))
+        assert raised.value.kind is McpFailureKind.CONNECTION_LOST
+    assert asked == ["SendMessage", "GetTask"]

@@ -3,7 +3,11 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
+
+from application.mcp.ports import McpFailureKind
+from infrastructure.mcp.faults import TransportFault
 
 TOOL = "send_message"
 TERMINAL = frozenset({"TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"})
@@ -72,6 +76,14 @@ def result_of_task(task: Json) -> dict[str, object]:
         return {"content": [{"type": "text", "text": f"The task ended: {ended}."}, *said], "isError": True}
     made = [content for artifact in _objects(task.get("artifacts")) for content in _contents(artifact)]
     return {"content": [*(made or said), {"type": "text", "text": about}], "isError": False}
+
+
+def fault_after_message(fault: TransportFault, task: Json) -> TransportFault:
+    """A fault of reading a task: the agent has the message, so it is not sent again."""
+    lost = f"The agent works on the task {task['id']}, which cannot be read."
+    shown = None if fault.for_model is None else f"{lost} {fault.for_model}"
+    kind = McpFailureKind.CONNECTION_LOST
+    return replace(fault, kind=kind, detail=f"{lost} {fault.detail}", not_executed=False, for_model=shown)
 
 
 def _contents(holder: Json) -> Iterator[dict[str, object]]:

@@ -19,6 +19,7 @@ from mcp.types import (
     JSONRPCResponse,
 )
 
+from application.mcp.ports import McpFailureKind
 from application.tools.call_context import IDEMPOTENCY_META
 from infrastructure.mcp.faults import NOT_JSON_RPC, TransportFailedError, fault_reply
 from infrastructure.mcp.pace import Pace
@@ -27,6 +28,7 @@ from infrastructure.mcp.transports.a2a_results import (
     TERMINAL,
     TOOL,
     WAITING,
+    fault_after_message,
     message_of,
     result_of_message,
     result_of_task,
@@ -40,6 +42,8 @@ from infrastructure.mcp.transports.stdio_pipes import MessageReader
 _VERSION = "2025-11-25"
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _CANCEL_S = 2.0
+_MAX_FAULTS = 10
+_PASSING = frozenset({McpFailureKind.NOT_CONNECTED, McpFailureKind.CONNECTION_LOST, McpFailureKind.BUSY})
 
 
 class A2aTransport:
@@ -47,6 +51,8 @@ class A2aTransport:
 
     - A call sends one message and reads its task until it waits or has ended. What a task asks is the result: the model
       answers by another call.
+    - Once a message was answered, it is never sent again: a fault of reading its task tells the task's id. A passing
+      fault is read over, up to 10 times in a row.
     - A cancelled call cancels its task.
     """
 
@@ -58,6 +64,7 @@ class A2aTransport:
         self._agent = A2aAgent(endpoint, url)
         self._reader = MessageReader(max_bytes=endpoint.max_response_bytes, pace=pace)
         self._cancelling: set[asyncio.Task[None]] = set()
+        self._is_over = False
 
     async def __aenter__(self) -> tuple[MessageReader, MessageSink]:
         return self._reader, MessageSink(self._send)
@@ -65,6 +72,7 @@ class A2aTransport:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._is_over = True
         self._reader.close()
         if self._cancelling:
             await asyncio.wait(self._cancelling)
@@ -141,8 +149,8 @@ class A2aTransport:
             raise
 
     async def _rested(self, given: object, told: Callable[[str], None]) -> Json:
-        """The task once it waits or has ended. Raises A2aRefused."""
-        task, state, pause_s = _task(given), "", _FIRST_PAUSE_S
+        """The task once it waits or has ended. Raises A2aRefused, TransportFailedError."""
+        task, state, pause_s, faults = _task(given), "", _FIRST_PAUSE_S, 0
         while True:
             if state_of(task) != state:
                 state = state_of(task)
@@ -151,7 +159,13 @@ class A2aTransport:
                 return task
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
-            task = _task(await self._agent.call("GetTask", {"id": task["id"], "historyLength": 0}))
+            try:
+                task = _task(await self._agent.call("GetTask", {"id": task["id"], "historyLength": 0}))
+                faults = 0
+            except TransportFailedError as exc:
+                faults += 1
+                if self._is_over or exc.fault.kind not in _PASSING or faults > _MAX_FAULTS:
+                    raise TransportFailedError(fault_after_message(exc.fault, task)) from exc
 
     async def _cancelled(self, sending: "asyncio.Task[Json]") -> None:
         try:

@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from infrastructure.mcp.transports.a2a_results import message_of, result_of_message, result_of_task, tool_of
+from application.mcp.ports import McpFailureKind
+from infrastructure.mcp.faults import not_reached
+from infrastructure.mcp.transports.a2a_results import (
+    fault_after_message,
+    message_of,
+    result_of_message,
+    result_of_task,
+    tool_of,
+)
 
 pytestmark = pytest.mark.requirement("X5")
 
@@ -82,3 +90,9 @@ def test_a_task_that_did_not_complete_is_an_error_and_one_that_waits_says_how_to
     for state in ("INPUT_REQUIRED", "AUTH_REQUIRED"):
         waits = result_of_task(task(state))
         assert (waits["isError"], "task_id: t1" in str(waits["content"])) == (False, True)
+
+
+def test_a_fault_after_the_message_was_answered_never_says_that_nothing_was_executed() -> None:
+    fault = fault_after_message(not_reached("refused"), {"id": "t"})
+    assert (fault.not_executed, fault.kind) == (False, McpFailureKind.CONNECTION_LOST)
+    assert "the task t," in fault.detail
