@@ -3,19 +3,21 @@
 from application.secrets.ports import Reencryption, SecretUser, users_in_words
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.errors import conflict
+from domain.errors import ErrorKind, ServiceError, conflict
 from domain.ids import OrganizationId
-from domain.secrets.secret import Secret, SecretRef
+from domain.secrets.secret import SECRET_UNAVAILABLE, Secret, SecretRef
 from domain.workflows.compiler import secret_names
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
 
 class InMemorySecretStore:
-    """The `SecretStore` port over shared in-memory tables."""
+    """The `SecretStore` port over shared in-memory tables. `unreadable` are names of secrets elsewhere that cannot be
+    read."""
 
     def __init__(self, state: InMemoryState) -> None:
         self._state = state
+        self.unreadable: set[str] = set()
 
     async def put(self, new: Secret, value: str, audit: AuditEvent) -> bool:
         """Store a new secret, or a new value."""
@@ -84,6 +86,9 @@ class InMemorySecretStore:
 
     async def value(self, organization_id: OrganizationId, name: str) -> str | None:
         """The value."""
+        if name in self.unreadable:
+            detail = f"The secret {name!r} cannot be read: Vault does not answer."
+            raise ServiceError(SECRET_UNAVAILABLE, ErrorKind.UNAVAILABLE, detail)
         stored = self._state.secrets.get((organization_id, name))
         return None if stored is None else stored[1]
 

@@ -130,7 +130,8 @@ class CheckMcpServer:
         )
         catalog = outcome if isinstance(outcome, McpCatalog) else None
         if saved is not None and catalog is not None:
-            self._connections.forgive(principal.organization_id, saved.id)
+            if not config.answers_calls_only:  # nothing was sent: its failures stay
+                self._connections.forgive(principal.organization_id, saved.id)
             listed = replace(catalog, server_id=saved.id, server_version=saved.version)
             await self._catalog_updater.store(saved, listed, principal=principal)
         declared = config.answers_calls_only

@@ -32,7 +32,7 @@ from application.workflows.ports import (
 )
 from application.workflows.workflow_audit import ended_entry
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import is_storage_away
 from domain.ids import RunId, WorkflowRunId
 from domain.tools.wired import RegisteredTool
 from domain.workflows.compiler import compile_workflow
@@ -129,7 +129,7 @@ class AdvanceWorkflow:
             if isinstance(error, TimeoutError) and deadline.expired():
                 detail = f"The node took longer than {node.settings.timeout_s:g} s."
                 return NodeError(code=NODE_TIMEOUT, detail=detail, retryable=True)
-            if isinstance(error, ServiceError) and error.kind is ErrorKind.UNAVAILABLE:
+            if is_storage_away(error):
                 raise  # not a failure of the node: the next worker continues it when the database is back
             reference = self._ids.new("ref")
             logger.exception("a node failed unexpectedly", extra={**ids, "reference": reference})

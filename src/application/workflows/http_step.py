@@ -6,9 +6,10 @@ from application.secrets.ports import SecretStore
 from application.workflows.http_request import HttpRequestFailed, HttpRequests, credential_names, default_values
 from application.workflows.node_execution import NodeContext, NodeFailed, Succeeded
 from application.workflows.ports import Expressions
+from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from domain.json_value import JsonValue
-from domain.secrets.secret import SecretRef
+from domain.secrets.secret import SECRET_UNAVAILABLE, SecretRef
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import BoundValue, HttpRequestConfig
 from domain.workflows.plan import PlannedNode
@@ -26,7 +27,7 @@ class BoundInputs:
         self, node: PlannedNode, bound: tuple[tuple[str, BoundValue], ...], context: NodeContext
     ) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
         """Values by input, and the secrets among them. Raises NodeFailed `secret_missing`,
-        `expression_failed`."""
+        `secret_unavailable`, `expression_failed`."""
         values: dict[str, JsonValue] = {}
         hidden: list[str] = []
         for name, value in bound:
@@ -39,16 +40,22 @@ class BoundInputs:
         return values, tuple(hidden)
 
     async def credentials(self, config: HttpRequestConfig, organization_id: OrganizationId) -> dict[str, str]:
-        """Values of secrets by name. Raises NodeFailed `secret_missing`."""
+        """Values of secrets by name. Raises NodeFailed `secret_missing`, `secret_unavailable`."""
         return {name: await self._secret(organization_id, name) for name in credential_names(config)}
 
     async def require(self, names: Iterable[str], organization_id: OrganizationId) -> None:
-        """Raises NodeFailed `secret_missing` if one of the secrets does not exist."""
+        """Raises NodeFailed `secret_missing` if one of the secrets does not exist, `secret_unavailable` if it cannot
+        be read."""
         for name in names:
             await self._secret(organization_id, name)
 
     async def _secret(self, organization_id: OrganizationId, name: str) -> str:
-        value = await self._secrets.value(organization_id, name)
+        try:
+            value = await self._secrets.value(organization_id, name)
+        except ServiceError as error:
+            if error.code != SECRET_UNAVAILABLE:
+                raise
+            raise NodeFailed(error.code, error.detail, retryable=True) from error  # nothing was sent
         if value is None:
             raise NodeFailed("secret_missing", f"There is no secret {name!r}.")
         return value

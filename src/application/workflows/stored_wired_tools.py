@@ -12,9 +12,11 @@ from application.workflows.http_request import HttpRequestFailed, HttpRequests, 
 from application.workflows.ports import WorkflowToolStore
 from application.workflows.sealed_tools import SealedAgent, SealedComponent, SealedNativeTool, SealedServer
 from application.workflows.tool_step import inline_server
+from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from domain.json_value import JsonObject
 from domain.mcp.server import McpServerConfig
+from domain.secrets.secret import SECRET_UNAVAILABLE
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import AgentBinding, ComponentBinding, Tool
 from domain.tools.wired import RegisteredTool, WiredNodes
@@ -141,7 +143,12 @@ class CallComponent:
         return NativeToolOutput(value=output)
 
     async def _secret(self, organization_id: OrganizationId, name: str) -> str:
-        value = await self._secrets.value(organization_id, name)
+        try:
+            value = await self._secrets.value(organization_id, name)
+        except ServiceError as error:
+            if error.code != SECRET_UNAVAILABLE:
+                raise
+            raise NativeToolError(error.code, error.detail) from error
         if value is None:
             raise NativeToolError("secret_missing", f"There is no secret {name!r}.")
         return value

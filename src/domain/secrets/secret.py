@@ -9,6 +9,8 @@ from domain.errors import Violation, invalid
 from domain.ids import OrganizationId
 
 MAX_VALUE_BYTES = 64 * 1024
+SECRET_UNAVAILABLE = "secret_unavailable"
+"""Code of the error for a secret elsewhere that exists, or may exist, and cannot be read now."""
 NOT_A_SECRET = "is not the name of a secret, vault:PATH#KEY or file:PATH"
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")

@@ -10,10 +10,9 @@ from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from domain.model_providers.cloud import NO_CLOUD, CloudIdentity
 from domain.model_providers.provider import ModelProvider, is_legal_api_key, is_native
-from domain.secrets.secret import SecretRef, SecretValue
+from domain.secrets.secret import SECRET_UNAVAILABLE, SecretRef, SecretValue
 from infrastructure.llm.providers import DeploymentConfig, ProviderConfig
 from infrastructure.llm.providers_extra import EXTRA_MISSING, is_extra_installed
-from infrastructure.secrets.external_secrets import CODE as UNREADABLE
 
 
 class ProviderUnusableError(Exception):
@@ -119,7 +118,7 @@ class OrganizationProviders:
         try:
             value = await self._secrets.value(provider.organization_id, key.name)
         except ServiceError as error:
-            if error.code != UNREADABLE:
+            if error.code != SECRET_UNAVAILABLE:
                 raise
             raise ProviderUnusableError(f"{place} has no key. {error.detail}") from error
         if value is None:

@@ -10,10 +10,9 @@ from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from domain.mcp.server import McpServer
 from domain.secrets.names import references_in, without_references
-from domain.secrets.secret import SecretRef, SecretValue
+from domain.secrets.secret import SECRET_UNAVAILABLE, SecretRef, SecretValue
 from infrastructure.mcp.faults import TransportFailedError, TransportFault
 from infrastructure.mcp.known_secrets import KnownSecrets
-from infrastructure.secrets.external_secrets import CODE as UNREADABLE
 from infrastructure.secrets.redaction import secrets_in
 
 
@@ -72,7 +71,7 @@ class SecretValues:
         try:
             value = await self._secrets.value(server.organization_id, given.name)
         except ServiceError as error:
-            if error.code != UNREADABLE:
+            if error.code != SECRET_UNAVAILABLE:
                 raise
             raise TransportFailedError(_not_connected(error.detail)) from error
         if value is None:

@@ -7,9 +7,7 @@ from typing import Protocol
 
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import OrganizationId
-from domain.secrets.secret import ExternalReference, FileReference, VaultReference
-
-CODE = "secret_unavailable"
+from domain.secrets.secret import SECRET_UNAVAILABLE, ExternalReference, FileReference, VaultReference
 
 
 class VaultSource(Protocol):
@@ -51,7 +49,7 @@ class ExternalSecrets:
             return await self._vault.value(organization_id, reference)
         except SecretUnreadableError as error:
             detail = f"The secret {name!r} cannot be read: {error.reason}."
-            raise ServiceError(CODE, ErrorKind.UNAVAILABLE, detail) from error
+            raise ServiceError(SECRET_UNAVAILABLE, ErrorKind.UNAVAILABLE, detail) from error
 
     def forget(self, organization_id: OrganizationId) -> None:
         """Read values of the organization again: one was refused."""

@@ -12,8 +12,8 @@ from infrastructure.secrets.external_secrets import SecretUnreadableError
 
 class FileSecrets:
     """Rules:
-    - An organization has the files below `ROOT/ORGANIZATION_ID` only. Symbolic links may lead anywhere within ROOT, as
-      Kubernetes makes them, and nowhere else.
+    - An organization has the files below `ROOT/ORGANIZATION_ID` only. That directory may be a symbolic link within ROOT,
+      as Kubernetes makes it; links in it lead nowhere else than to its own files.
     - Each use reads the file, so that a rotation is seen at the next use.
     - The value is the text without one line end at its end.
     """
@@ -23,13 +23,13 @@ class FileSecrets:
 
     async def value(self, organization_id: OrganizationId, reference: FileReference) -> str | None:
         """None without such a file. Raises SecretUnreadableError."""
-        return await asyncio.to_thread(self._read, self._root / organization_id / reference.path)
+        return await asyncio.to_thread(self._read, self._root / organization_id, reference.path)
 
-    def _read(self, path: Path) -> str | None:
+    def _read(self, directory: Path, path: str) -> str | None:
         try:
-            root, real = self._root.resolve(), path.resolve()
-            if not real.is_relative_to(root):
-                raise SecretUnreadableError("its file is outside the directory of secrets")
+            own, real = directory.resolve(), (directory / path).resolve()
+            if not (own.is_relative_to(self._root.resolve()) and real.is_relative_to(own)):
+                raise SecretUnreadableError("its file is outside the organization's directory of secrets")
             content = _content(real)
             return content.decode().removesuffix("\n").removesuffix("\r")
         except FileNotFoundError:

@@ -141,7 +141,7 @@ class References:
             near = get_close_matches(meant, await self._values(kind, kind.name), n=1, cutoff=0.6)
             hints += [f"Did you mean {near[0]!r}?"] if near else []
         hints += [f"`dragoman {kind.listed_by}` shows all."] if kind.listed_by else []
-        hints += [f"`dragoman {kind.listed_of}` shows those there are."] if kind.listed_of else []
+        hints += [f"`dragoman {kind.listed_of}` lists them."] if kind.listed_of else []
         return problem.with_hint(" ".join(hints))
 
 

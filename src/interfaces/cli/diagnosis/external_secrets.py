@@ -29,9 +29,7 @@ def _files(settings: Settings) -> Iterator[Finding]:
     if os.access(directory, os.R_OK | os.X_OK) and directory.is_dir():
         yield well(check, f"{directory} can be read")
     else:
-        yield problem(
-            check, f"{directory} is no directory that can be read", "Mount it, or correct DRAGOMAN_SECRET_FILES."
-        )
+        yield problem(check, f"{directory} is not a readable directory", "Mount it, or correct DRAGOMAN_SECRET_FILES.")
 
 
 async def _vault(client: httpx.AsyncClient, url: str) -> Finding:

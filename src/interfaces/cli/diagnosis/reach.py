@@ -97,7 +97,7 @@ def shown_address(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "what is no address"
+        return "an invalid address"
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 

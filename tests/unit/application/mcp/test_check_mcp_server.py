@@ -367,3 +367,13 @@ async def test_a_test_of_declared_tools_says_that_the_server_was_not_contacted(p
 
     assert not (await ports.check()).declared
     assert (await ports.check(replace(REMOTE, declared_tools=(look,)))).declared
+
+
+async def test_a_saved_server_that_was_not_contacted_keeps_its_failures(ports: Ports) -> None:
+    look = DeclaredTool(name="look", description="Looks.", parameters={"type": "object"})
+    saved = a_server(McpServerId(numbered("mcp", 98)), config=replace(REMOTE, declared_tools=(look,)))
+    ports.servers = InMemoryMcpServerStore(a_state_with_servers(saved))
+
+    await ports.check("mail")
+
+    ports.connections.forgive.assert_not_called()

@@ -272,7 +272,7 @@ async def test_a_node_that_has_time_left_is_not_said_to_have_taken_too_long(port
 
 
 @pytest.mark.requirement("F4")
-async def test_a_service_that_is_unavailable_leaves_the_node_to_the_next_worker(ports: Ports) -> None:
+async def test_an_unavailable_database_leaves_the_node_to_the_next_worker(ports: Ports) -> None:
     ports.steps.execute.side_effect = storage_away()
 
     with refused("storage_unavailable"):
@@ -280,6 +280,14 @@ async def test_a_service_that_is_unavailable_leaves_the_node_to_the_next_worker(
 
     assert ports.committed[-1].nodes["start"].status is NodeStatus.RUNNING
     ports.assert_no_end()
+
+
+async def test_another_service_that_is_unavailable_fails_the_node(ports: Ports) -> None:
+    ports.steps.execute.side_effect = ServiceError("vault_away", ErrorKind.UNAVAILABLE, "Vault does not answer.")
+
+    await ports.advance()
+
+    assert ports.ended.status is WorkflowRunStatus.FAILED
 
 
 @pytest.mark.parametrize(

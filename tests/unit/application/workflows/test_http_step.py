@@ -41,8 +41,9 @@ async def no_run(node_id: str, run_id: RunId) -> None:
     raise AssertionError("a request is no run")
 
 
-async def performed(server: Server, config: JsonObject, given: JsonValue = None) -> Succeeded:
+async def performed(server: Server, config: JsonObject, given: JsonValue = None, *, unreadable: str = "") -> Succeeded:
     secrets = InMemorySecretStore(InMemoryState())
+    secrets.unreadable.add(unreadable)
     secret = Secret(organization_id=ORG, name="TOKEN", created_at=START, updated_at=START)
     await secrets.put(secret, TOKEN, an_audit_event(1))
     plan = planned(entrypoint(), node("call", "http_request", **config), "start -> call")
@@ -133,6 +134,17 @@ async def test_a_secret_that_is_gone_is_said_by_name() -> None:
     with pytest.raises(NodeFailed) as failed:
         await performed(Server(), {"url": "https://a.example", "headers": {"X": {"secret": "OTHER"}}})
     assert failed.value.error.code == "secret_missing"
+
+
+@pytest.mark.requirement("K8")
+async def test_a_secret_elsewhere_that_cannot_be_read_fails_the_node_before_anything_is_sent() -> None:
+    server, name = Server(), "vault:github#token"
+    config: JsonObject = {"url": "https://a.example", "method": "POST", "headers": {"X": {"secret": name}}}
+    with pytest.raises(NodeFailed) as failed:
+        await performed(server, config, unreadable=name)
+    assert (failed.value.error.code, failed.value.error.retryable) == ("secret_unavailable", True)
+    assert repr(name) in failed.value.error.detail
+    assert server.asked == []
 
 
 async def test_what_says_it_is_json_and_is_not_stays_text() -> None:

@@ -225,9 +225,8 @@ async def test_a_call_sends_what_is_bound_and_brings_nothing_of_it_back(harness:
 async def test_what_a_server_says_of_a_refusal_reaches_the_model_without_the_secrets(harness: Harness) -> None:
     harness.web.status, harness.web.text = 404, f"no such city for {TOKEN}"
     await harness.register(tool("weather"))
-    found = (await harness.seen("weather")).find("weather")
     with pytest.raises(NativeToolError) as failed:
-        await harness.call(found, {"city": "Atlantis"})
+        await harness.call((await harness.seen("weather")).find("weather"), {"city": "Atlantis"})
     assert failed.value.code == "http_status"
     assert failed.value.message == "The server answered HTTP 404. no such city for [hidden]"
 
@@ -260,17 +259,19 @@ async def test_the_next_call_of_a_component_sends_the_new_value_of_a_secret(
     assert (first.removeprefix("Bearer "), second.removeprefix("Bearer ")) == (TOKEN, "another")
     assert "another" not in str(answer)
     assert made.bound is not None
-    kept = b"".join(harness.box.decrypt(sealed) for sealed in (made.sealed, made.bound))
+    kept = harness.box.decrypt(made.sealed) + harness.box.decrypt(made.bound)
     assert TOKEN.encode() not in kept, "no secret is stored with the run, even encrypted"
 
 
 @pytest.mark.requirement("F2", "A5")
-async def test_a_call_whose_secret_was_deleted_fails_and_sends_nothing(harness: Harness) -> None:
+async def test_a_call_whose_secret_was_deleted_or_cannot_be_read_fails_and_sends_nothing(harness: Harness) -> None:
     await harness.register(tool("weather"))
     await harness.secrets.delete(ORG, "WEATHER_TOKEN", an_audit_event(2))
-    with pytest.raises(NativeToolError) as failed:
-        await harness.call((await harness.seen("weather")).find("weather"), {"city": "Ulm"})
-    assert (failed.value.code, harness.web.asked) == ("secret_missing", [])
+    for unreadable, code in ((), "secret_missing"), (("WEATHER_TOKEN",), "secret_unavailable"):
+        harness.secrets.unreadable.update(unreadable)
+        with pytest.raises(NativeToolError) as failed:
+            await harness.call((await harness.seen("weather")).find("weather"), {"city": "Ulm"})
+        assert (failed.value.code, harness.web.asked) == (code, [])
 
 
 @pytest.mark.requirement("F6", "A5")
@@ -287,8 +288,7 @@ async def test_a_component_is_not_called_once_what_is_bound_to_it_has_expired(ha
     harness.clock.advance(1)
     with pytest.raises(NativeToolError) as failed:
         await harness.call(found, {"city": "Ulm"})
-    assert failed.value.code == "wired_tool_expired"
-    assert "has expired" in failed.value.message
+    assert (failed.value.code, "has expired" in failed.value.message) == ("wired_tool_expired", True)
     assert len(harness.web.asked) == (0 if is_swept else 1)
 
 

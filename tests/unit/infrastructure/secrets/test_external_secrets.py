@@ -73,6 +73,28 @@ async def test_an_organization_has_its_own_files_only(tmp_path: Path) -> None:
     assert await over(tmp_path).value(OTHER_ORG, "file:token") == "value"
 
 
+@pytest.mark.parametrize("target", [OTHER_ORG, "."])
+async def test_a_link_to_files_of_others_is_not_followed(target: str, tmp_path: Path) -> None:
+    root = tmp_path / "secrets"
+    mounted(root, "token", b"planted-value", organization_id=OTHER_ORG)
+    (root / "token").write_text("planted-value", encoding="utf-8")
+    (root / ORG).mkdir()
+    (root / ORG / "token").symlink_to(root / target / "token")
+    (root / ORG / "others").symlink_to(root / target)
+
+    for name in ("file:token", "file:others/token"):
+        assert "planted-value" not in await refusal(over(root), name)
+
+
+async def test_a_directory_of_an_organization_outside_of_all_is_not_read(tmp_path: Path) -> None:
+    root = tmp_path / "secrets"
+    root.mkdir()
+    mounted(tmp_path, "token", organization_id="elsewhere")
+    (root / ORG).symlink_to(tmp_path / "elsewhere")
+
+    assert "outside" in await refusal(over(root), "file:token")
+
+
 async def test_links_are_followed_within_the_directory_as_kubernetes_makes_them(tmp_path: Path) -> None:
     root = tmp_path / "secrets"
     mounted(root / "..data", "token", b"old")
@@ -89,7 +111,7 @@ async def test_a_link_that_leads_out_of_the_directory_is_not_followed(tmp_path: 
 
     detail = await refusal(over(root), "file:token")
 
-    assert "outside the directory" in detail
+    assert "outside the organization's directory" in detail
     assert "planted-outside" not in detail
 
 

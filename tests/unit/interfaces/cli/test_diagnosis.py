@@ -67,7 +67,7 @@ async def test_a_key_that_no_header_can_hold_is_a_finding_and_passwords_in_addre
     findings = await reach_findings(settings, client=client)
     findings += provider_findings({"openai": False}, {"openai": address})
     assert len(findings) == 3
-    assert shown_address("http://[::1") == "what is no address"
+    assert shown_address("http://[::1") == "an invalid address"
     assert all("models.test" in found.detail and "hidden" not in found.detail for found in findings)
 
 
