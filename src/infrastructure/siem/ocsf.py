@@ -5,7 +5,9 @@ Class and activity follow the action. What OCSF has no attribute for is in `unma
 
 import json
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
+
+import msgspec
 
 from domain.audit.chain import SEALED_FIELDS
 from domain.audit.chain_check import StoredLink
@@ -13,6 +15,11 @@ from domain.json_value import JsonObject, JsonValue
 from infrastructure.secrets.redaction import Redactor
 
 VERSION = "1.8.0"
+MAX_EVENT_BYTES: Final = 59_000
+"""In JSON: with its header it fits in a datagram."""
+_LONGEST_TEXTS = (8_192, 1_024, 128)
+"""Characters of a text in an event; the next one where the event is too large with the one before."""
+_MARK = " [cut]"
 _PRODUCT = "dragoman"
 
 _AUTHENTICATION, _ACCOUNT_CHANGE, _DETECTION, _API = 3002, 3001, 2004, 6003
@@ -82,6 +89,8 @@ class OcsfEvents:
     - `metadata.uid` is the id of the entry: a receiver recognizes an entry that is sent again.
     - `metadata.sequence` is the number in the organization's chain, without gaps.
     - Secrets that this process knows, and values under names of secrets, are removed from details.
+    - Texts over 8,192 characters are cut and marked, and shorter ones where the event would be over 59,000 bytes.
+      Details that are too large even so are left out. So no entry is refused for its size alone.
     """
 
     def __init__(self, *, redactor: Redactor, product_version: str) -> None:
@@ -114,7 +123,7 @@ class OcsfEvents:
         if kind.class_uid != _DETECTION:
             status = _FAILURE if failed else _SUCCESS
             event |= {"status_id": status, "status": _STATUSES[status]}
-        return event | _of_class(kind.class_uid, action, entry)
+        return _bounded(event | _of_class(kind.class_uid, action, entry))
 
     def _metadata(self, entry: dict[str, JsonValue], link: StoredLink) -> JsonObject:
         return {
@@ -173,6 +182,30 @@ def _user(actor: str) -> JsonObject:
     kind = _SERVICE if actor.startswith("key_") else _SYSTEM if actor.startswith(("system", "schedule:")) else _USER
     names = {_USER: "User", _SYSTEM: "System", _SERVICE: "Service"}
     return {"uid": actor, "type_id": kind, "type": names[kind]}
+
+
+def _bounded(event: JsonObject) -> JsonObject:
+    """The event with its longest texts cut, as far as its size needs it."""
+    bounded = event
+    for longest in _LONGEST_TEXTS:
+        bounded = cast(JsonObject, _cut(event, longest))
+        if len(msgspec.json.encode(bounded)) <= MAX_EVENT_BYTES:
+            return bounded
+    return bounded | {"unmapped": cast(JsonObject, bounded["unmapped"]) | {"details": _MARK.strip()}}
+
+
+def _cut(value: JsonValue, longest: int) -> JsonValue:
+    """Texts with at most so many characters and the mark, and without what is no character (half a surrogate pair)."""
+    match value:
+        case str():
+            text = value if len(value) <= longest else value[:longest] + _MARK
+            return text.encode(errors="replace").decode()
+        case dict():
+            return {str(_cut(name, longest)): _cut(part, longest) for name, part in value.items()}
+        case list() | tuple():
+            return [_cut(part, longest) for part in value]
+        case _:
+            return value
 
 
 def _milliseconds(micros: JsonValue) -> int:

@@ -1,8 +1,13 @@
 """Audit entries over syslog (RFC 5424): TCP and TLS with octet counting (RFC 6587, RFC 5425), or UDP (RFC 5426)."""
 
 import asyncio
+import errno
+import fcntl
 import socket
 import ssl
+import sys
+import termios
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -19,7 +24,7 @@ from infrastructure.siem.syslog_address import SyslogAddress
 
 TIMEOUT_S = 15.0
 CLOSE_S = 5.0
-"""How long the receiver may take to read the rest and close the connection."""
+"""How long the receiver may take to read the rest and close the connection, also if it writes all the time."""
 MAX_DATAGRAM = 60_000
 _FACILITY = 13
 """Log audit (RFC 5424, section 6.2.1)."""
@@ -35,8 +40,9 @@ class SyslogAuditReceiver:
     """The `AuditReceiver` port.
 
     - Syslog has no acknowledgement. A batch over TCP or TLS has its own connection and is accepted when the receiver has
-      read to its end and closed it without an error, or is silent for five seconds.
-    - A datagram of UDP may be lost without a trace, and one over 60,000 bytes is never sent: it fails.
+      read to its end and closed it without an error. If it keeps the connection open for five seconds, the batch is
+      accepted if its kernel has all of it (checked on Linux).
+    - A datagram of UDP may be lost without a trace. A batch with one over 60,000 bytes is refused as too large.
     """
 
     def __init__(
@@ -56,7 +62,9 @@ class SyslogAuditReceiver:
             return Receipt(failure="The connection to the receiver is not secure; its certificate may be wrong.")
         except TimeoutError:
             return Receipt(failure="The receiver did not answer in time.")
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.EMSGSIZE:
+                return Receipt(failure="An event is too large for a datagram.", too_large=True)
             return Receipt(failure="The receiver could not be reached, or broke off the connection.")
         return Receipt()
 
@@ -77,23 +85,43 @@ class SyslogAuditReceiver:
                 self._end(secured)
 
     def _end(self, connection: socket.socket) -> None:
-        """Say that all was sent and wait for the other end. Raises ConnectionError if it did not read all of it."""
-        connection.settimeout(self._close_s)
-        with suppress(TimeoutError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
-            if isinstance(connection, ssl.SSLSocket):
-                connection = connection.unwrap()
-            connection.shutdown(socket.SHUT_WR)
-            while connection.recv(4096):
-                pass
+        """Say that all was sent and wait for the other end. Raises ConnectionError or TimeoutError if it did not read it."""
+        until = time.monotonic() + self._close_s
+        try:
+            connection.settimeout(self._close_s)
+            with suppress(ssl.SSLEOFError, ssl.SSLZeroReturnError):
+                if isinstance(connection, ssl.SSLSocket):
+                    connection = connection.unwrap()
+                connection.shutdown(socket.SHUT_WR)
+                _read_to_end(connection, until)
+        except TimeoutError:
+            if _has_unacknowledged(connection):
+                raise
 
     def _send_datagrams(self, messages: Sequence[bytes]) -> None:
         places = socket.getaddrinfo(self._address.host, self._address.port, type=socket.SOCK_DGRAM)
         family, kind, protocol, _, place = places[0]
         with socket.socket(family, kind, protocol) as outgoing:
+            if any(len(message) > MAX_DATAGRAM for message in messages):
+                raise OSError(errno.EMSGSIZE, "too large for a datagram")
             for message in messages:
-                if len(message) > MAX_DATAGRAM:
-                    raise OSError("too large for a datagram")
                 outgoing.sendto(message, place)
+
+
+def _read_to_end(connection: socket.socket, until: float) -> None:
+    """Raises TimeoutError if the other end is open at the moment `until` of the monotonic clock."""
+    while (left_s := until - time.monotonic()) > 0:
+        connection.settimeout(left_s)
+        if not connection.recv(4096):
+            return
+    raise TimeoutError
+
+
+def _has_unacknowledged(connection: socket.socket) -> bool:
+    """Whether the other end's kernel has not all that was sent. False where the system does not tell."""
+    if sys.platform != "linux":
+        return False
+    return fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4)) != bytes(4)
 
 
 def syslog_message(event: JsonObject, *, host: str) -> bytes:

@@ -5,7 +5,7 @@ import socketserver
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -28,6 +28,16 @@ class SyslogReceiver:
         return [message for stream in self.connections for message in octet_counted(stream)]
 
 
+@contextmanager
+def deaf_receiver() -> Iterator[int]:
+    """The port of a receiver that never reads, and whose kernel takes little."""
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield listening.getsockname()[1]
+
+
 def octet_counted(stream: bytes) -> Iterator[bytes]:
     while stream:
         length, _, rest = stream.partition(b" ")
@@ -36,8 +46,11 @@ def octet_counted(stream: bytes) -> Iterator[bytes]:
 
 
 @contextmanager
-def syslog_receiver(context: ssl.SSLContext | None = None, *, reads: bool = True) -> Iterator[SyslogReceiver]:
-    """A receiver over TCP, with a `context` over TLS. Without `reads` it resets every connection."""
+def syslog_receiver(
+    context: ssl.SSLContext | None = None, *, reads: bool = True, writes: bool = False
+) -> Iterator[SyslogReceiver]:
+    """A receiver over TCP, with a `context` over TLS. Without `reads` it resets every connection. With `writes` it
+    reads, and then writes until the other end has closed."""
     receiver = SyslogReceiver()
 
     class Handler(socketserver.BaseRequestHandler):
@@ -50,6 +63,9 @@ def syslog_receiver(context: ssl.SSLContext | None = None, *, reads: bool = True
             connection = self.request if context is None else context.wrap_socket(self.request, server_side=True)
             received = b"".join(iter(lambda: connection.recv(65_536), b""))
             receiver.connections.append(received)
+            with suppress(OSError):
+                while writes:
+                    connection.sendall(b"still here")
             if isinstance(connection, ssl.SSLSocket):
                 connection.unwrap().close()
 

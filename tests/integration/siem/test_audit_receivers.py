@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,17 +14,18 @@ from aiohttp import web
 from domain.audit.chain import Link
 from domain.audit.chain_check import StoredLink
 from domain.audit.event import AuditAction
+from domain.json_value import JsonObject
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.secrets.redaction import Redactor
 from infrastructure.siem.http_receiver import HttpAuditReceiver
 from infrastructure.siem.ocsf import OcsfEvents
 from infrastructure.siem.syslog_address import SyslogAddress
-from infrastructure.siem.syslog_receiver import SyslogAuditReceiver
+from infrastructure.siem.syslog_receiver import CLOSE_S, SyslogAuditReceiver
 from infrastructure.webhooks.http_sender import HttpWebhookSender
 from tests.builders import an_audit_event
 from tests.doubles.audit_chain import entry_of
 from tests.doubles.surroundings import FixedClock
-from tests.integration.siem.receivers import certificate, syslog_receiver
+from tests.integration.siem.receivers import certificate, deaf_receiver, syslog_receiver
 from tests.integration.tracing.receivers import refusing_address
 from tests.integration.webhooks.receiver import receiving
 
@@ -47,6 +49,17 @@ def links(*actions: AuditAction) -> list[StoredLink]:
 TWO = links(AuditAction.AGENT_CREATED, AuditAction.SESSION_HALTED)
 
 
+class OneTooLarge(OcsfEvents):
+    """The event of number 2 fits in no datagram."""
+
+    def __init__(self) -> None:
+        super().__init__(redactor=Redactor(), product_version="1")
+
+    def of(self, link: StoredLink) -> JsonObject:
+        event = super().of(link)
+        return event | {"message": "x" * 70_000} if link.link.number == 2 else event
+
+
 def codes(events: list[bytes]) -> list[str]:
     return [json.loads(event)["metadata"]["event_code"] for event in events]
 
@@ -67,10 +80,12 @@ async def over_http(
         await receiver.close()
 
 
-def over_syslog(transport: str, port: int, ca_file: Path | None = None) -> SyslogAuditReceiver:
+def over_syslog(
+    transport: str, port: int, ca_file: Path | None = None, *, close_s: float = CLOSE_S
+) -> SyslogAuditReceiver:
     assert transport in ("tcp", "tls", "udp")
     address = SyslogAddress(transport=transport, host="127.0.0.1", port=port)  # type: ignore[arg-type]
-    return SyslogAuditReceiver(address=address, events=EVENTS, ca_file=ca_file)
+    return SyslogAuditReceiver(address=address, events=EVENTS, ca_file=ca_file, close_s=close_s)
 
 
 async def test_a_batch_over_http_is_one_request_with_an_event_a_line_and_the_headers() -> None:
@@ -148,6 +163,33 @@ async def test_a_connection_that_breaks_accepts_nothing() -> None:
 
     assert broken.failure is not None
     assert absent.failure is not None
+
+
+async def test_a_receiver_that_writes_without_end_is_not_waited_for_longer() -> None:
+    with syslog_receiver(writes=True) as siem:
+        assert (await over_syslog("tcp", siem.port, close_s=0.2).send(TWO)).failure is None
+
+    assert len(siem.messages()) == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what the other end has")
+async def test_a_batch_that_waits_on_this_side_is_not_accepted() -> None:
+    with deaf_receiver() as port:
+        receipt = await over_syslog("tcp", port, close_s=0.2).send(TWO * 200)
+
+    assert receipt.failure is not None
+
+
+async def test_a_batch_with_an_event_too_large_for_a_datagram_is_refused_before_anything_is_sent() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as siem:
+        siem.bind(("127.0.0.1", 0))
+        siem.setblocking(False)
+        address = SyslogAddress(transport="udp", host="127.0.0.1", port=siem.getsockname()[1])
+        receipt = await SyslogAuditReceiver(address=address, events=OneTooLarge()).send(TWO)
+        with pytest.raises(BlockingIOError):
+            siem.recv(65_536)
+
+    assert receipt.too_large
 
 
 async def test_datagrams_have_one_message_each() -> None:

@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 
 from domain.audit.chain import Link
@@ -9,7 +10,7 @@ from domain.audit.chain_check import StoredLink
 from domain.audit.event import AuditAction
 from domain.json_value import JsonObject
 from infrastructure.secrets.redaction import Redactor
-from infrastructure.siem.ocsf import OcsfEvents, severity_of
+from infrastructure.siem.ocsf import MAX_EVENT_BYTES, OcsfEvents, severity_of
 from tests.builders import KEY, ORG, START, an_audit_event
 from tests.doubles.audit_chain import entry_of
 
@@ -118,6 +119,37 @@ def test_no_event_has_a_secret_that_the_process_knows_or_that_its_name_betrays()
 
     assert "planted-secret-value" not in json.dumps(event)
     assert "unregistered-value" not in json.dumps(event)
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        {"note": "x" * 100_000},
+        {"note": "\x01" * 100_000},
+        {"many": ["é" * 5_000] * 50},
+        {"many": ["word"] * 100_000},
+        {"x" * 100_000: "value"},
+    ],
+)
+def test_an_event_is_never_too_large_for_a_datagram(details: JsonObject) -> None:
+    event = event_of(AuditAction.TOOL_FAILED, tool="mcp__" + "t" * 200_000, resource="r" * 9_000, details=details)
+
+    encoded = msgspec.json.encode(event)
+    assert len(encoded) <= MAX_EVENT_BYTES
+    assert b"[cut]" in encoded
+    assert part(event, "metadata")["sequence"] == 7
+
+
+def test_only_long_texts_are_cut() -> None:
+    unmapped = part(event_of(AuditAction.TOOL_FAILED, details={"note": "x" * 9_000, "other": "y" * 8_000}), "unmapped")
+
+    assert unmapped["details"] == {"note": "x" * 8_192 + " [cut]", "other": "y" * 8_000}
+
+
+def test_half_a_surrogate_pair_holds_nothing_back() -> None:
+    assert part(event_of(AuditAction.AGENT_UPDATED, details={"note": "a\ud800"}), "unmapped")["details"] == {
+        "note": "a?"
+    }
 
 
 def test_a_damaged_entry_is_sent_as_it_is() -> None:
