@@ -3,6 +3,7 @@
 It needs `a2a-sdk`: python a2a_client.py "What can you do?" [JSONRPC | HTTP+JSON]"""
 
 import asyncio
+import json
 import os
 import sys
 import uuid
@@ -12,19 +13,35 @@ import httpx
 from a2a.client import A2AClientError, ClientConfig, create_client
 from a2a.types import GetTaskRequest, Message, Part, Role, SendMessageRequest, SubscribeToTaskRequest, Task, TaskState
 from a2a.utils.errors import UnsupportedOperationError
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Value
 
 WAITS = (TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED)
 SHOWN = (*WAITS, TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_REJECTED)
 
 
-def said(text: str, task_id: str) -> SendMessageRequest:
-    message = Message(message_id=uuid.uuid4().hex, role=Role.ROLE_USER, parts=[Part(text=text)], task_id=task_id)
+def said(parts: list[Part], task_id: str) -> SendMessageRequest:
+    message = Message(message_id=uuid.uuid4().hex, role=Role.ROLE_USER, parts=parts, task_id=task_id)
     return SendMessageRequest(message=message)
 
 
-async def followed(client: Any, text: str, task_id: str = "") -> Task:
+def answered(question: dict[str, Any], text: str) -> Part:
+    """The answer to a question, which it names by its id."""
+    match question["kind"]:
+        case "approval":
+            answer: dict[str, Any] = {"approved": text in ("yes", "approve")}
+        case "form":
+            answer = {"action": "accept", "content": json.loads(text)} if text else {"action": "decline"}
+        case "page":
+            answer = {"action": "accept" if text == "done" else "cancel"}
+        case _:
+            answer = {"result": text}
+    return Part(data=ParseDict({"id": question["id"], **answer}, Value()))
+
+
+async def followed(client: Any, parts: list[Part], task_id: str = "") -> Task:
     """The task once it waits or has ended."""
-    stream, task = client.send_message(said(text, task_id)), Task()
+    stream, task = client.send_message(said(parts, task_id)), Task()
     while task.status.state not in SHOWN:
         try:
             async for update in stream:
@@ -50,10 +67,13 @@ async def main(question: str, binding: str = "JSONRPC") -> None:
     async with httpx.AsyncClient(headers=headers, timeout=60) as http:
         config = ClientConfig(httpx_client=http, supported_protocol_bindings=[binding])
         client = await create_client(f"{os.environ['DRAGOMAN_URL']}/a2a/v1/guide", config)
-        task = await followed(client, question)
+        task = await followed(client, [Part(text=question)])
         while task.status.state in WAITS:
-            answer = await asyncio.to_thread(input, task.status.message.parts[0].text + " ")
-            task = await followed(client, answer, task.id)
+            text, data = task.status.message.parts
+            print(text.text)
+            pending = MessageToDict(data.data)["pending"]
+            answers = [answered(each, await asyncio.to_thread(input, f"{each['id']}: ")) for each in pending]
+            task = await followed(client, answers, task.id)
         print(TaskState.Name(task.status.state), *(part.text for part in task.artifacts[0].parts))
 
 

@@ -19,6 +19,8 @@ pytestmark = pytest.mark.requirement("X5")
 client_of_a2a = pytest.importorskip("a2a.client")
 types = pytest.importorskip("a2a.types")
 errors = pytest.importorskip("a2a.utils.errors")
+json_format = pytest.importorskip("google.protobuf.json_format")
+struct_pb2 = pytest.importorskip("google.protobuf.struct_pb2")
 
 NOTE, HELD = "mcp__watched__note", "mcp__watched__held_look"
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
@@ -52,6 +54,14 @@ def says(text: str, **more: Any) -> Any:
     return types.SendMessageRequest(message=message)
 
 
+def approves(status: Any, task: Any) -> Any:
+    [question] = json_format.MessageToDict(status.message.parts[1].data)["pending"]
+    request = says("", task_id=task.id, context_id=task.context_id)
+    decision = {"id": question["id"], "approved": True}
+    request.message.parts[0].CopyFrom(types.Part(data=json_format.ParseDict(decision, struct_pb2.Value())))
+    return request
+
+
 async def told(stream: Any) -> list[Any]:
     return [update async for update in stream]
 
@@ -70,7 +80,7 @@ async def test_a_stream_waits_for_an_approval_and_continues_with_it(service: Ser
         asked = await told(client.send_message(says("note it")))
         assert (kinds(asked)[0], state(asked)) == ("task", "TASK_STATE_INPUT_REQUIRED")
         task = asked[0].task
-        rest = await told(client.send_message(says("approve", task_id=task.id, context_id=task.context_id)))
+        rest = await told(client.send_message(approves(asked[-1].status_update.status, task)))
         assert state(rest) == "TASK_STATE_COMPLETED"
         calls = [dict(update.status_update.metadata["toolCall"]) for update in rest if "toolCall" in _metadata(update)]
         assert [(call["name"], call.get("failed")) for call in calls] == [(NOTE, False)]

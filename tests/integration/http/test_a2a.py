@@ -191,29 +191,33 @@ async def test_a_stream_begins_with_the_task_and_ends_with_its_state(service: Se
     assert {(frame["jsonrpc"], frame["id"]) for frame in by_rpc} == {("2.0", 7)}
 
 
-async def test_an_approval_is_decided_by_data_or_by_a_word(service: Service) -> None:
+async def test_an_approval_is_decided_by_data_that_names_it(service: Service) -> None:
     service.worker.act = Act.APPROVE
-    for answer in ([{"data": {"approved": True}}], [{"text": "Approve."}], [{"text": "no"}]):
+    for approved in (True, False):
         task = await sent(service)
         assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
         text, data = task["status"]["message"]["parts"]
         [asked] = data["data"]["pending"]
         assert (asked["kind"], asked["tool"] in text["text"]) == ("approval", True)
-        unclear = says("perhaps", taskId=task["id"])
-        assert rpc_failed(await rpc(service, "SendMessage", unclear), -32602)["data"][0]["reason"] == "ANSWER_INVALID"
+        for unnamed in ({"text": "approve"}, {"data": {"approved": True}}):
+            refused = await rpc(service, "SendMessage", says(parts=[unnamed], taskId=task["id"]))
+            assert rpc_failed(refused, -32602)["data"][0]["reason"] == "ANSWER_INVALID"
+        answer = [{"data": {"id": asked["id"], "approved": approved}}]
         runner = await rpc(service, "SendMessage", says(parts=answer, taskId=task["id"]), token=token_of(Role.RUNNER))
         rpc_failed(runner, -32000, status=403)
         ended = await sent(service, parts=answer, taskId=task["id"], contextId=task["contextId"])
         assert (ended["id"], ended["status"]["state"]) == (task["id"], "TASK_STATE_COMPLETED")
 
 
-async def test_a_question_of_a_server_is_answered_by_a_text_or_by_data(service: Service) -> None:
+async def test_a_question_of_a_server_is_answered_by_data_that_names_it(service: Service) -> None:
     service.worker.act = Act.ELICIT
-    for answer in ([{"text": "blue"}], [{"data": {"action": "accept", "content": {"colour": "blue"}}}]):
-        task = await sent(service)
-        assert task["status"]["message"]["parts"][0] == {"text": "Which colour?"}
-        told = updates(await rest(service, "POST", "/message:stream", json=says(parts=answer, taskId=task["id"])))
-        assert told[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    task = await sent(service)
+    text, data = task["status"]["message"]["parts"]
+    assert text == {"text": "Which colour?"}
+    filled = {"id": data["data"]["pending"][0]["id"], "action": "accept", "content": {"colour": "blue"}}
+    answer = says(parts=[{"data": filled}], taskId=task["id"])
+    told = updates(await rest(service, "POST", "/message:stream", json=answer))
+    assert told[-1]["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
     task = await sent(service)
     wrong = says(parts=[{"data": {"id": "other", "action": "accept"}}], taskId=task["id"])
     rpc_failed(await rpc(service, "SendMessage", wrong), -32602)

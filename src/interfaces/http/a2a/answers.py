@@ -1,22 +1,19 @@
 """Reads a message of a task as answers to what its run waits for."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import cast
-
-import msgspec
 
 from application.runs.resume_run import ClientToolResult
 from domain.a2a.questions import Question, QuestionKind, asked_of
 from domain.approvals.decision import CallDecision
 from domain.errors import ServiceError, Violation, invalid
-from domain.json_value import JsonObject, JsonValue
+from domain.json_value import JsonObject
 from domain.runs.run import Run
 from interfaces.http.a2a.schemas import PartBody
 
-_YES = frozenset({"approve", "approved", "yes", "y", "ok", "okay", "allow", "accept", "done"})
-_NO = frozenset({"deny", "denied", "no", "n", "reject", "decline", "cancel"})
+_ACTIONS = frozenset({"accept", "decline", "cancel"})
+_WORDS = {"done": "accept", "accept": "accept", "decline": "decline", "cancel": "cancel"}
 _PATH = "message.parts"
 
 
@@ -29,7 +26,8 @@ class Answers:
 
 
 def answers_of(run: Run, parts: Sequence[PartBody]) -> Answers:
-    """Parts of data answer the questions that they name by `id`; a text answers the only question.
+    """Parts of data answer the questions that they name by `id`, so that no repeated or late message answers another one.
+    A text alone answers the only question, where that is a page or a result.
 
     Raises INVALID `answer_invalid`."""
     questions = [asked_of(use) for use in run.pending]
@@ -47,12 +45,14 @@ def _given(questions: Sequence[Question], parts: Sequence[PartBody]) -> Iterator
     """Each answered question with the answer as data."""
     for part in parts:
         part.require_one(_PATH)
+    text = "\n".join(part.text for part in parts if part.text is not None).strip()
     found = [answer for part in parts if part.has_data for answer in _objects(part.data)]
+    if found and text:
+        raise _wrong("must answer by data or by text, not by both")
     if found:
         for answer in found:
             yield _named(questions, answer), answer
         return
-    text = "\n".join(part.text for part in parts if part.text is not None).strip()
     if not text:
         raise _wrong("must have a text, or data with the answers")
     if len(questions) != 1:
@@ -68,46 +68,26 @@ def _objects(data: object) -> list[JsonObject]:
 
 
 def _named(questions: Sequence[Question], answer: JsonObject) -> Question:
-    named = answer.get("id")
-    if named is None and len(questions) == 1:
-        return questions[0]
     for question in questions:
-        if named in (question.id, question.use.id):
+        if answer.get("id") == question.id:
             return question
-    raise _wrong("must name what the task waits for: " + ", ".join(question.id for question in questions))
+    raise _wrong("must name by `id` what the task waits for: " + ", ".join(question.id for question in questions))
 
 
 def _of_text(question: Question, text: str) -> JsonObject:
-    word = text.rstrip(".!").casefold()
     match question.kind:
         case QuestionKind.APPROVAL:
-            if word in _YES or word in _NO:
-                return {"approved": word in _YES}
-            raise _wrong('must approve or deny the call: "approve", "deny", or data with `approved`')
-        case QuestionKind.PAGE:
-            return {"action": "cancel" if word in _NO else "accept"}
+            raise _wrong(f'must decide by data: {{"id": "{question.id}", "approved": true}}, or false')
         case QuestionKind.FORM:
-            return {"action": "accept", "content": _content(question, text)}
+            shape = f'{{"id": "{question.id}", "action": "accept", "content": {{...}}}}'
+            raise _wrong(f"must fill the form by data: {shape}, or the action decline or cancel")
+        case QuestionKind.PAGE:
+            action = _WORDS.get(text.rstrip(".!").casefold())
+            if action is None:
+                raise _wrong('must say whether the page was visited: "done", "decline" or "cancel"')
+            return {"action": action}
         case QuestionKind.RESULT:
             return {"result": text}
-
-
-def _content(question: Question, text: str) -> JsonValue:
-    """The content of a form: its only field, or an object as JSON."""
-    form = (question.use.elicitation.schema if question.use.elicitation else None) or {}
-    fields = form.get("properties")
-    if isinstance(fields, dict) and len(fields) == 1:
-        [(name, field)] = fields.items()
-        is_text = isinstance(field, dict) and field.get("type", "string") == "string"
-        return {name: text if is_text else _json(text)}
-    return _json(text)
-
-
-def _json(text: str) -> JsonValue:
-    """The value of a text; the text itself where it is no JSON."""
-    with suppress(msgspec.DecodeError):
-        return cast(JsonValue, msgspec.json.decode(text))
-    return text
 
 
 def _decision(question: Question, answer: JsonObject) -> CallDecision:
@@ -119,6 +99,7 @@ def _decision(question: Question, answer: JsonObject) -> CallDecision:
         approve=approved,
         arguments=arguments if isinstance(arguments, dict) else None,
         reason=reason if isinstance(reason, str) else None,
+        approval_id=None if question.use.approval is None else question.use.approval.approval_id,
     )
 
 
@@ -128,6 +109,8 @@ def _result(question: Question, answer: JsonObject) -> ClientToolResult:
             raise _wrong(f"{question.id} needs `result`")
         failed = answer.get("isError") is True
         return ClientToolResult(tool_call_id=question.use.id, result=answer["result"], is_error=failed)
+    if answer.get("action") not in _ACTIONS:
+        raise _wrong(f"{question.id} needs `action`: accept, decline or cancel")
     told: JsonObject = {name: answer[name] for name in ("action", "content") if name in answer}
     asks = question.use.elicitation
     named: JsonObject = {} if asks is None else {"request_id": asks.request_id}

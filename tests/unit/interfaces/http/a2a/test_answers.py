@@ -8,7 +8,6 @@ import pytest
 from domain.approvals.approval import PendingApproval
 from domain.approvals.decision import CallDecision
 from domain.ids import ApprovalId, ToolCallId
-from domain.json_value import JsonObject
 from domain.mcp.elicitation import Elicitation
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import ToolUse
@@ -22,8 +21,8 @@ pytestmark = pytest.mark.requirement("X5")
 CALL = ToolCallId("call_1")
 
 
-def field(schema: JsonObject) -> Elicitation:
-    return Elicitation(request_id="q", message="Which?", schema={"type": "object", "properties": {"a": schema}})
+FORM = Elicitation(request_id="q", message="Which?", schema={"type": "object", "properties": {"a": {}}})
+PAGE = Elicitation(request_id="q", message="Sign in:", url="https://example.com")
 
 
 def waiting(*uses: ToolUse) -> Run:
@@ -43,43 +42,29 @@ def answered(run: Run, *parts: Any) -> Answers:
     return answers_of(run, [PartBody(text=part) if isinstance(part, str) else PartBody(data=part) for part in parts])
 
 
-@pytest.mark.parametrize(
-    ("schema", "text", "content"),
-    [
-        ({"type": "string"}, "12", "12"),
-        ({"type": "integer"}, "12", 12),
-        ({"type": "boolean"}, "true", True),
-        ({"type": "integer"}, "many", "many"),
-    ],
-)
-def test_a_text_fills_the_only_field_of_a_form(schema: JsonObject, text: str, content: object) -> None:
-    [result] = answered(waiting(asks(field(schema))), text).results
-    assert result.result == {"action": "accept", "content": {"a": content}, "request_id": "q"}
-
-
-def test_a_text_fills_a_form_of_several_fields_as_json() -> None:
-    form = Elicitation(request_id="q", message="?", schema={"type": "object", "properties": {"a": {}, "b": {}}})
-    [result] = answered(waiting(asks(form)), '{"a": 1}').results
-    assert result.result == {"action": "accept", "content": {"a": 1}, "request_id": "q"}
+def test_a_form_is_filled_or_not() -> None:
+    for given in ({"action": "accept", "content": {"a": 12}}, {"action": "decline"}, {"action": "cancel"}):
+        [result] = answered(waiting(asks(FORM)), {"id": "call_1:q", **given}).results
+        assert result.result == {**given, "request_id": "q"}
 
 
 def test_a_page_is_visited_or_not() -> None:
-    page = Elicitation(request_id="q", message="Sign in:", url="https://example.com")
-    for text, action in (("Done.", "accept"), ("cancel", "cancel")):
-        [result] = answered(waiting(asks(page)), text).results
+    for text, action in (("Done.", "accept"), ("cancel", "cancel"), ("decline", "decline")):
+        [result] = answered(waiting(asks(PAGE)), text).results
         assert result.result == {"action": action, "request_id": "q"}
 
 
 def test_a_text_is_the_result_of_a_call_of_the_client() -> None:
     [result] = answered(waiting(asks()), "a", "b").results
     assert (result.tool_call_id, result.result, result.is_error) == (CALL, "a\nb", False)
-    [failed] = answered(waiting(asks()), {"result": {"n": 1}, "isError": True}).results
+    [failed] = answered(waiting(asks()), {"id": CALL, "result": {"n": 1}, "isError": True}).results
     assert (failed.result, failed.is_error) == ({"n": 1}, True)
 
 
 def test_a_decision_may_replace_arguments_and_say_why() -> None:
-    given = {"id": CALL, "approved": True, "arguments": {"b": 1}, "reason": "Fine."}
-    decision = CallDecision(tool_call_id=CALL, approve=True, arguments={"b": 1}, reason="Fine.")
+    given = {"id": "call_1:apr_1", "approved": True, "arguments": {"b": 1}, "reason": "Fine."}
+    named = ApprovalId("apr_1")
+    decision = CallDecision(tool_call_id=CALL, approve=True, arguments={"b": 1}, reason="Fine.", approval_id=named)
     assert answered(waiting(wants_approval()), given).decisions == (decision,)
     both = waiting(wants_approval(), wants_approval("call_2"))
     several = [{"id": "call_1:apr_1", "approved": True}, {"id": "call_2:apr_1", "approved": False}]
@@ -89,8 +74,17 @@ def test_a_decision_may_replace_arguments_and_say_why() -> None:
 @pytest.mark.parametrize(
     ("run", "parts"),
     [
-        (waiting(wants_approval()), ["perhaps"]),
-        (waiting(wants_approval()), [{"approved": "yes"}]),
+        (waiting(wants_approval()), ["approve"]),
+        (waiting(wants_approval()), [{"approved": True}]),
+        (waiting(wants_approval()), [{"id": CALL, "approved": True}]),
+        (waiting(wants_approval()), [{"id": "call_1:apr_0", "approved": True}]),
+        (waiting(wants_approval()), [{"id": "call_1:apr_1", "approved": "yes"}]),
+        (waiting(wants_approval()), ["deny", {"id": "call_1:apr_1", "approved": True}]),
+        (waiting(asks(PAGE)), ["Do not sign in"]),
+        (waiting(asks(PAGE)), ["yes"]),
+        (waiting(asks(FORM)), ["no"]),
+        (waiting(asks(FORM)), [{"action": "accept", "content": {"a": 1}}]),
+        (waiting(asks(FORM)), [{"id": "call_1:q", "content": {"a": 1}}]),
         (waiting(wants_approval()), [{"id": "call_9", "approved": True}]),
         (waiting(wants_approval()), [" "]),
         (waiting(wants_approval()), ["approve", 7]),
