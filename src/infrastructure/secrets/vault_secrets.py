@@ -5,7 +5,8 @@ https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -13,6 +14,7 @@ import httpx
 
 from application.system.lru import LruCache
 from application.system.ports import Clock
+from application.system.shared_work import SharedWork
 from domain.ids import OrganizationId
 from domain.secrets.secret import MAX_VALUE_BYTES, VaultReference
 from infrastructure.secrets.external_secrets import SecretUnreadableError
@@ -21,6 +23,9 @@ from infrastructure.secrets.vault_login import VaultLogin
 MAX_SECRETS = 1_000
 MAX_ANSWER_BYTES = 1024 * 1024
 TIMEOUT_S = 10.0
+REFUSED_S = 5.0
+LOGIN_EVERY_S = 10.0
+"""Vault refuses an ended token and a path of others alike: only an older token is replaced when it refuses."""
 RENEW_SHARE = 0.67
 """Share of a token's life after which another one is fetched."""
 _OK, _FORBIDDEN, _NOT_FOUND = 200, 403, 404
@@ -43,20 +48,23 @@ class VaultPlace:
 @dataclass(frozen=True, slots=True)
 class _Token:
     value: str
+    since: float
     until: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    values: dict[str, str] | None
+    values: dict[str, str]
     at: float
+    is_refused: bool = False
 
 
 class VaultSecrets:
     """Rules:
     - Values are kept in memory for `cache_s`, at most 1,000 secrets. `forget` drops those of an organization.
-    - A missing secret is not kept.
-    - A token of a login is replaced before it expires, and after Vault refused it.
+    - A missing secret is not kept; a refusal is for `REFUSED_S`.
+    - A token of a login is replaced before it expires, and after Vault refused it, but not within `LOGIN_EVERY_S`.
+    - There is one login at a time. Who needs its token meanwhile shares it, or its failure.
     """
 
     def __init__(
@@ -71,67 +79,79 @@ class VaultSecrets:
     ) -> None:
         self._place = place
         self._login = login
-        self._token = None if token is None else _Token(token, None)
+        self._token = None if token is None else _Token(token, 0, None)
         self._client = client
         self._opened: httpx.AsyncClient | None = None
         self._clock = clock
         self._cache_s = cache_s
         self._values: LruCache[tuple[OrganizationId, str], _Read] = LruCache(MAX_SECRETS)
-        self._generations: LruCache[OrganizationId, int] = LruCache(MAX_SECRETS)
-        self._logging_in = asyncio.Lock()
+        self._forgets = 0
+        self._logins: SharedWork[str, _Token] = SharedWork(name="vault-login")
 
     async def value(self, organization_id: OrganizationId, reference: VaultReference) -> str | None:
-        """None without such a secret or key. Raises SecretUnreadableError."""
-        place = (organization_id, f"{self._generations.get(organization_id) or 0} {reference.path}")
+        """None without such a secret or key. Raises SecretUnreadableError, within `TIMEOUT_S`."""
+        place = (organization_id, reference.path)
         known = self._values.get(place)
-        if known is None or self._clock.monotonic() - known.at >= self._cache_s:
-            known = _Read(await self._read(organization_id, reference.path), self._clock.monotonic())
-            if known.values is not None:
+        if known is None or self._clock.monotonic() - known.at >= (REFUSED_S if known.is_refused else self._cache_s):
+            forgets = self._forgets
+            async with _in_time():
+                known = await self._read(organization_id, reference.path)
+            if known is not None and forgets == self._forgets:
                 self._values.put(place, known)
-        return None if known.values is None else known.values.get(reference.key)
+        if known is None:
+            return None
+        if known.is_refused:
+            raise SecretUnreadableError("Vault refuses access to it")
+        return known.values.get(reference.key)
 
     def forget(self, organization_id: OrganizationId) -> None:
         """A read that began before is not used after."""
-        self._generations.put(organization_id, (self._generations.get(organization_id) or 0) + 1)
+        self._forgets += 1
+        for place in self._values:
+            if place[0] == organization_id:
+                self._values.pop(place)
 
     async def close(self) -> None:
+        await self._logins.close()
         if self._opened is not None:
             await self._opened.aclose()
             self._opened = None
 
-    async def _read(self, organization_id: OrganizationId, path: str) -> dict[str, str] | None:
+    async def _read(self, organization_id: OrganizationId, path: str) -> _Read | None:
         address = self._place.address(organization_id, path)
         token = await self._current_token()
-        status, answer = await self._ask("GET", address, token)
-        if status == _FORBIDDEN and self._login is not None:
-            status, answer = await self._ask("GET", address, await self._current_token(refused=token))
-        if status == _NOT_FOUND:
-            return None
+        status, answer = await self._ask("GET", address, token.value)
+        if status == _FORBIDDEN and self._login is not None and self._clock.monotonic() - token.since >= LOGIN_EVERY_S:
+            token = await self._current_token(refused=token)
+            status, answer = await self._ask("GET", address, token.value)
         if status == _FORBIDDEN:
-            raise SecretUnreadableError("Vault refuses access to it")
-        if status != _OK:
+            return _Read({}, self._clock.monotonic(), is_refused=True)
+        if status not in (_OK, _NOT_FOUND):
             raise SecretUnreadableError(f"Vault answered with HTTP status {status}")
-        return _texts_of(answer)
+        values = _texts_of(answer) if status == _OK else None
+        return None if values is None else _Read(values, self._clock.monotonic())
 
-    async def _current_token(self, *, refused: str | None = None) -> str:
-        """One login at a time; `refused` is the token that another one replaces."""
-        async with self._logging_in:
-            token, now = self._token, self._clock.monotonic()
-            is_usable = token is not None and token.value != refused and (token.until is None or now < token.until)
-            if self._login is not None and not is_usable:
-                token = self._token = await self._logged_in(self._login)
-            assert token is not None  # the settings have a token or a login
-            return token.value
+    async def _current_token(self, *, refused: _Token | None = None) -> _Token:
+        """`refused` is the token that another one replaces."""
+        token, login = self._token, self._login
+        is_over = token is not None and token.until is not None and self._clock.monotonic() >= token.until
+        if login is not None and (token is None or token is refused or is_over):
+            return await self._logins.result("login", lambda: self._logged_in(login))
+        assert token is not None  # the settings have a token or a login
+        return token
 
     async def _logged_in(self, login: VaultLogin) -> _Token:
-        status, answer = await self._ask("POST", f"{self._place.url}/v1/{login.path}", None, await login.body())
+        async with _in_time():
+            status, answer = await self._ask("POST", f"{self._place.url}/v1/{login.path}", None, await login.body())
         auth = answer.get("auth")
         if status != _OK or not isinstance(auth, dict) or not isinstance(auth.get("client_token"), str):
             raise SecretUnreadableError(f"Vault refused the login of this service (HTTP status {status})")
         lease_s = auth.get("lease_duration")
         lasts = isinstance(lease_s, int) and lease_s > 0
-        until = self._clock.monotonic() + cast(int, lease_s) * RENEW_SHARE if lasts else None
-        return _Token(auth["client_token"], until)
+        now = self._clock.monotonic()
+        until = now + cast(int, lease_s) * RENEW_SHARE if lasts else None
+        self._token = _Token(auth["client_token"], now, until)
+        return self._token
 
     async def _ask(
         self, method: str, address: str, token: str | None, body: dict[str, str] | None = None
@@ -143,18 +163,26 @@ class VaultSecrets:
         if self._place.namespace is not None:
             headers["x-vault-namespace"] = self._place.namespace
         if self._opened is None:
-            self._opened = self._client()
+            try:
+                self._opened = self._client()
+            except OSError:
+                raise SecretUnreadableError("DRAGOMAN_VAULT_CA_FILE has no readable certificates") from None
+        request = self._opened.build_request(method, address, headers=headers, json=body)
+        response = await self._opened.send(request, stream=True)
         try:
-            async with asyncio.timeout(TIMEOUT_S):
-                request = self._opened.build_request(method, address, headers=headers, json=body)
-                response = await self._opened.send(request, stream=True)
-                try:
-                    return response.status_code, _object_in(await _bounded(response))
-                finally:
-                    await response.aclose()
-        except (httpx.HTTPError, TimeoutError):
-            # Its message may have the token of a header.
-            raise SecretUnreadableError("Vault does not answer") from None
+            return response.status_code, _object_in(await _bounded(response))
+        finally:
+            await response.aclose()
+
+
+@asynccontextmanager
+async def _in_time() -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            yield
+    except (httpx.HTTPError, TimeoutError):
+        # Its message may have the token of a header.
+        raise SecretUnreadableError("Vault does not answer") from None
 
 
 async def _bounded(response: httpx.Response) -> bytes:

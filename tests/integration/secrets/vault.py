@@ -25,6 +25,7 @@ class FakeVault:
     namespaces: list[str | None] = field(default_factory=list)
     reads: int = 0
     logged_in: int = 0
+    asked_to_log_in: int = 0
 
     def revoke_all(self) -> None:
         self.tokens.clear()
@@ -46,6 +47,7 @@ class FakeVault:
 
     async def log_in(self, request: web.Request) -> web.Response:
         path = request.path.removeprefix("/v1/")
+        self.asked_to_log_in += 1
         if await request.json() != self.logins.get(path):
             return web.json_response({"errors": ["invalid role or secret ID"]}, status=400)
         self.logged_in += 1
