@@ -1,5 +1,6 @@
 """Log lines for a collector, beside those on standard error: queued, redacted and sent by another thread."""
 
+import json
 import logging
 from dataclasses import dataclass, field
 from functools import partial
@@ -8,6 +9,8 @@ from infrastructure.runtime.logs import fields_of
 from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.observation_sender import BackgroundSender
 
+MAX_TEXT = 16 * 1024
+"""Most characters of a line's text, and of each of its fields."""
 _NANOSECONDS = 1_000_000_000
 
 
@@ -25,6 +28,7 @@ class LogLine:
 class CollectorLogHandler(logging.Handler):
     """Rules:
     - A line costs its caller an entry in a bounded queue. A collector that does not answer costs nothing else.
+    - A text is cut at `MAX_TEXT`. A line that cannot be made is reported as the standard library does.
     - Secrets are removed as in other log lines.
     """
 
@@ -36,22 +40,45 @@ class CollectorLogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """The text is made now: its arguments may change."""
-        fields = fields_of(record)
-        if record.exc_info and record.exc_info[0] is not None:
-            fields["exception.type"] = record.exc_info[0].__qualname__
-            fields["exception.stacktrace"] = self._formatter.formatException(record.exc_info)
-        line = LogLine(
-            at=int(record.created * _NANOSECONDS),
-            level=record.levelno,
-            logger=record.name,
-            text=record.getMessage(),
-            fields=fields,
-        )
-        self._sender.submit(partial(self._redacted, line))
+        try:
+            self._sender.submit(partial(self._redacted, self._line(record)))
+        except Exception:  # noqa: BLE001 - as handlers of the standard library do
+            self.handleError(record)
 
     async def finish(self) -> None:
         """Send what is queued, within 2.5 seconds."""
         await self._sender.close()
+
+    def _line(self, record: logging.LogRecord) -> LogLine:
+        fields = fields_of(record)
+        if record.exc_info and record.exc_info[0] is not None:
+            fields["exception.type"] = record.exc_info[0].__qualname__
+            fields["exception.stacktrace"] = self._formatter.formatException(record.exc_info)
+        return LogLine(
+            at=int(record.created * _NANOSECONDS),
+            level=record.levelno,
+            logger=record.name,
+            text=self._short(record.getMessage()),
+            fields={name: self._bounded(value, name) for name, value in fields.items()},
+        )
+
+    def _bounded(self, value: object, name: str) -> object:
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if isinstance(value, str):
+            return self._short(value, name)
+        redacted = self._redactor.redact_value(value, name)
+        if isinstance(redacted, str):
+            return self._short(redacted)
+        return self._short(json.dumps(redacted, ensure_ascii=False, skipkeys=True, default=str))
+
+    def _short(self, text: str, name: str = "") -> str:
+        """Secrets are removed before the cut, which could leave the beginning of one."""
+        if len(text) <= MAX_TEXT:
+            return text
+        redacted = str(self._redactor.redact_value(text, name))
+        left = len(redacted) - MAX_TEXT
+        return redacted if left <= 0 else f"{redacted[:MAX_TEXT]}… [{left} characters more]"
 
     def _redacted(self, line: LogLine) -> LogLine:
         fields = {name: self._redactor.redact_value(value, name) for name, value in line.fields.items()}

@@ -13,7 +13,7 @@ from infrastructure.metrics.metrics_export import Families
 from infrastructure.metrics.otel_metrics import OtelMetricSink
 from infrastructure.runtime.logs import log_context
 from infrastructure.secrets.redaction import Redactor
-from infrastructure.tracing.log_handler import CollectorLogHandler, LogLine
+from infrastructure.tracing.log_handler import MAX_TEXT, CollectorLogHandler, LogLine
 from infrastructure.tracing.observation_sender import BackgroundSender
 from infrastructure.tracing.otel_logs import OtelLogSink
 from tests.integration.tracing.collector import a_collector, attributes_of
@@ -110,6 +110,40 @@ async def test_an_exception_goes_along_with_its_line() -> None:
     fields = attributes_of(sent.attributes)
     assert fields["exception.type"] == "ValueError"
     assert "not this" in fields["exception.stacktrace"]
+
+
+async def test_a_long_line_is_cut_before_it_is_queued_and_no_part_of_a_secret_is_left() -> None:
+    secret = "planted-secret-value"
+    text = "x" * (MAX_TEXT - 5) + secret + "y" * 10_000_000
+    with a_collector() as collector:
+        sender: BackgroundSender[LogLine] = BackgroundSender(
+            lambda: OtelLogSink(endpoint=collector.url, headers={}), what="logs", collect_s=0.01
+        )
+        handler = CollectorLogHandler(sender, redactor=Redactor([secret]))
+        handler.handle(a_record("%s", text, reply=text, nested={"inner": [text], 3: secret}))
+        await handler.finish()
+        [(_, record)] = collector.next_logs()
+
+    fields = attributes_of(record.attributes)
+    for said in (record.body.string_value, str(fields["reply"]), str(fields["nested"])):
+        assert MAX_TEXT < len(said) < MAX_TEXT + 100
+        assert "plant" not in said
+        assert "characters more]" in said
+
+
+async def test_a_line_that_cannot_be_made_does_not_disturb_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    with a_collector() as collector:
+        sender: BackgroundSender[LogLine] = BackgroundSender(
+            lambda: OtelLogSink(endpoint=collector.url, headers={}), what="logs", collect_s=0.01
+        )
+        handler = CollectorLogHandler(sender, redactor=Redactor())
+        handler.handle(a_record("%d turns", "many"))
+        handler.handle(a_record("next"))
+        await handler.finish()
+        [(_, record)] = collector.next_logs()
+
+    assert record.body.string_value == "next"
 
 
 async def test_a_collector_that_rejects_lines_does_not_get_those_about_that() -> None:

@@ -1,6 +1,7 @@
 """Checks of the places where secrets are stored elsewhere: the directory of files, and Vault."""
 
 import os
+import ssl
 from collections.abc import Iterator
 
 import httpx
@@ -16,7 +17,12 @@ async def external_secret_findings(settings: Settings, *, client: httpx.AsyncCli
     """Nothing without such a place. No secret is read."""
     findings = list(_files(settings))
     if settings.vault_url is not None:
-        verify = True if settings.vault_ca_file is None else str(settings.vault_ca_file)
+        ca_file = settings.vault_ca_file
+        try:
+            verify = True if ca_file is None else ssl.create_default_context(cafile=str(ca_file))
+        except OSError:
+            said = f"{ca_file} has no readable certificates"
+            return [*findings, problem("vault", said, "Mount it, or correct DRAGOMAN_VAULT_CA_FILE.")]
         async with client or httpx.AsyncClient(timeout=PATIENCE_S, trust_env=False, verify=verify) as opened:
             findings.append(await _vault(opened, settings.vault_url))
     return findings

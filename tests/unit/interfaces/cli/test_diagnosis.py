@@ -251,3 +251,14 @@ async def test_vault_and_the_directory_of_secrets_are_checked_without_reading_a_
     missing = await external_secret_findings(Settings(secret_files=tmp_path / "missing"))
     assert states(missing) == {"secret files": PROBLEM}
     assert await external_secret_findings(Settings()) == []
+
+
+@pytest.mark.requirement("K8")
+@pytest.mark.parametrize("text", [None, "", "no certificate"])
+async def test_certificates_of_vault_that_cannot_be_read_are_a_finding(text: str | None, tmp_path: Path) -> None:
+    ca_file = tmp_path / "ca.pem"
+    if text is not None:
+        ca_file.write_text(text, encoding="ascii")
+    (finding,) = await external_secret_findings(Settings(vault_url="https://vault.test", vault_ca_file=ca_file))
+    assert (finding.check, finding.state) == ("vault", PROBLEM)
+    assert str(ca_file) in finding.detail
