@@ -322,3 +322,7 @@ async def test_push_notifications_are_declared_and_refused_alike(service: Servic
         answer = await rest(service, method, path, json={"url": "https://example.com"})
         failed(answer, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED")
     rpc_failed(await rpc(service, "CreateTaskPushNotificationConfig", {"taskId": task["id"]}), -32003)
+    config: Json = {"taskPushNotificationConfig": {"url": "https://example.com"}}
+    for method in ("SendMessage", "SendStreamingMessage"):
+        rpc_failed(await rpc(service, method, says(configuration=config)), -32003)
+    assert (await called(service, "ListTasks"))["totalSize"] == 1

@@ -60,25 +60,11 @@ class MessageBody(A2aBody):
     task_id: Name | None = None
 
 
-class AuthenticationBody(A2aBody):
-    scheme: Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,50}$")]
-    credentials: Annotated[str, Field(max_length=4_096, pattern=r"^[\x20-\x7e]*$", repr=False)] = ""
-
-
-class PushConfigBody(A2aBody):
-    """Where updates of a task are sent. `id` is the client's, or a new one."""
-
-    url: Annotated[str, Field(max_length=_MAX_TEXT, repr=False)]
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._~:-]{0,200}$")] | None = None
-    task_id: Name | None = None
-    token: str | None = Field(default=None, max_length=4_096, pattern=r"^[\x20-\x7e]*$", repr=False)
-    authentication: AuthenticationBody | None = None
-
-
 class ConfigurationBody(A2aBody):
     history_length: Length = None
     return_immediately: bool = False
-    task_push_notification_config: PushConfigBody | None = None
+    task_push_notification_config: object = None
+    """Refused, whatever it is."""
 
 
 class SendMessageBody(A2aBody):
@@ -101,16 +87,6 @@ class ListTasksBody(A2aBody):
     history_length: Length = None
     status_timestamp_after: Annotated[str, Field(max_length=64)] | None = None
     include_artifacts: bool = False
-
-
-class PushConfigsBody(A2aBody):
-    """Names the configs of a task."""
-
-    task_id: Annotated[str, Field(min_length=1, max_length=256)]
-
-
-class PushConfigOfTaskBody(PushConfigsBody):
-    id: Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class NothingBody(A2aBody):

@@ -23,7 +23,7 @@ from domain.ids import RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.run import Run, RunStatus
 from interfaces.http.a2a.answers import answers_of
-from interfaces.http.a2a.errors import not_cancelable, unsupported
+from interfaces.http.a2a.errors import not_cancelable, push_unsupported, unsupported
 from interfaces.http.a2a.events import TaskUpdates
 from interfaces.http.a2a.parts import content_of, history_of
 from interfaces.http.a2a.schemas import ListTasksBody, MessageBody, SendMessageBody, TaskBody
@@ -159,6 +159,8 @@ class A2aTasks:
     async def _begin(self, principal: Principal, agent: str, body: SendMessageBody, run_id: RunId) -> Run:
         principal.require(Role.RUNNER)
         message = body.message
+        if body.configuration is not None and body.configuration.task_push_notification_config is not None:
+            raise push_unsupported()
         if message.task_id:
             return await self._continued(principal, agent, message)
         content = content_of(message.parts)
@@ -225,7 +227,8 @@ class A2aTasks:
                     if to_the_end and updates.waits:
                         yield updates.status(status_json(await self._get_run.execute(principal, run.id)))
             now = await self._get_run.execute(principal, run.id)
-            if now.status.is_terminal or now.status is RunStatus.REQUIRES_ACTION:
+            rests = now.status.is_terminal or now.status is RunStatus.REQUIRES_ACTION
+            if rests and now.last_seq <= seq:
                 for update in updates.rest(now):
                     yield update
                 return
