@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from application.audit.ports import Receipt
 from domain.audit.chain_check import StoredLink
 from domain.ids import AuditEventId
 from infrastructure.jobs.sweep_lock import InProcessSweepLock
-from tests.builders import ORG, OTHER_ORG, after
+from tests.builders import ORG, OTHER_ORG, after, an_audit_event
 from tests.doubles.audit_chain import InMemoryAuditChain, InMemoryAuditForwards
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
@@ -48,14 +49,19 @@ class TakenTurn:
 
 
 def forwarding(
-    state: InMemoryState, receiver: Receiver, *, batch: int = 2, turn: InProcessSweepLock | TakenTurn | None = None
+    state: InMemoryState,
+    receiver: Receiver,
+    *,
+    batch: int = 2,
+    turn: InProcessSweepLock | TakenTurn | None = None,
+    clock: FixedClock | None = None,
 ) -> ForwardAudit:
     return ForwardAudit(
         forwards=InMemoryAuditForwards(state),
         chain=InMemoryAuditChain(state),
         receiver=receiver,
         turn=turn or InProcessSweepLock(),
-        clock=FixedClock(after(100)),
+        clock=clock or FixedClock(after(100)),
         batch=batch,
     )
 
@@ -66,6 +72,12 @@ async def sealed_state(count: int) -> tuple[InMemoryState, list[AuditEventId]]:
     entries = add_entries(state, *[after(number) for number in range(count)])
     await seal(state, at=after(60))
     return state, [entry.id for entry in entries]
+
+
+def prune(state: InMemoryState, *, through: int) -> None:
+    """Remove the beginning of the chain of ORG, as retention does."""
+    state.audit_heads[ORG] = replace(state.audit_heads[ORG], pruned_through=through)
+    state.audit_links[ORG] = [link for link in state.audit_links[ORG] if link.number > through]
 
 
 @pytest.mark.requirement("K8")
@@ -84,11 +96,13 @@ async def test_sealed_entries_are_sent_once_in_the_order_of_the_chain_and_in_bat
 @pytest.mark.requirement("K8")
 async def test_a_batch_that_was_not_accepted_is_sent_again_before_those_after_it() -> None:
     state, ids = await sealed_state(3)
-    receiver = Receiver(REFUSED)
-    forward = forwarding(state, receiver)
+    receiver, clock = Receiver(REFUSED), FixedClock(after(100))
+    forward = forwarding(state, receiver, clock=clock)
 
     await forward.execute()
+    await forward.execute()
     assert receiver.accepted == []
+    clock.advance(2)
     await forward.execute()
 
     assert receiver.batches == [ids[:2], ids[:2], ids[2:]]
@@ -122,15 +136,19 @@ async def test_pauses_double_up_to_five_minutes_and_end_with_the_first_success(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     state, ids = await sealed_state(1)
-    receiver = Receiver(*[REFUSED] * 10)
-    forward = forwarding(state, receiver)
+    receiver, clock = Receiver(*[REFUSED] * 10), FixedClock(after(100))
+    forward = forwarding(state, receiver, clock=clock)
 
     with caplog.at_level(logging.INFO):
-        pauses = [await forward.execute() for _ in range(10)]
-        assert await forward.execute() == FORWARD_EVERY_S
+        for pause_s in [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, LONGEST_PAUSE_S, LONGEST_PAUSE_S]:
+            assert await forward.execute() == FORWARD_EVERY_S
+            attempts = len(receiver.batches)
+            clock.advance(pause_s - 1)
+            await forward.execute()
+            assert len(receiver.batches) == attempts
+            clock.advance(1)
+        await forward.execute()
 
-    assert pauses[:4] == [2.0, 4.0, 8.0, 16.0]
-    assert pauses[-1] == LONGEST_PAUSE_S
     assert receiver.accepted == ids
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
 
@@ -142,6 +160,71 @@ async def test_the_receiver_may_ask_for_a_longer_pause() -> None:
 
 
 @pytest.mark.requirement("K8")
+@pytest.mark.requirement("K8")
+async def test_an_organization_whose_entries_are_never_accepted_does_not_hold_back_others() -> None:
+    state, ours = await sealed_state(1)
+    theirs = [entry.id for entry in add_entries(state, *[after(1)] * 3, organization_id=OTHER_ORG)]
+    await seal(state, at=after(61))
+    receiver, clock = Receiver(REFUSED), FixedClock(after(100))
+    forward = forwarding(state, receiver, clock=clock)
+
+    await forward.execute()
+    assert receiver.accepted == theirs
+    clock.advance(2)
+    await forward.execute()
+
+    assert receiver.accepted == [*theirs, *ours]
+
+
+async def test_after_a_pause_that_the_receiver_asked_for_others_come_before_the_refused() -> None:
+    state, ours = await sealed_state(1)
+    theirs = [entry.id for entry in add_entries(state, after(1), organization_id=OTHER_ORG)]
+    await seal(state, at=after(61))
+    receiver, clock = Receiver(Receipt(failure="no", retry_after_s=90.0)), FixedClock(after(100))
+    forward = forwarding(state, receiver, clock=clock)
+
+    assert await forward.execute() == 90.0
+    assert receiver.batches == [ours]
+    clock.advance(90)
+    await forward.execute()
+
+    assert receiver.accepted == [*theirs, *ours]
+
+
+async def test_a_batch_is_bounded_in_the_length_of_its_texts() -> None:
+    state, ids = await sealed_state(0)
+    for number in range(3):
+        entry = an_audit_event(number + 1, details={"note": "x" * 600_000})
+        state.record(entry)
+        ids.append(entry.id)
+    await seal(state, at=after(60))
+    receiver = Receiver()
+
+    await forwarding(state, receiver, batch=3).execute()
+
+    assert receiver.batches == [[id] for id in ids]
+
+
+@pytest.mark.requirement("K8")
+async def test_what_retention_removes_while_nothing_was_ever_accepted_is_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state, ids = await sealed_state(3)
+    receiver, clock = Receiver(REFUSED, REFUSED), FixedClock(after(100))
+    forward = forwarding(state, receiver, clock=clock)
+
+    await forward.execute()
+    prune(state, through=2)
+    clock.advance(2)
+    await forward.execute()
+    assert "removed" not in caplog.text
+    clock.advance(4)
+    await forward.execute()
+
+    assert receiver.accepted == ids[2:]
+    assert caplog.text.count("2 audit entries were removed before they were sent") == 1
+
+
 async def test_a_batch_that_is_too_large_is_halved_until_it_fits() -> None:
     state, ids = await sealed_state(5)
     too_large = Receipt(failure="too large", too_large=True)
@@ -190,22 +273,13 @@ async def test_entries_that_retention_removed_unsent_are_reported(caplog: pytest
     state, ids = await sealed_state(3)
     forwards = InMemoryAuditForwards(state)
     await forwards.sent(ORG, 1, after(70))
-    head = state.audit_heads[ORG]
-    state.audit_heads[ORG] = type(head)(
-        organization_id=ORG,
-        number=head.number,
-        seal=head.seal,
-        pruned_through=2,
-        pruned_seal=head.pruned_seal,
-        key_id=head.key_id,
-        signature=head.signature,
-    )
+    prune(state, through=2)
     receiver = Receiver()
 
     await forwarding(state, receiver).execute()
 
     assert receiver.accepted == ids[2:]
-    assert "1 audit entries were removed by retention" in caplog.text
+    assert "1 audit entries were removed before they were sent" in caplog.text
 
 
 async def test_the_receiver_is_closed_at_the_end() -> None:
