@@ -27,8 +27,8 @@ class SiemSettings(BaseModel):
     siem_format: Annotated[Literal["ndjson", "json"], BeforeValidator(values.lower)] = Field(
         default="ndjson", description="ndjson or json", examples=["json"]
     )
-    siem_ca_file: Annotated[Path, AfterValidator(values.absolute)] | None = Field(
-        default=None, description="a file of certificates in PEM", examples=["/etc/dragoman/siem-ca.pem"]
+    siem_ca_file: Annotated[Path, AfterValidator(values.certificates)] | None = Field(
+        default=None, description="a readable file of certificates in PEM", examples=["/etc/dragoman/siem-ca.pem"]
     )
 
     @property

@@ -118,6 +118,18 @@ def absolute(value: Path) -> Path:
     return value.expanduser().absolute()
 
 
+def certificates(value: Path) -> Path:
+    """The absolute path of a readable file of certificates in PEM. Raises ValueError."""
+    path = absolute(value)
+    try:
+        is_pem = b"-----BEGIN CERTIFICATE-----" in path.read_bytes()
+    except OSError as error:
+        raise ValueError("not readable") from error
+    if not is_pem:
+        raise ValueError("no certificates")
+    return path
+
+
 def secret_keys(value: SecretStr) -> SecretStr:
     if any(len(key) < MIN_SECRET_KEY for key in separate(value)):
         raise ValueError("too short")

@@ -53,7 +53,7 @@ class HttpWebhookSender:
             return Attempt(failure=SendFailure.TIMEOUT)
         except EgressBlockedError:
             return Attempt(failure=SendFailure.BLOCKED)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:  # OSError: trusted certificates cannot be loaded
             return Attempt(failure=_failure(error))
 
     async def close(self) -> None:

@@ -15,6 +15,7 @@ from domain.audit.chain import Link
 from domain.audit.chain_check import StoredLink
 from domain.audit.event import AuditAction
 from domain.json_value import JsonObject
+from infrastructure.http.client import HttpClients
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.secrets.redaction import Redactor
 from infrastructure.siem.http_receiver import HttpAuditReceiver
@@ -66,10 +67,13 @@ def codes(events: list[bytes]) -> list[str]:
 
 @asynccontextmanager
 async def over_http(
-    url: str, *, form: str = "ndjson", egress: EgressPolicy | None = None
+    url: str, *, form: str = "ndjson", egress: EgressPolicy | None = None, ca_file: Path | None = None
 ) -> AsyncIterator[HttpAuditReceiver]:
     sender = HttpWebhookSender(
-        egress=egress or EgressPolicy(["127.0.0.1"]), user_agent="dragoman/1", clock=FixedClock()
+        egress=egress or EgressPolicy(["127.0.0.1"]),
+        user_agent="dragoman/1",
+        clock=FixedClock(),
+        http=HttpClients(ca_file=ca_file),
     )
     receiver = HttpAuditReceiver(
         url=url, headers={"authorization": "Splunk token"}, form=form, events=EVENTS, sender=sender
@@ -128,6 +132,14 @@ async def test_an_address_that_the_operator_did_not_name_is_not_requested() -> N
         assert (await receiver.send(TWO)).failure is not None
 
     assert siem.received == []
+
+
+async def test_trusted_certificates_that_cannot_be_loaded_are_a_failure_like_others(tmp_path: Path) -> None:
+    damaged = tmp_path / "siem.pem"
+    damaged.write_text("-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n")
+    for ca_file in (damaged, tmp_path / "absent.pem"):
+        async with over_http("https://127.0.0.1:1/", ca_file=ca_file) as receiver:
+            assert (await receiver.send(TWO)).failure is not None
 
 
 async def test_a_batch_over_tcp_has_messages_of_rfc_5424_with_counted_octets() -> None:
