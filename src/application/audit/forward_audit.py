@@ -39,7 +39,7 @@ class ForwardAudit:
       has accepted a batch. A batch without a stored place is sent again.
     - One process sends at a time.
     - Organizations take turns, one batch each, the longest waiting first.
-    - After a failure nothing of that organization is sent for a pause, which doubles up to five minutes; the others go on,
+    - After a failure nothing of that organization is sent for a pause, which doubles up to five minutes; the others are sent,
       those without a failure first. If the receiver asks for a pause, nothing is sent for so long. No entry is skipped.
     - A process that takes the turn from another one does not know of its pauses.
     - A batch is bounded in entries and in the length of their texts. One that the receiver finds too large is halved.
