@@ -1,5 +1,6 @@
 """Circuit breaker for each server: opens after consecutive failures; calls then fail at once."""
 
+import asyncio
 import logging
 import math
 from collections.abc import Callable
@@ -45,7 +46,7 @@ class CircuitBreakingConnections(WrappedConnections):
     """Rules:
     - The breaker opens after the failures that `settings` allow, and half-opens after a cool-down.
     - In the half-open state single calls probe the server; one success closes the breaker.
-    - Listings always pass; a successful one ends the cool-down.
+    - Listings always pass; a successful one ends the cool-down, as does a probe that tells nothing.
     - With `shared`, breakers open and close in all processes, failures of all processes count, and one process probes.
     """
 
@@ -91,7 +92,9 @@ class CircuitBreakingConnections(WrappedConnections):
         """List the tools; success ends the cool-down of the breaker."""
         catalog = await self._connections.discover(server, scope, timeout_s=timeout_s)
         if (breaker := self._breakers.get(server.id)) is not None:
-            self._breakers[server.id] = breaker.hastened(self._clock.monotonic())
+            hastened = self._breakers[server.id] = breaker.hastened(self._clock.monotonic())
+            if self._shared is not None and hastened is not breaker:
+                self._let_probe(self._shared, server.id, hastened)
         return catalog
 
     def status(self, server: McpServer) -> ServerStatus:
@@ -106,8 +109,8 @@ class CircuitBreakingConnections(WrappedConnections):
         if (breaker := self._breakers.get(server_id)) is not None:
             self._breakers[server_id] = breaker.reset()
             self._tell(server_id, BreakerState.CLOSED)
-            if self._shared is not None:
-                self._shared.closed(server_id)
+        if self._shared is not None:
+            self._shared.closed(server_id)
         self._connections.forgive(organization_id, server_id)
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
@@ -131,13 +134,13 @@ class CircuitBreakingConnections(WrappedConnections):
             self._breakers[server.id] = admitted
         return admitted.epoch
 
-    def _settle(self, server: McpServer, epoch: int, outcome: CallOutcome) -> None:
+    def _settle(self, server: McpServer, epoch: int, outcome: CallOutcome, *, is_told: bool = True) -> None:
         before = self._breakers.get(server.id, self._closed)
         after = before.settled(epoch, outcome, self._clock.monotonic())
         if after is before:
             return
         self._breakers[server.id] = after
-        if self._shared is not None:
+        if self._shared is not None and is_told:
             self._share(self._shared, server.id, before, after)
         if after.state is not before.state:
             logger.log(
@@ -155,13 +158,13 @@ class CircuitBreakingConnections(WrappedConnections):
 
     async def _claim_probe(self, shared: SharedBreakers, server: McpServer, epoch: int, hold_s: float) -> None:
         """Raises: McpFailure NOT_CONNECTED if another process probes the server."""
-        may_probe = False
         try:
             may_probe = await shared.may_probe(server.id, hold_s)
-        finally:
-            if not may_probe:
-                self._settle(server, epoch, CallOutcome.NEITHER)
+        except asyncio.CancelledError:
+            self._settle(server, epoch, CallOutcome.NEITHER)
+            raise  # It may have been claimed.
         if not may_probe:
+            self._settle(server, epoch, CallOutcome.NEITHER, is_told=False)
             breaker = self._breakers.get(server.id, self._closed)
             raise _refused(breaker, breaker.refused_for_s(self._clock.monotonic()) or 0.0)
 
@@ -171,11 +174,17 @@ class CircuitBreakingConnections(WrappedConnections):
         if after.state is BreakerState.OPEN and after.openings != before.openings:
             pause_s = after.settings.pause_s(after.openings)
             shared.opened(server_id, OpenBreaker(openings=after.openings, pause_s=pause_s))
+        elif after.state is BreakerState.OPEN and before.is_probed:
+            self._let_probe(shared, server_id, after)  # The probe told nothing.
         elif after.state is BreakerState.CLOSED:
             if before.state is not BreakerState.CLOSED:
                 shared.closed(server_id)
             elif after.failures != before.failures:
                 shared.failures(server_id, after.failures)
+
+    @staticmethod
+    def _let_probe(shared: SharedBreakers, server_id: McpServerId, breaker: CircuitBreaker) -> None:
+        shared.opened(server_id, OpenBreaker(openings=breaker.openings, pause_s=0.0))
 
     def _told_change(self, server_id: McpServerId, told: OpenBreaker | None) -> None:
         """Another process opened or closed the breaker."""

@@ -127,6 +127,50 @@ async def test_a_probe_of_a_process_that_died_holds_up_others_no_longer_than_its
     await two.answer(1)
 
 
+async def test_a_probe_that_was_cancelled_lets_another_process_probe_at_once() -> None:
+    two = Processes(2)
+    await two.opened()
+    two.clock.advance(10)
+    two.tool.failure = None
+    two.tool.gate.clear()
+    two.tool.entered.clear()
+    probe = asyncio.create_task(two.breaking[0].call_tool(server(), SCOPE, CALL))
+    await two.tool.entered.wait()
+    probe.cancel()
+    await asyncio.wait([probe])
+    await two.settled()
+    two.tool.gate.set()
+    await two.answer(1)
+    await two.answer(0)
+
+
+async def test_a_probe_that_never_reached_the_server_lets_another_process_probe_at_once() -> None:
+    two = Processes(2)
+    await two.opened()
+    two.clock.advance(10)
+    two.tool.failure = McpFailure(McpFailureKind.BUSY, "Busy.")
+    assert (await failed(two.breaking[0], server())).kind is McpFailureKind.BUSY
+    await two.settled()
+    await two.answer(1)
+
+
+async def test_a_successful_listing_ends_the_pause_in_all() -> None:
+    two = Processes(2)
+    await two.opened()
+    await two.breaking[0].discover(server(), SCOPE, timeout_s=5)
+    await two.settled()
+    await two.answer(1)
+    await two.answer(0)
+
+
+async def test_a_server_is_forgiven_in_all_by_a_process_that_never_called_it() -> None:
+    two = Processes(2)
+    await two.opened()
+    two.one_more().forgive(ORG, SERVER)
+    await two.settled()
+    await two.answer(0)
+
+
 async def test_a_process_that_starts_later_reads_that_a_breaker_is_open() -> None:
     two = Processes(2)
     await two.opened()
