@@ -3,7 +3,9 @@ connection or list. It is of the server, not of a connection: a new connection h
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -39,22 +41,25 @@ DROPPED: Final = 16
 REFUSED: Final = 4
 """What is not taken, since it is too much, costs so many times as much as what is."""
 _MOST_FAILURES: Final = 5
+_LONGEST_PAUSE_S: Final = 3.0
+"""Connections that fail delay the next for no longer, so that a server that is back is soon connected."""
 _FORGET_S: Final = 1.0
 _BYTES_PER_MESSAGE: Final = 16 * 1024
 _VALUES_PER_MESSAGE: Final = 400
 
 
 class Budget:
-    """A burst, and what comes back at the rate."""
+    """A burst, and what comes back at the rate. Nothing delays for longer than `longest_s`."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, longest_s: float = math.inf) -> None:
         self._loop = loop
+        self._least = -longest_s * RATE
         self._left = BURST
         self._at = loop.time()
 
     def take(self, cost: float) -> None:
         now = self._loop.time()
-        self._left = min(BURST, self._left + (now - self._at) * RATE) - cost
+        self._left = max(self._least, min(BURST, self._left + (now - self._at) * RATE) - cost)
         self._at = now
 
     @property
@@ -77,19 +82,28 @@ class Budget:
 
 class Pace:
     """`ids` name the server in the log. What was read delays reading; `work`, connections and lists, delays the next
-    connection and list, but no call."""
+    connection and list, but no call. `on_charge` is called whenever something is charged."""
 
-    def __init__(self, ids: Mapping[str, str] | None = None, *, flood_s: float = FLOOD_S) -> None:
+    def __init__(
+        self,
+        ids: Mapping[str, str] | None = None,
+        *,
+        flood_s: float = FLOOD_S,
+        on_charge: Callable[["Pace"], None] = lambda _pace: None,
+    ) -> None:
+        self._on_charge = on_charge
         self._flood_s = flood_s
         loop = asyncio.get_running_loop()
         self._ids = dict(ids or {})
         self._read, self._unasked, self._work = Budget(loop), Budget(loop), Budget(loop)
         self._loop = loop
-        self._failures = 0
+        self._failures, self._failing = 0, Budget(loop, longest_s=_LONGEST_PAUSE_S)
+        self._failed_at = -math.inf
         self._calm_at = loop.time()
 
     def spend(self, cost: float, size: int = 0) -> None:
         """Charge for an unasked message of `size` bytes."""
+        self._on_charge(self)
         cost += size / _BYTES_PER_MESSAGE
         self._read.take(cost)
         self._unasked.take(cost)
@@ -99,19 +113,26 @@ class Pace:
     def charge_reply(self, size: int, values: int = 0, *, is_refused: bool = False) -> None:
         """Charge for a reply of `size` bytes with so many JSON values."""
         if size > FREE_BYTES:
+            self._on_charge(self)
             cost = max(size / _BYTES_PER_MESSAGE, values / _VALUES_PER_MESSAGE)
             self._read.take(cost * REFUSED if is_refused else cost)
 
-    def connection_failed(self) -> None:
-        """Each failure in a row delays the next connection for twice as long, up to 3 s each."""
-        self._work.take(PROCESS * 2**self._failures)
+    def connection_failed(self, begun_at: float) -> None:
+        """Each failure in a row delays the next connection for twice as long, up to 3 s in all. Connections that were under
+        way together fail once: one that began, in the time of the event loop, before the last failure, is not counted."""
+        if begun_at < self._failed_at:
+            return
+        self._on_charge(self)
+        self._failed_at = self._loop.time()
+        self._failing.take(PROCESS * 2**self._failures)
         self._failures = min(self._failures + 1, _MOST_FAILURES)
 
     def connected(self) -> None:
-        self._failures = 0
+        self._failures, self._failing = 0, Budget(self._loop, longest_s=_LONGEST_PAUSE_S)
 
     def charge_work(self, cost: float) -> None:
         """Charge for a connection or a list."""
+        self._on_charge(self)
         self._work.take(cost)
 
     def take_flood(self) -> bool:
@@ -127,7 +148,7 @@ class Pace:
     @property
     def is_full(self) -> bool:
         """Whether a new pace would be the same."""
-        return self._read.is_full and self._unasked.is_full and self._work.is_full
+        return self._read.is_full and self._unasked.is_full and self._work.is_full and self._failing.is_full
 
     @property
     def delay_s(self) -> float:
@@ -137,7 +158,7 @@ class Pace:
     @property
     def work_delay_s(self) -> float:
         """Seconds until the server may be connected or listed; 0 with budget left."""
-        return self._work.delay_s
+        return max(self._work.delay_s, self._failing.delay_s)
 
     async def wait(self) -> None:
         """Until the server may be read."""
@@ -163,11 +184,15 @@ class Paces:
         pace = self._known.get(server_id)
         if pace is None:
             ids = {"organization_id": organization_id, "server_id": server_id}
-            pace = self._known[server_id] = Pace(ids, flood_s=self._flood_s)
+            pace = Pace(ids, flood_s=self._flood_s, on_charge=partial(self._keep, server_id))
+            self._known[server_id] = pace
+        self._keep(server_id, pace)
+        return pace
+
+    def _keep(self, server_id: McpServerId, pace: Pace) -> None:
         if not self._used:
             self._forget_later()
         self._used[server_id] = pace
-        return pace
 
     def _forget_later(self) -> None:
         asyncio.get_running_loop().call_later(_FORGET_S, self._forget)

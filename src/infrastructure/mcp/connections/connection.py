@@ -116,6 +116,7 @@ class McpConnection:
         self._failure: McpFailure | None = None
         self._session: ServerSession | None = None
         self._pace: Pace | None = None
+        self._begun_at = self._loop.time()
         self._uses = 0
         self._is_retired = False
         self._last_used = self._loop.time()
@@ -225,9 +226,8 @@ class McpConnection:
                 self.over.set()
                 if self._dead.is_set():
                     self._events.lost(self._death.detail, needs_auth=self._death.needs_auth)
-                elif (
-                    dispatcher.ended.is_set()
-                ):  # The connection broke, although a call that noticed it may have requested the end since.
+                elif dispatcher.ended.is_set():
+                    # The connection broke, although a call that noticed it may have requested the end since.
                     self._events.lost(self._transport.describe_end() or "The connection was lost.")
                 await session.drain(_DRAIN_S)
         except Exception:
@@ -251,7 +251,7 @@ class McpConnection:
 
     async def _connect(self, stack: contextlib.AsyncExitStack) -> tuple[ServerSession, ObservedDispatcher]:
         reader, writer = await stack.enter_async_context(self._transport)
-        self._pace = reader.pace
+        self._pace, self._begun_at = reader.pace, self._loop.time()
         dispatcher = ObservedDispatcher(reader, writer, is_private=self._is_private)
         asked_calls = AskedCalls()
         client = ClientSession(
@@ -355,7 +355,7 @@ class McpConnection:
 
     def _fail(self, error: Exception) -> None:
         if self._pace is not None:
-            self._pace.connection_failed()
+            self._pace.connection_failed(self._begun_at)
         fault = fault_in(error) if isinstance(error, MCPError) else None
         if isinstance(error, TransportFailedError):
             fault = error.fault

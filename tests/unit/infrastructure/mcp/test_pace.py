@@ -86,16 +86,52 @@ def test_connections_and_lists_delay_the_next_ones_and_no_call(hours: Hours) -> 
 
 def test_connections_that_fail_one_after_the_other_delay_the_next_ever_longer(hours: Hours) -> None:
     pace = Pace()
-    pace.charge_work(BURST)
     delays = []
-    for _ in range(8):
-        pace.connection_failed()
+    for _ in range(9):
+        pace.connection_failed(hours.now)
         delays.append(round(pace.work_delay_s, 6))
         hours.now += pace.work_delay_s
-    assert delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 3.2, 3.2]
+    assert delays == [0, 0, 0, 0, 0.6, 3.0, 3.0, 3.0, 3.0]
+    assert not pace.is_full
     pace.connected()
-    pace.connection_failed()
-    assert round(pace.work_delay_s, 6) == 0.1
+    assert (pace.work_delay_s, pace.is_full) == (0, True)
+
+
+def test_connections_that_fail_together_count_once(hours: Hours) -> None:
+    one, hundred = Pace(), Pace()
+    for _ in range(5):
+        begun_at = hours.now
+        hours.now += 0.1
+        one.connection_failed(begun_at)
+        for _ in range(100):
+            hundred.connection_failed(begun_at)
+    assert one.work_delay_s == hundred.work_delay_s > 0
+
+
+@pytest.mark.parametrize(
+    "charge",
+    [
+        lambda pace: pace.spend(BURST + RATE),
+        lambda pace: pace.charge_reply(100 * MEGABYTE),
+        lambda pace: pace.charge_work(BURST + RATE),
+        lambda pace: pace.connection_failed(1_000.0),
+    ],
+)
+def test_what_is_charged_after_the_pace_was_full_outlives_the_connection(
+    hours: Hours, charge: Callable[[Pace], None]
+) -> None:
+    paces = Paces()
+    pace = paces.of(ORG, SERVER)
+    hours.later()
+    charge(pace)
+    known = weakref.ref(pace)
+    del pace
+    gc.collect()
+    assert known() is not None
+    hours.now += 1_000
+    hours.later()
+    gc.collect()
+    assert known() is None
 
 
 def test_what_is_refused_costs_more_than_what_is_taken(hours: Hours) -> None:
