@@ -16,7 +16,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from benchmarks import browser, control, gateway, growth, limits, listeners, queue, run_start, runs, starting, workers
+from benchmarks import (
+    browser,
+    control,
+    gateway,
+    growth,
+    large,
+    limits,
+    listeners,
+    queue,
+    run_start,
+    runs,
+    starting,
+    workers,
+)
 from benchmarks.page import FILE, document, section
 from benchmarks.processes import ROOT
 
@@ -96,6 +109,13 @@ PARTS = (
         title="Limits",
         about="A limit that holds over several services on PostgreSQL.",
         measure=limits.report,
+    ),
+    Part(
+        name="large",
+        title="A large database",
+        about="Measured with `--long` only.",
+        measure=large.report,
+        is_long=True,
     ),
     Part(name="queue", title="Queue", about="From submitting to starting.", measure=queue.measure),
     Part(
