@@ -66,13 +66,13 @@ Act = Callable[[], None]
 
 
 @contextmanager
-def databases_and_services(events: int) -> Iterator[tuple[dict[str, Act], dict[str, Act]]]:
+def databases_and_services(events: int) -> Iterator[tuple[Mapping[str, Act], Mapping[str, Act]]]:
     """What is measured, on a small database and on a large one."""
     with ExitStack() as stack:
         port = stack.enter_context(counterpart("mcp-modern"))
         server = stack.enter_context(postgres_server())
         databases = stack.enter_context(PostgresDatabases(server).prepared())
-        acts: list[dict[str, Act]] = []
+        acts: list[Mapping[str, Act]] = []
         connections: list[HTTPConnection] = []
         for name, is_large in (("small", False), ("large", True)):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-bench-")))
@@ -103,7 +103,7 @@ def fill(url: str, events: int) -> None:
         connection.execute("VACUUM ANALYZE")
 
 
-def prepared(service: Service, connection: HTTPConnection, port: int) -> dict[str, Act]:
+def prepared(service: Service, connection: HTTPConnection, port: int) -> Mapping[str, Act]:
     """Agents, a server, a thread and runs; what is measured, by its name."""
     upstream = next(one for one in UPSTREAMS if one.slug == "modern")
     tool = "mcp__modern__echo"
@@ -134,7 +134,7 @@ def prepared(service: Service, connection: HTTPConnection, port: int) -> dict[st
         "usage": "/usage",
         "audit": "/audit-events?limit=20",
     }
-    return acts | {name: partial(act, "GET", f"/v1{path}", None, key) for name, path in paths.items()}
+    return {**acts, **{name: partial(act, "GET", f"/v1{path}", None, key) for name, path in paths.items()}}
 
 
 def latencies(small: Mapping[str, Act], large: Mapping[str, Act]) -> dict[str, tuple[float, float]]:
