@@ -63,17 +63,17 @@ async def test_processes_together_get_what_the_limit_allows_and_no_more(harness:
     leases = harness.leases
     assert await leases.lease("calls/a", "one", limit=8, held=0, wanted=5) == 5
     assert await leases.lease("calls/a", "two", limit=8, held=0, wanted=5) == 3
-    assert await leases.lease("calls/a", "one", limit=8, held=5, wanted=1) == 0
+    assert await leases.lease("calls/a", "one", limit=8, held=5, wanted=1) == 5
     assert await leases.lease("calls/b", "one", limit=8, held=0, wanted=8) == 8
 
 
 async def test_what_is_given_back_another_process_gets(harness: Harness) -> None:
     leases = harness.leases
     await leases.lease("calls/a", "one", limit=2, held=0, wanted=2)
-    assert await leases.lease("calls/a", "one", limit=2, held=1, wanted=0) == 0
+    assert await leases.lease("calls/a", "one", limit=2, held=1, wanted=0) == 1
     assert await leases.lease("calls/a", "two", limit=2, held=0, wanted=2) == 1
     await leases.lease("calls/a", "one", limit=2, held=0, wanted=0)
-    assert await leases.lease("calls/a", "two", limit=2, held=1, wanted=2) == 1
+    assert await leases.lease("calls/a", "two", limit=2, held=1, wanted=2) == 2
 
 
 async def test_questions_at_the_same_moment_do_not_exceed_the_limit_together(harness: Harness) -> None:
@@ -102,6 +102,17 @@ async def test_expired_permits_are_not_renewed(harness: Harness) -> None:
     await leases.lease("calls/b", "frozen", limit=1, held=0, wanted=1)
     assert await leases.renew("frozen", frozenset({"calls/a", "calls/b"})) == {"calls/b"}
     assert await leases.lease("calls/a", "other", limit=1, held=0, wanted=1) == 1
+
+
+async def test_expired_permits_that_another_process_has_leased_do_not_become_valid_again(harness: Harness) -> None:
+    leases = harness.leases
+    for holder in ("one", "two"):
+        assert await leases.lease("calls/a", holder, limit=8, held=0, wanted=4) == 4
+    await harness.pass_s(EXPIRES_S + 1)
+    assert await leases.lease("calls/a", "one", limit=8, held=4, wanted=2) == 6
+    assert await leases.lease("calls/a", "two", limit=8, held=4, wanted=0) == 2
+    assert await leases.lease("calls/a", "two", limit=8, held=4, wanted=1) == 2
+    assert await leases.lease("calls/a", "one", limit=8, held=8, wanted=0) == 6
 
 
 async def test_limits_that_are_not_named_are_not_renewed(harness: Harness) -> None:

@@ -22,11 +22,13 @@ class InMemoryPermitLeases:
 
     async def lease(self, limited: str, holder: str, *, limit: int, held: int, wanted: int) -> int:
         self._ask()
-        self._held.pop((limited, holder), None)
-        granted = max(0, min(wanted, limit - held - self.total(limited)))
-        if held + granted:
-            self._held[limited, holder] = (held + granted, self._clock.monotonic() + EXPIRES_S)
-        return granted
+        now = self._clock.monotonic()
+        stored, until = self._held.pop((limited, holder), (0, now))
+        kept = min(held, stored) if until >= now else 0
+        total = kept + max(0, min(held + wanted - kept, limit - kept - self.total(limited)))
+        if total:
+            self._held[limited, holder] = (total, now + EXPIRES_S)
+        return total
 
     async def renew(self, holder: str, limited: frozenset[str]) -> frozenset[str]:
         self._ask()

@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import Context
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from application.system.periodic import every
 from domain.errors import ServiceError
 
 logger = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
 
 EXPIRES_S = 15.0
 """Permits of a process that does not renew them for this time are free."""
@@ -24,8 +25,8 @@ class PermitLeases(Protocol):
     """What each process (holder) has of shared limits, on the clock of the database."""
 
     async def lease(self, limited: str, holder: str, *, limit: int, held: int, wanted: int) -> int:
-        """Store that the holder has `held` permits and as many more as `limit` allows, at most `wanted`. Returns the number
-        of those. Raises UNAVAILABLE `storage_unavailable`."""
+        """Store that the holder has `held` permits and as many more as `limit` allows, at most `wanted`. Those of `held` that
+        have expired are leased like new ones. Returns how many it has now. Raises UNAVAILABLE `storage_unavailable`."""
         ...
 
     async def renew(self, holder: str, limited: frozenset[str]) -> frozenset[str]:
@@ -84,7 +85,7 @@ class SharedPermits:
         self._holder = holder
         self._signals = signals
         self._permits: dict[str, Permits] = {}
-        self._storing: set[asyncio.Task[None]] = set()
+        self._storing: set[asyncio.Task[object]] = set()
         self._renewals = 0
         signals.subscribe_prefix(WANTED, self._wanted)
         signals.subscribe_prefix(FREED, self._freed)
@@ -101,16 +102,11 @@ class SharedPermits:
         return True
 
     async def lease(self, permits: Permits, wanted: int) -> int:
-        """Get up to `wanted` more; returns how many. Raises UNAVAILABLE `storage_unavailable`."""
-        async with permits.lock:
-            wanted = min(wanted, permits.limit - permits.held)
-            if wanted <= 0:
-                return 0
-            held, limit = permits.held, permits.limit
-            granted = await self._leases.lease(permits.limited, self._holder, limit=limit, held=held, wanted=wanted)
-            permits.held += granted
-            permits.is_stored = permits.held == held + granted
-            return granted
+        """Get up to `wanted` more; returns how many. A caller that is cancelled does not interrupt the question. Raises
+        UNAVAILABLE `storage_unavailable`."""
+        asking = self._in_background(self._leased(permits, wanted))
+        await asyncio.wait({asking})
+        return asking.result()
 
     def want(self, permits: Permits) -> None:
         """Ask the other processes for spare permits."""
@@ -121,9 +117,7 @@ class SharedPermits:
         if number > 0:
             permits.held -= number
             permits.is_stored = False
-            storing = asyncio.get_running_loop().create_task(self._store(permits), context=Context())
-            self._storing.add(storing)
-            storing.add_done_callback(self._storing.discard)
+            _ = self._in_background(self._store(permits))
 
     async def keep(self) -> None:
         """Renew until cancelled."""
@@ -136,16 +130,15 @@ class SharedPermits:
         self._renewals += 1
         if self._renewals % _FORGET_EVERY == 0:
             await self._leases.forget_expired()
-        known = [permits for permits in self._permits.values() if permits.held]
-        if not known:
-            return
-        renewed = await self._leases.renew(self._holder, frozenset(permits.limited for permits in known))
-        for permits in known:
-            if not permits.is_stored:
+        if known := [permits for permits in self._permits.values() if permits.held]:
+            renewed = await self._leases.renew(self._holder, frozenset(permits.limited for permits in known))
+            for permits in known:
+                if permits.held and permits.limited not in renewed:
+                    logger.warning("permits expired while the database was away", extra={"limited": permits.limited})
+                    permits.held, permits.is_stored = 0, False
+        for permits in list(self._permits.values()):
+            if not permits.is_stored and not permits.lock.locked():
                 await self._store(permits)
-            if permits.held and permits.limited not in renewed:
-                logger.warning("permits expired while the database was away", extra={"limited": permits.limited})
-                permits.held = 0
 
     async def close(self) -> None:
         """Free all permits. Never raises."""
@@ -156,12 +149,37 @@ class SharedPermits:
         except ServiceError as error:
             logger.info("withdrawing permits failed; they expire", extra={"code": error.code})
 
+    def _in_background(self, work: Coroutine[object, object, _Result]) -> asyncio.Task[_Result]:
+        """In no caller's context: without the deadlines of its run."""
+        task = asyncio.get_running_loop().create_task(work, context=Context())
+        self._storing.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[object]) -> None:
+        self._storing.discard(task)
+        if not task.cancelled():
+            task.exception()  # a caller that still waits gets it
+
+    async def _leased(self, permits: Permits, wanted: int) -> int:
+        async with permits.lock:
+            wanted = min(wanted, permits.limit - permits.held)
+            return await self._stored(permits, wanted) if wanted > 0 else 0
+
+    async def _stored(self, permits: Permits, wanted: int) -> int:
+        """Store what this process has and up to `wanted` more, under the lock; returns how many more it got."""
+        held = permits.held
+        permits.is_stored = False  # until an answer says what is stored
+        total = await self._leases.lease(permits.limited, self._holder, limit=permits.limit, held=held, wanted=wanted)
+        # Some may have been given back, or have expired, meanwhile.
+        permits.held = max(0, permits.held + total - held)
+        permits.is_stored = permits.held == total
+        return max(0, total - held)
+
     async def _store(self, permits: Permits) -> None:
         try:
             async with permits.lock:
-                held, limit = permits.held, permits.limit
-                await self._leases.lease(permits.limited, self._holder, limit=limit, held=held, wanted=0)
-                permits.is_stored = permits.held == held
+                await self._stored(permits, 0)
         except ServiceError as error:
             # The next lease, give-back or renewal stores the number.
             logger.warning("giving permits back failed", extra={"limited": permits.limited, "code": error.code})

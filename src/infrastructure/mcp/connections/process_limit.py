@@ -33,17 +33,22 @@ class ProcessLimit:
         self._freed, self._is_awaited = asyncio.Event(), False
         self._shared = permits
         self._permits: dict[OrganizationId, Permits] = {}
-        self._owing: set[OrganizationId] = set()
+        # What ends, or is to end, so that another process may start one.
+        self._owing: dict[OrganizationId, McpConnection | None] = {}
 
     async def wait(self, organization_id: OrganizationId, is_needed: Callable[[], bool], deadline: float) -> None:
         """Wait until another process may start, or none `is_needed`; returns without yielding then.
-        Ends the connection idle for longest. Raises: McpFailure BUSY at `deadline` (event loop
-        time)."""
+        Ends the connection idle for longest, and another only after that one. Raises: McpFailure
+        BUSY at `deadline` (event loop time)."""
         loop = asyncio.get_running_loop()
+        ending: McpConnection | None = None
         while is_needed() and len(self._started_by(organization_id)) >= self._allowed(organization_id):
-            if await self._leased(organization_id):
+            if await self._leased(organization_id, deadline):
                 continue
-            self._end_idle(organization_id)
+            if ending not in self._live:
+                ending = self._end_idle(organization_id)
+            if ending is None:
+                self._ask_others(organization_id)
             self._is_awaited = True
             until = deadline if self._shared is None else min(deadline, loop.time() + ASK_AGAIN_S)
             try:
@@ -70,8 +75,8 @@ class ProcessLimit:
         permits = self._permits.get(organization_id)
         return 0 if permits is None else permits.held
 
-    async def _leased(self, organization_id: OrganizationId) -> bool:
-        """Whether this process got a permit for one more. Asks other processes to end an idle server if not."""
+    async def _leased(self, organization_id: OrganizationId, deadline: float) -> bool:
+        """Whether this process got a permit for one more."""
         if self._shared is None:
             return False
         permits = self._permits.get(organization_id)
@@ -81,33 +86,40 @@ class ProcessLimit:
             self._permits[organization_id] = permits
             self._shared.add(permits)
         try:
-            leased = await self._shared.lease(permits, 1)
-        except ServiceError:
+            async with asyncio.timeout_at(deadline):
+                return await self._shared.lease(permits, 1) > 0
+        except (ServiceError, TimeoutError):
             return False  # the start waits for the database, as long as it may
-        if not leased:
+
+    def _ask_others(self, organization_id: OrganizationId) -> None:
+        """Ask the other processes to end an idle server."""
+        if self._shared is not None and (permits := self._permits.get(organization_id)) is not None:
             self._shared.want(permits)
-        return leased > 0
 
     def _spare(self, organization_id: OrganizationId, is_wanted: bool) -> None:
         """Give back permits without a server. If another process waits and there are none, the server idle for longest ends
-        first."""
+        first; the next one only after that."""
         permits = self._permits.get(organization_id)
         if permits is None or self._shared is None:
             return
         unused = permits.held - len(self._started_by(organization_id))
-        self._owing.discard(organization_id)
+        ending = self._owing.pop(organization_id, None)
         if unused > 0:
             self._shared.give_back(permits, unused)
+        elif ending in self._live:
+            self._owing[organization_id] = ending
         elif is_wanted and permits.held:
-            self._owing.add(organization_id)
-            self._end_idle(organization_id)
+            self._owing[organization_id] = self._end_idle(organization_id)
         elif not permits.held and self._shared.removed(permits):
             del self._permits[organization_id]
 
-    def _end_idle(self, organization_id: OrganizationId) -> None:
+    def _end_idle(self, organization_id: OrganizationId) -> McpConnection | None:
         idle = [connection for connection in self._started_by(organization_id) if connection.is_idle]
-        if idle:
-            self._end(min(idle, key=lambda connection: connection.last_used))
+        if not idle:
+            return None
+        oldest = min(idle, key=lambda connection: connection.last_used)
+        self._end(oldest)
+        return oldest
 
     def _started_by(self, organization_id: OrganizationId) -> list[McpConnection]:
         return [

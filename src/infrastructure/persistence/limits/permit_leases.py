@@ -19,6 +19,7 @@ _of_holder = limit_lease.c.holder == bindparam("of_holder")
 _others = select(func.coalesce(func.sum(limit_lease.c.amount), 0)).where(
     _of_limit, limit_lease.c.holder != bindparam("of_holder"), limit_lease.c.valid_until >= bindparam("now")
 )
+_own = select(limit_lease.c.amount).where(_of_limit, _of_holder, limit_lease.c.valid_until >= bindparam("now"))
 _named = limit_lease.c.limited.in_(bindparam("of_limits", expanding=True))
 _drop = delete(limit_lease).where(_of_limit, _of_holder)
 _valid = (
@@ -48,14 +49,16 @@ class SqlPermitLeases:
             connection.execute(_store, lock)
             now = database_time(connection)
             named = {"of_limit": limited, "of_holder": holder}
-            free = limit - held - int(connection.execute(_others, {**named, "now": now}).scalar_one())
-            granted = max(0, min(wanted, free))
-            if held + granted:
-                row = {"limited": limited, "holder": holder, "amount": held + granted, "valid_until": now + EXPIRES_S}
+            # What has expired meanwhile may be another's.
+            kept = min(held, connection.execute(_own, {**named, "now": now}).scalar() or 0)
+            free = limit - kept - int(connection.execute(_others, {**named, "now": now}).scalar_one())
+            total = kept + max(0, min(held + wanted - kept, free))
+            if total:
+                row = {"limited": limited, "holder": holder, "amount": total, "valid_until": now + EXPIRES_S}
                 connection.execute(_store, row)
             else:
                 connection.execute(_drop, named)
-            return granted
+            return total
 
         return await self._database.write(unit, scope=SYSTEM)
 
