@@ -8,6 +8,7 @@ import pytest
 from alembic import command
 
 from domain.errors import ErrorKind, ServiceError
+from infrastructure.persistence.engine.postgres.queue_schema import LIBRARY_SCHEMA, SCHEMA
 from infrastructure.persistence.engine.postgres.url import library_url, named_url
 from infrastructure.persistence.schema.revision import FIRST, HEAD, is_current, plain_engine
 from infrastructure.persistence.schema.running_code import APPLICATION_NAME
@@ -66,6 +67,16 @@ def test_an_upgrade_that_waits_for_a_table_tries_again_later(older: str) -> None
         # The server ends its transaction after the first try of the upgrade has been given up.
         long.execute("SET LOCAL idle_in_transaction_session_timeout = '4s'")
         long.execute("SELECT count(*) FROM run")
+        assert upgrade(older)
+    assert is_current(older)
+
+
+def test_an_upgrade_that_waits_for_a_table_of_the_queue_tries_again_later(older: str) -> None:
+    with closing(psycopg.connect(older)) as long:
+        long.execute(f"COMMENT ON SCHEMA {SCHEMA} IS '{LIBRARY_SCHEMA}/3'".encode())
+        long.commit()
+        long.execute("SET LOCAL idle_in_transaction_session_timeout = '4s'")
+        long.execute(f"LOCK TABLE {SCHEMA}.procrastinate_jobs".encode())
         assert upgrade(older)
     assert is_current(older)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psycopg
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
 
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.persistence.engine.postgres.queue_functions import functions
@@ -23,7 +24,8 @@ logger = logging.getLogger(__name__)
 
 def install_queue(connection: Connection) -> None:
     """Make the queue what it should be, in the caller's transaction, after the roles are there. Raises UNAVAILABLE
-    `schema_unknown` for a queue of newer code, `storage_unavailable`."""
+    `schema_unknown` for a queue of newer code, `storage_unavailable`, and OperationalError if a table could not be locked in
+    time."""
     if suits(connection):
         return
     stored = stored_version(connection)
@@ -37,6 +39,8 @@ def install_queue(connection: Connection) -> None:
     tables = connection.execute(text("SELECT quote_ident(current_schema())")).scalar_one()
     try:
         _apply(connection, (*scripts, functions(tables)))
+    except psycopg.errors.LockNotAvailable as error:
+        raise OperationalError(None, None, error) from error
     except psycopg.Error as error:
         logger.error("the run queue cannot be made: %s", error)
         raise ServiceError(
