@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 from weakref import WeakValueDictionary
 
+from application.mcp.ports import McpFailure, McpFailureKind
 from domain.ids import McpServerId, OrganizationId
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ DROPPED: Final = 16
 """Bytes that are dropped while they arrive cost this part of others."""
 REFUSED: Final = 4
 """What is not taken, since it is too much, costs so many times as much as what is."""
+_LISTED_TOO_OFTEN: Final = "The tools of the MCP server were listed too often. Nothing was sent."
 _MOST_FAILURES: Final = 5
 _LONGEST_PAUSE_S: Final = 3.0
 """Connections that fail delay the next for no longer, so that a server that is back is soon connected."""
@@ -165,10 +167,15 @@ class Pace:
         while (delay_s := self.delay_s) > 0:  # noqa: ASYNC110 (time passes, and others spend)
             await asyncio.sleep(delay_s)
 
-    async def wait_to_work(self) -> None:
-        """Until the server may be connected or listed."""
-        while (delay_s := self.work_delay_s) > 0:  # noqa: ASYNC110 (as above)
+    async def wait_to_work(self, deadline: float = math.inf) -> None:
+        """Until the server may be connected or listed. Raises McpFailure BUSY if that is after `deadline` (event loop time)."""
+        while (delay_s := self.work_delay_s) > 0:
+            if self._loop.time() + delay_s > deadline:
+                raise self.too_often()
             await asyncio.sleep(delay_s)
+
+    def too_often(self) -> McpFailure:
+        return McpFailure(McpFailureKind.BUSY, _LISTED_TOO_OFTEN, retry_after_s=self.work_delay_s)
 
 
 class Paces:

@@ -41,7 +41,9 @@ async def test_a_server_that_is_connected_again_and_again_waits_for_its_turn() -
         paces.of(ORG, SERVER).charge_work(BURST + 1_000 * RATE)
         with pytest.raises(McpFailure) as raised:
             await connections.call_tool(plain_server(), IN_RUN, a_call("echo", 0.1, text="a"))
-        assert raised.value.kind is McpFailureKind.NOT_CONNECTED
+        assert raised.value.kind is McpFailureKind.BUSY  # no failure of the server
+        assert raised.value.retry_after_s is not None
+        assert raised.value.retry_after_s > 900
         assert descendants() == before
         reply = await connections.call_tool(plain_server(id=OTHER), IN_RUN, a_call("echo", text="b"))
         assert text_of(reply) == "b"

@@ -24,19 +24,13 @@ from infrastructure.mcp.catalogs.list_news import changed_list, listening
 from infrastructure.mcp.connections.asked_calls import AskedCalls
 from infrastructure.mcp.connections.negotiation import Negotiate
 from infrastructure.mcp.connections.server_session import ObservedDispatcher, ServerFacts, ServerSession
-from infrastructure.mcp.faults import (
-    BROKEN,
-    TransportFailedError,
-    TransportFault,
-    connect_failure,
-    fault_in,
-    is_closed,
-)
+from infrastructure.mcp.faults import BROKEN, TransportFailedError, TransportFault, connect_failure, fault_in, is_closed
 from infrastructure.mcp.pace import Pace
-from infrastructure.mcp.transports.server_transports import ServerTransport
+from infrastructure.mcp.transports.server_transports import LateTransport
 
 logger = logging.getLogger(__name__)
 
+_NOT_REACHED = "The MCP server was connected or listed too often and waits for its turn. Nothing was sent."
 _DRAIN_S = 0.5
 _EXIT_REASON_S = 1.0
 _PING_TIMEOUT_S = 10.0
@@ -79,7 +73,7 @@ class McpConnection:
     def __init__(
         self,
         *,
-        transport: ServerTransport,
+        transport: LateTransport,
         negotiate: Negotiate,
         client: Implementation,
         events: ConnectionEvents,
@@ -164,7 +158,7 @@ class McpConnection:
 
     async def session(self, deadline: float) -> ServerSession:
         """Wait until the connection is open. Raises McpFailure NOT_CONNECTED, also after
-        `deadline`."""
+        `deadline`; BUSY if the server was not reached by then, since it waited for its turn."""
         if self._session is None and not self._settled.is_set():
             try:
                 async with asyncio.timeout_at(deadline):
@@ -173,7 +167,9 @@ class McpConnection:
                 raise self._unanswered() from None
         if self._session is None:
             failure = self._failure or connect_failure("The connection was closed.")
-            raise McpFailure(failure.kind, failure.detail, stderr=failure.stderr, for_model=failure.for_model)
+            again = McpFailure(failure.kind, failure.detail, stderr=failure.stderr, for_model=failure.for_model)
+            again.retry_after_s = failure.retry_after_s
+            raise again
         return self._session
 
     def retire(self) -> None:
@@ -390,6 +386,8 @@ class McpConnection:
         return connect_failure(detail, stderr)
 
     def _unanswered(self) -> McpFailure:
+        if (turn_in_s := self._transport.turn_in_s) > 0:
+            return McpFailure(McpFailureKind.BUSY, _NOT_REACHED, retry_after_s=turn_in_s)
         noise = self._transport.describe_noise()
         detail = "The server did not answer in time." + (f" {noise}" if noise else "")
         return connect_failure(detail, self._transport.stderr())

@@ -63,7 +63,6 @@ from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWrit
 _MAX_INSTRUCTIONS = 16 * 1024
 _MAX_NAME = 128
 _CANCEL_TIMEOUT_S = 5.0
-_LISTED_TOO_OFTEN = "The tools of the MCP server were listed too often. Nothing was sent."
 MAX_SERVER_REQUESTS = 16
 """Concurrent requests of a server to the client, per connection."""
 _ELICITATION: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
@@ -194,9 +193,7 @@ class ServerSession:
         async def list_page(cursor: str | None) -> Mapping[str, Any]:
             params = {} if cursor is None else {"cursor": cursor}
             pace = self._dispatcher.pace
-            if (delay_s := pace.work_delay_s) > deadline - asyncio.get_running_loop().time():
-                raise McpFailure(McpFailureKind.BUSY, _LISTED_TOO_OFTEN, retry_after_s=delay_s)
-            await pace.wait_to_work()
+            await pace.wait_to_work(deadline)
             try:
                 page = await self._request("tools/list", params, deadline)
             except McpFailure as exc:
@@ -234,6 +231,8 @@ class ServerSession:
                     return self._definitions
                 return {tool.name: tool for tool in (await self.list_tools(deadline)).tools}
         except TimeoutError as exc:
+            if self._dispatcher.pace.work_delay_s > 0:
+                raise self._dispatcher.pace.too_often() from exc
             raise McpFailure(McpFailureKind.TIMEOUT, "The server did not list its tools in time.") from exc
 
     async def ping(self, deadline: float) -> TransportFault | None:

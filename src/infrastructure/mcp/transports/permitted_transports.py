@@ -5,7 +5,7 @@ from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.mcp.kinds import kind_refusal
 from domain.mcp.server import McpServer
-from infrastructure.mcp.transports.server_transports import LateTransport, OpenTransport, ServerTransport
+from infrastructure.mcp.transports.server_transports import LateTransport, OpenTransport
 from infrastructure.mcp.transports.stdio import StderrLog
 
 
@@ -17,14 +17,16 @@ class PermittedTransports:
         self._inner = inner
         self._switch = switch
 
-    def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
+    def __call__(self, server: McpServer, log: StderrLog) -> LateTransport:
         inner = self._inner(server, log)
-        return LateTransport(lambda: self._permitted(server, inner), disconnect_cancels=inner.disconnect_cancels)
+        return LateTransport(
+            lambda: self._permitted(server, inner), inner.pace, disconnect_cancels=inner.disconnect_cancels
+        )
 
     async def close(self) -> None:
         await self._inner.close()
 
-    async def _permitted(self, server: McpServer, inner: ServerTransport) -> ServerTransport:
+    async def _permitted(self, server: McpServer, inner: LateTransport) -> LateTransport:
         if not await self._switch.permits_kind(server.organization_id, server.config):
             raise McpFailure(McpFailureKind.DISABLED, kind_refusal(server.config))
         return inner

@@ -74,7 +74,7 @@ class ServerTransport(Protocol):
 class OpenTransport(Protocol):
     """Creates the transport for a new connection; `log` outlives it."""
 
-    def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
+    def __call__(self, server: McpServer, log: StderrLog) -> "LateTransport":
         """Raises McpFailure NOT_CONNECTED for an unusable configuration, NOT_INSTALLED."""
         ...
 
@@ -147,11 +147,12 @@ class ServerTransports:
         if self._restored is not None:
             await self._restored.close()
 
-    def __call__(self, server: McpServer, log: StderrLog) -> ServerTransport:
+    def __call__(self, server: McpServer, log: StderrLog) -> "LateTransport":
         config = server.config
+        pace = self._paces.of(server.organization_id, server.tested_id or server.id)
         if config.kind.is_remote:
             cancels = config.kind is not McpServerKind.SSE
-            return LateTransport(lambda: self._reached(server), disconnect_cancels=cancels)
+            return LateTransport(lambda: self._reached(server, pace), pace, disconnect_cancels=cancels)
         launch: Launch | None = None
         try:
             launch = self._launch(server)
@@ -160,12 +161,15 @@ class ServerTransports:
             if self._restored is None or not is_elsewhere:
                 raise
         return LateTransport(
-            lambda: self._started(server, launch, log), disconnect_cancels=StdioServerTransport.disconnect_cancels
+            lambda: self._started(server, launch, log, pace),
+            pace,
+            disconnect_cancels=StdioServerTransport.disconnect_cancels,
         )
 
-    async def _reached(self, server: McpServer) -> ServerTransport:
+    async def _reached(self, server: McpServer, pace: Pace) -> ServerTransport:
         config = server.config
-        pace = await self._turn(server, CONNECTION)
+        await pace.wait_to_work()
+        pace.charge_work(CONNECTION)
         assert config.url is not None  # validated by the configuration
         headers = await self._headers(server)
         credentials: Credentials | None = None
@@ -195,16 +199,10 @@ class ServerTransports:
                 pass
         return headers
 
-    async def _turn(self, server: McpServer, cost: float) -> Pace:
-        """Wait for the server's turn to connect; returns its pace."""
-        pace = self._paces.of(server.organization_id, server.tested_id or server.id)
-        await pace.wait_to_work()
-        pace.charge_work(cost)
-        return pace
-
-    async def _started(self, server: McpServer, launch: Launch | None, log: StderrLog) -> ServerTransport:
+    async def _started(self, server: McpServer, launch: Launch | None, log: StderrLog, pace: Pace) -> ServerTransport:
         config = server.config
-        pace = await self._turn(server, PROCESS)
+        await pace.wait_to_work()
+        pace.charge_work(PROCESS)
         if launch is None:
             assert self._restored is not None  # else there is a launch
             await self._restored.ready(server)
@@ -262,10 +260,11 @@ class ServerTransports:
 
 
 class LateTransport:
-    """A transport created on entering, once its secrets are read."""
+    """A transport created on entering, once it is the server's turn and its secrets are read."""
 
-    def __init__(self, make: Callable[[], Awaitable[ServerTransport]], *, disconnect_cancels: bool) -> None:
+    def __init__(self, make: Callable[[], Awaitable[ServerTransport]], pace: Pace, *, disconnect_cancels: bool) -> None:
         self._make = make
+        self.pace = pace
         self._made: ServerTransport | None = None
         self.disconnect_cancels = disconnect_cancels
 
@@ -281,6 +280,13 @@ class LateTransport:
     ) -> None:
         if self._made is not None:
             await self._made.__aexit__(exc_type, exc, traceback)
+
+    @property
+    def turn_in_s(self) -> float:
+        """Seconds until the server's turn to be connected; 0 if that is not waited for."""
+        if isinstance(self._made, LateTransport):
+            return self._made.turn_in_s
+        return self.pace.work_delay_s if self._made is None else 0.0
 
     def describe_end(self) -> str | None:
         return self._made.describe_end() if self._made is not None else None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from application.mcp.ports import McpFailure, McpFailureKind
 from domain.ids import McpServerId
 from infrastructure.mcp.pace import BURST, FLOOD_S, FREE_BYTES, MESSAGE, RATE, REQUEST, Pace, Paces
 from tests.builders import ORG, SERVER
@@ -82,6 +83,14 @@ def test_connections_and_lists_delay_the_next_ones_and_no_call(hours: Hours) -> 
     assert not pace.is_full
     hours.now += 20 + BURST / RATE
     assert (pace.work_delay_s, pace.is_full) == (0, True)
+
+
+async def test_work_that_could_not_begin_before_its_deadline_is_refused_with_the_time_to_wait(hours: Hours) -> None:
+    pace = Pace()
+    pace.charge_work(BURST + 20 * RATE)
+    with pytest.raises(McpFailure) as raised:
+        await pace.wait_to_work(hours.now + 19)
+    assert (raised.value.kind, raised.value.retry_after_s) == (McpFailureKind.BUSY, 20)
 
 
 def test_connections_that_fail_one_after_the_other_delay_the_next_ever_longer(hours: Hours) -> None:
