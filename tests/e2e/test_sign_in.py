@@ -152,7 +152,7 @@ def test_a_deactivated_person_is_refused_by_api_gateway_stream_and_console(
         with listening(carla, f"/v1/runs/{slow}/stream") as of_run, listening(carla, "/mcp?agent=talker") as of_gateway:
             ended = service.call("PATCH", f"/users/{user['id']}", {"status": "deactivated"})
             assert ended["cancelled_runs"] == len((run, slow))
-            assert "completed" not in "".join(of_run), "it ends"
+            assert "run.completed" not in "".join(of_run), "it ends before the answer"
             assert "".join(of_gateway).strip(": \n") == "", "it ends, and says no more"
 
         for answer in (
