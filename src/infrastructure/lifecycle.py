@@ -22,6 +22,7 @@ from infrastructure.confinement.leftovers import end_leftovers
 from infrastructure.container import Container
 from infrastructure.mcp.containers.engine import EngineError
 from infrastructure.persistence.engine.sqlite.backup import back_up
+from infrastructure.persistence.engine.sqlite.vacuum import vacuum
 from infrastructure.persistence.engine.waiting_start import once_available
 from infrastructure.runtime.logs import configure_logging
 from infrastructure.runtime.loop_watchdog import watching_loop
@@ -182,6 +183,17 @@ def back_up_database(container: Container, target: Path) -> int:
             "`dragoman db backup` copies an SQLite database. Back PostgreSQL up with pg_dump (docs/guides/backup.md).",
         )
     return back_up(container.home().database_path, target)
+
+
+def vacuum_database(container: Container) -> tuple[int, int]:
+    """Rewrite the SQLite database without free space; its size in bytes before and after. No service may run. Raises
+    ServiceError, `vacuum_needs_sqlite` for PostgreSQL."""
+    if container.settings().postgres_url is not None:
+        raise invalid(
+            "vacuum_needs_sqlite", "`dragoman db vacuum` is for SQLite. PostgreSQL's autovacuum needs no help."
+        )
+    with container.home().owned():
+        return vacuum(container.home().database_path)
 
 
 async def _open_storage(container: Container, stack: AsyncExitStack) -> None:

@@ -101,11 +101,30 @@ def test_a_backup_is_of_one_moment_though_somebody_writes(tmp_path: Path) -> Non
         assert copied.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
+@pytest.mark.requirement("K5")
+def test_an_older_database_is_vacuumed_once_while_no_service_runs(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    here = DragomanHere(home)
+    here.run("thread", "create")
+    with closing(sqlite3.connect(home / "dragoman.db", isolation_level=None)) as older:
+        older.execute("PRAGMA auto_vacuum = NONE")
+        older.execute("VACUUM")
+    with serving(home):
+        assert here.run("db", "vacuum", exit_code=1).err
+    told = here.run("db", "vacuum", "--json").json
+    assert told["bytes"] == (home / "dragoman.db").stat().st_size
+    with closing(sqlite3.connect(home / "dragoman.db")) as vacuumed:
+        assert vacuumed.execute("PRAGMA auto_vacuum").fetchall() == [(2,)]
+    assert f"{told['bytes']} bytes now" in here.run("db", "vacuum").out
+
+
 @pytest.mark.requirement("E6")
 def test_for_postgresql_its_own_tools_are_named(tmp_path: Path) -> None:
     settings = {"DRAGOMAN_DATABASE_URL": "postgresql://dragoman@127.0.0.1:9/dragoman", "DRAGOMAN_SECRET_KEY": "k" * 40}
     refused = DragomanHere(tmp_path / "home").run("db", "backup", str(tmp_path / "copy"), exit_code=2, **settings)
     assert "pg_dump" in refused.err
+    refused = DragomanHere(tmp_path / "home").run("db", "vacuum", exit_code=2, **settings)
+    assert "autovacuum" in refused.err
 
 
 @pytest.mark.requirement("E6", "B12", "C5")

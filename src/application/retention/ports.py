@@ -84,6 +84,13 @@ class SweepLock(Protocol):
         UNAVAILABLE `storage_unavailable`."""
 
 
+class FreeSpace(Protocol):
+    """Space of removed rows that the database holds for later ones."""
+
+    async def give_back(self) -> bool:
+        """Return a bounded part of it to the file system, in one transaction. Whether there is more to return."""
+
+
 class ExpiringTools(Protocol):
     """Tools of workflow runs that are still registered."""
 

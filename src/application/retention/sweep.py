@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 
 from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand
-from application.retention.ports import ExpiringTools, RetentionStore, SweepLock
+from application.retention.ports import ExpiringTools, FreeSpace, RetentionStore, SweepLock
 from application.runs.ports import KEY_LIFETIME
 from application.system.pages import PageRequest
 from application.system.ports import Clock
@@ -30,6 +30,7 @@ class RetentionSweep:
     - Organizations without `retention_days` keep their threads.
     - Idempotency keys older than a day, expired authorizations and bound values of expired tools of
       workflow runs are removed everywhere.
+    - At the end, space that removed rows took is returned in steps.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class RetentionSweep:
         retention: RetentionStore,
         tools: ExpiringTools,
         apply_retention: ApplyRetention,
+        space: FreeSpace,
         lock: SweepLock,
         clock: Clock,
         batch: int = BATCH,
@@ -47,6 +49,7 @@ class RetentionSweep:
         self._retention = retention
         self._tools = tools
         self._apply_retention = apply_retention
+        self._space = space
         self._lock = lock
         self._clock = clock
         self._batch = batch
@@ -70,6 +73,8 @@ class RetentionSweep:
             if cursor is None:
                 break
         while await self._retention.forget_authorizations(self._clock.now(), limit=self._batch) == self._batch:
+            pass
+        while await self._space.give_back():
             pass
 
     async def _forget_keys(self, organization: Organization) -> None:

@@ -97,7 +97,7 @@ COMMANDS = (
     ),
     _group("webhook", "Manage webhook deliveries and the signing key."),
     _group("workflow", "Manage and run workflows."),
-    _group("db", "Upgrade and back up the database."),
+    _group("db", "Upgrade, back up and shrink the database."),
     Command(
         name="doctor",
         summary="Check the installation and everything it depends on.",

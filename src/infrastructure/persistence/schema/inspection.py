@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from infrastructure.persistence.engine.database import unusable
 from infrastructure.persistence.engine.postgres import queue_schema
+from infrastructure.persistence.engine.sqlite.vacuum import FileSpace, space_of
 from infrastructure.persistence.schema.revision import FIRST, HEAD, StoredSchema, plain_engine, stored_schema
 
 CHECK_S = 10.0
@@ -23,7 +24,7 @@ class DatabaseReport:
     """The result. `name` is the database's kind and version, or its path. With `failure`, a
     sentence, everything else is missing. `revision` is None without a schema, `oldest` is the
     first upgradable one, `is_compatible` is for a schema of a newer version that works with this one. `clock_ahead_s` compares the server's clock with this machine's.
-    `damage` is SQLite's report about its file."""
+    `damage` is SQLite's report about its file, `space` is for SQLite."""
 
     name: str
     is_there: bool = True
@@ -35,6 +36,7 @@ class DatabaseReport:
     queue_is_current: bool = True
     clock_ahead_s: float | None = None
     damage: str | None = None
+    space: FileSpace | None = None
 
 
 class DatabaseInspection:
@@ -56,7 +58,11 @@ class DatabaseInspection:
             with closing(sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
                 stored = _stored(connection)
                 return DatabaseReport(
-                    name=name, revision=_named(stored), is_compatible=stored.is_compatible, damage=_damage(connection)
+                    name=name,
+                    revision=_named(stored),
+                    is_compatible=stored.is_compatible,
+                    damage=_damage(connection),
+                    space=space_of(connection),
                 )
         except sqlite3.Error as error:
             return DatabaseReport(

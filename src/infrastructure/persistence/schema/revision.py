@@ -12,6 +12,7 @@ from infrastructure.persistence.engine.database import unusable
 from infrastructure.persistence.engine.postgres import queue_schema
 from infrastructure.persistence.engine.postgres.url import driver_url
 from infrastructure.persistence.engine.sqlite.database import make_private
+from infrastructure.persistence.engine.sqlite.vacuum import IN_STEPS
 
 HEAD = "0067"
 """The revision of the tables."""
@@ -87,6 +88,7 @@ def plain_engine(database_url: str) -> Engine:
     @event.listens_for(engine, "connect")
     def no_implicit_transactions(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None
+        connection.execute(f"PRAGMA {IN_STEPS}")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

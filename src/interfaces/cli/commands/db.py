@@ -1,4 +1,4 @@
-"""`dragoman db`: schema and copies of the database."""
+"""`dragoman db`: schema, copies and size of the database."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal
 
 db_app = typer.Typer(
-    help="Upgrade and back up the database.",
+    help="Upgrade, back up and shrink the database.",
     no_args_is_help=True,
     epilog="Example: dragoman db upgrade",
 )
@@ -127,3 +127,22 @@ def backup(
         session.terminal.json({"file": str(file.absolute()), "bytes": size})
     else:
         session.terminal.line(f"{file.absolute()}: {size} bytes. Keep the secret key as well, elsewhere.")
+
+
+@db_app.command("vacuum", epilog="Example: dragoman db vacuum")
+def vacuum(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """Rewrite the SQLite database without the space of removed data. Stop the service first. It
+    takes as much disk space again meanwhile. Databases of this version shrink by themselves after
+    retention; older ones do so after this command."""
+    from infrastructure.container import Container
+    from infrastructure.lifecycle import configure_logs, vacuum_database
+    from interfaces.cli.checked_settings import checked_settings
+
+    session = session_of(context)
+    container = Container(settings=checked_settings())
+    configure_logs(container, only_trouble=True)
+    before, after = vacuum_database(container)
+    if as_json:
+        session.terminal.json({"bytes_before": before, "bytes": after})
+    else:
+        session.terminal.line(f"The database has {after} bytes now; it had {before}.")

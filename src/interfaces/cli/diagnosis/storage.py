@@ -10,7 +10,21 @@ from interfaces.cli.loading import loading
 CLOCKS_MAY_DIFFER_S = 2.0
 """Workers stop acting on a lease this long before it ends (`LeaseSettings.margin_s`)."""
 
+WORTH_A_VACUUM = 4
+"""One byte of so many is free."""
+
 _DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT")
+
+
+class Space(Protocol):
+    """Of an SQLite file."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def free(self) -> int: ...
+    @property
+    def shrinks(self) -> bool: ...
 
 
 class Report(Protocol):
@@ -36,6 +50,8 @@ class Report(Protocol):
     def clock_ahead_s(self) -> float | None: ...
     @property
     def damage(self) -> str | None: ...
+    @property
+    def space(self) -> Space | None: ...
 
 
 def look_at_database(settings: Settings) -> Report:
@@ -67,6 +83,8 @@ def database_findings(report: Report) -> Iterator[Finding]:
     else:
         yield well("database", f"{report.name} can be read")
     yield _schema_finding(report)
+    if report.space is not None and not report.space.shrinks and report.space.free * WORTH_A_VACUUM > report.space.size:
+        yield space_finding(report.space)
     if report.clock_ahead_s is not None:
         yield clock_finding(report.clock_ahead_s)
 
@@ -86,6 +104,15 @@ def clock_finding(ahead_s: float) -> Finding:
     if abs(ahead_s) > CLOCKS_MAY_DIFFER_S:
         return problem("clock", f"this machine's {differ}", "Synchronize both (chrony, systemd-timesyncd).")
     return well("clock", f"this machine's {differ}")
+
+
+def space_finding(space: Space) -> Finding:
+    """A file of an older version does not get smaller by itself."""
+    return warning(
+        "space",
+        f"{space.free} of the database's {space.size} bytes are free, and the file does not get smaller",
+        "Stop the service and run `dragoman db vacuum` once: from then on it does.",
+    )
 
 
 def _schema_finding(report: Report) -> Finding:

@@ -10,7 +10,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand, RetentionApplied
-from application.retention.ports import ExpiringTools, RetentionStore, SweepLock
+from application.retention.ports import ExpiringTools, FreeSpace, RetentionStore, SweepLock
 from application.retention.sweep import RetentionSweep
 from application.runs.ports import IdempotencyKey
 from domain.errors import ErrorKind, ServiceError
@@ -47,6 +47,8 @@ class Ports:
         self.tools.expire.return_value = 0
         self.apply_retention: MockType = mocker.create_autospec(ApplyRetention, instance=True)
         self.apply_retention.execute.return_value = APPLIED
+        self.space: MockType = mocker.create_autospec(FreeSpace, instance=True)
+        self.space.give_back.return_value = False
         self.is_free = True
         self.is_held = False
         self.lock: MockType = mocker.create_autospec(SweepLock, instance=True)
@@ -62,6 +64,7 @@ class Ports:
             retention=self.retention,
             tools=self.tools,
             apply_retention=self.apply_retention,
+            space=self.space,
             lock=self.lock,
             clock=FixedClock(NOW),
             batch=BATCH,
@@ -225,3 +228,22 @@ async def test_expired_tools_of_workflow_runs_lose_their_values_batch_by_batch(p
 
     assert left == {ORG: [], OTHER_ORG: []}
     assert {(call.args[1], call.kwargs["limit"]) for call in ports.tools.expire.await_args_list} == {(NOW, BATCH)}
+
+
+@pytest.mark.requirement("K5")
+async def test_space_is_returned_in_steps_after_everything_was_removed(ports: Ports) -> None:
+    ports.space.give_back.side_effect = [True, True, False]
+
+    await ports.sweeping.execute()
+
+    assert ports.space.give_back.await_count == 3
+    assert ports.apply_retention.execute.await_count == 2
+
+
+@pytest.mark.requirement("K5")
+async def test_a_process_that_does_not_sweep_returns_no_space(ports: Ports) -> None:
+    ports.is_free = False
+
+    await ports.sweeping.execute()
+
+    ports.space.give_back.assert_not_awaited()

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
+from infrastructure.persistence.engine.sqlite.vacuum import FileSpace
 from infrastructure.settings import Settings
 from interfaces.cli.diagnosis.configuration import configuration_findings, egress_finding
 from interfaces.cli.diagnosis.external_secrets import external_secret_findings
@@ -35,6 +36,7 @@ class Seen:
     queue_is_current: bool = True
     clock_ahead_s: float | None = 0.0
     damage: str | None = None
+    space: FileSpace | None = None
 
 
 def states(findings: list[Finding]) -> dict[str, State]:
@@ -205,6 +207,13 @@ def test_what_is_wrong_with_a_database_is_said_and_it_is_opened_only_if_that_cha
 ) -> None:
     assert states(list(database_findings(seen)))[check] is state
     assert can_be_opened(seen) is opened
+
+
+@pytest.mark.requirement("K5", "G2")
+def test_a_file_that_is_a_quarter_free_and_does_not_shrink_is_a_warning() -> None:
+    for free, shrinks, expected in ((26, False, WARNING), (24, False, None), (90, True, None)):
+        found = states(list(database_findings(Seen(space=FileSpace(size=100, free=free, shrinks=shrinks)))))
+        assert found.get("space") is expected
 
 
 def test_clocks_may_differ_a_little() -> None:
