@@ -43,7 +43,9 @@ def test_the_demo_shows_a_run_with_its_transcript_audit_and_trace() -> None:
         assert f"calls {tool}" in parts["The stored transcript"]
         assert f"{tool} answers: " in parts["The stored transcript"]
     newest = subprocess.run(["git", "log", "-1", "--format=%H"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert newest.stdout[:7] in streamed.rpartition("turn 4")[2]
+    answer = streamed.rpartition("turn 4")[2]
+    assert newest.stdout[:7] in answer
+    assert "the first file it touches is none" not in " ".join(answer.split())
     assert parts["The audit trail"].count("tool.executed") == 4
     assert "run.completed" in parts["The audit trail"]
     assert "4 turns, 4 tool calls" in parts["What it took"]

@@ -17,6 +17,7 @@ from interfaces.cli.command_table import COMMANDS, Command
 from interfaces.cli.failures import BAD_USAGE, FAILED, CommandFailure, with_faults
 from interfaces.cli.session import Connect, Session
 from interfaces.cli.terminal import Terminal
+from interfaces.cli.verbs import verb_meant
 
 
 def _show_version(wanted: bool) -> None:
@@ -108,20 +109,28 @@ def invoke(arguments: Sequence[str], session: Session) -> int:
         session.terminal.note(f"Error: {with_faults(error.detail, faults)}")
         return BAD_USAGE if error.kind is ErrorKind.INVALID else FAILED
     except typer.TyperException as error:
-        session.terminal.note(_usage_line(error))
+        session.terminal.note(_usage_line(error, arguments))
         return error.exit_code
     return code if isinstance(code, int) else 0
 
 
-def _usage_line(error: typer.TyperException) -> str:
+def _usage_line(error: typer.TyperException, arguments: Sequence[str]) -> str:
     message = error.format_message()
     if "\n" in message:
         # Without a command the message is the help.
         return message
-    # Usage errors know their command; typer does not export their type.
-    path: object = getattr(getattr(error, "ctx", None), "command_path", "dragoman")
+    # Usage errors know their command unless the parser found them; typer does not export their type.
+    context: Any = getattr(error, "ctx", None)
+    path = _named_in(arguments) if context is None else context.command_path
     end = "" if message.endswith("?") else "."
-    return f"Error: {message.rstrip('.')}{end} Try `{path} --help`."
+    meant = verb_meant(message, getattr(getattr(context, "command", None), "commands", {}))
+    return f"Error: {message.rstrip('.')}{end}{meant} Try `{path} --help`."
+
+
+def _named_in(arguments: Sequence[str]) -> str:
+    """The command that these arguments begin with."""
+    known = [entry for entry in COMMANDS if arguments and entry.name == arguments[0]]
+    return " ".join(["dragoman", *(entry.name for entry in known)])
 
 
 def _connecting(terminal: Terminal) -> Connect:

@@ -1,6 +1,7 @@
 """What settles the calls that a run waits for: results, answers and decisions, as `resume` takes them."""
 
 import json
+from collections.abc import Sequence
 
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.failures import BadUsage
@@ -34,3 +35,22 @@ def json_object(text: str) -> JsonObject | None:
     except (ValueError, RecursionError):
         return None
     return given if isinstance(given, dict) else None
+
+
+def with_whole_ids(body: JsonObject, pending: Sequence[str]) -> JsonObject:
+    """The body of `resume`, in which the beginning of a call's id stands for the one pending call that begins so. What
+    none begins with stays, for the service to judge. Raises BadUsage if several begin so."""
+    return {
+        field: [_with_whole_id(entry, pending) for entry in entries] if isinstance(entries, list) else entries
+        for field, entries in body.items()
+    }
+
+
+def _with_whole_id(entry: JsonValue, pending: Sequence[str]) -> JsonValue:
+    if not isinstance(entry, dict):
+        return entry
+    given = str(entry["tool_call_id"])
+    begun = [call_id for call_id in pending if call_id.startswith(given)]
+    if len(begun) > 1 and given not in begun:
+        raise BadUsage(f"{given} is the beginning of {len(begun)} calls: {', '.join(begun)}. Give more of it.")
+    return {**entry, "tool_call_id": begun[0]} if len(begun) == 1 else entry

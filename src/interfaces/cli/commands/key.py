@@ -68,11 +68,12 @@ def list_keys(context: typer.Context, as_json: JsonFlag = False) -> None:
     session_of(context).show_list(
         ApiKeyView,
         path_to("api-keys"),
-        ("id", "name", "role", "last used", "ends", "created"),
+        ("id", "name", "role", "platform", "last used", "ends", "created"),
         lambda key, _: (
             key["id"],
             key["name"],
-            f"{key['role']}, platform" if key["platform"] else key["role"],
+            key["role"],
+            "yes" if key["platform"] else "",
             key["last_used_at"] or "never",
             f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"] or "",
             key["created_at"],

@@ -14,7 +14,7 @@ from interfaces.cli.failures import FAILED, BadUsage, CommandFailure
 from interfaces.cli.mcp_view import show_outcome
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.client_files import listed_servers, plain_json
-from interfaces.http.mcp_servers.views import ImportedEntryView, TestResultView
+from interfaces.http.mcp_servers.views import ImportedEntryView, ServerStatusView, TestResultView
 
 
 def install_server(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = False) -> None:
@@ -44,8 +44,14 @@ def uninstall_server(context: typer.Context, slug: ServerArgument, as_json: Json
     session = session_of(context)
 
     async def uninstall(api: ServiceApi) -> None:
+        before = read_as(ServerStatusView, await api.get(path_to("mcp-servers", slug, "status")))
         document = await api.post(path_to("mcp-servers", slug, "uninstall"))
-        session.terminal.note(f"{slug} is uninstalled.")
+        if before["installed_version"] is None and before["install"] is None:
+            session.terminal.note(
+                f"{slug} is not installed, so nothing changed. It stays registered; `dragoman mcp delete {slug}` deletes it."
+            )
+        else:
+            session.terminal.note(f"{slug} is uninstalled. It stays registered.")
         if as_json:
             session.terminal.json(document)
 

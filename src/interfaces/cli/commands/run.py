@@ -12,7 +12,7 @@ from interfaces.cli.arguments import AGENTS, RUNS, SERVERS, THREADS, RunArgument
 from interfaces.cli.commands.start_run import start_run
 from interfaces.cli.failures import BadUsage, wrong_choice
 from interfaces.cli.names import names_by_id
-from interfaces.cli.pending_calls import elicited_answer, tool_result
+from interfaces.cli.pending_calls import elicited_answer, tool_result, with_whole_ids
 from interfaces.cli.run_group import RunGroup
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import one_line, short_json
@@ -274,7 +274,9 @@ def resume_run(
         from interfaces.cli.steering import resumed, shown_to_the_end, view_for
 
         view = view_for(session.terminal, as_json=as_json)
-        ending = await resumed(api, run_id, body, view=view)
+        run = read_as(RunView, await api.get(path_to("runs", run_id)))
+        settled = with_whole_ids(body, [call["id"] for call in run["pending"]])
+        ending = await resumed(api, run_id, settled, view=view)
         return shown_to_the_end(session.terminal, view, ending, as_json=as_json)
 
     session.perform(resume, worker=True)

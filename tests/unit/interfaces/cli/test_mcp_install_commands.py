@@ -150,12 +150,26 @@ def test_what_is_installed_already_is_exit_code_1() -> None:
 
 
 @pytest.mark.requirement("B2")
-def test_a_server_is_uninstalled() -> None:
-    service = FakeService().on(
-        "POST", "/v1/mcp-servers/time/uninstall", httpx.Response(202, json=status("not_installed"))
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (status("disconnected", installed_version="1.2.3", install=None), "time is uninstalled. It stays registered."),
+        (installing("resolving", 10), "time is uninstalled. It stays registered."),
+        (
+            status("not_installed", installed_version=None, install=None),
+            "time is not installed, so nothing changed. It stays registered;",
+        ),
+    ],
+)
+def test_a_server_is_uninstalled(before: JsonObject, said: str) -> None:
+    service = (
+        FakeService()
+        .on("GET", STATUS, before)
+        .on("POST", "/v1/mcp-servers/time/uninstall", httpx.Response(202, json=status("not_installed")))
     )
     outcome = service.run("mcp", "uninstall", "time", "--json")
     assert (outcome.exit_code, outcome.json["state"]) == (0, "not_installed")
+    assert said in outcome.err
 
 
 @pytest.mark.parametrize(("command", "enabled"), [("enable", True), ("disable", False)])

@@ -146,7 +146,7 @@ def test_keys_are_listed_and_revoked() -> None:
     nothing: JsonObject = {**ended, "cancelled_runs": 0, "revoked_gateway_sessions": 0}
     service = FakeService().on("GET", "/v1/api-keys", page(key)).on("DELETE", "/v1/api-keys/key_1", ended, nothing)
     assert service.run("key", "list").out.splitlines()[1].split() == [
-        *("key_1", "ci", "admin,", "platform", "never"),
+        *("key_1", "ci", "admin", "yes", "never"),
         *("revoked", "u", "t"),
     ]
     revoked = service.run("key", "revoke", "key_1")
