@@ -337,31 +337,6 @@ def test_resuming_sends_the_results_and_follows_from_there() -> None:
     assert "Let me see." not in outcome.err
 
 
-def test_the_beginning_of_a_calls_id_stands_for_the_one_pending_call_that_begins_so() -> None:
-    pending: list[JsonValue] = [{**USE, "id": f"call_{end}"} for end in ("a1", "a2", "b1")]
-    waiting = run_document("requires_action", pending=pending)
-    service = (
-        service_of(waiting, *EVENTS)
-        .on("GET", "/v1/runs/run_1/events", {"data": [*EVENTS[:8]], "next_cursor": None})
-        .on("POST", "/v1/runs/run_1/resume", run_document("queued"))
-    )
-    service.run("run", "resume", "run_1", "--approve", "call_b", "--deny", "call_a1", "--result", "call_c=x")
-    assert service.sent("POST", "/v1/runs/run_1/resume") == [
-        {
-            "tool_results": [{"tool_call_id": "call_c", "result": "x"}],
-            "approvals": [
-                {"tool_call_id": "call_b1", "decision": "approve"},
-                {"tool_call_id": "call_a1", "decision": "deny"},
-            ],
-        }
-    ]
-    refused = service.run("run", "resume", "run_1", "--approve", "call_a")
-    assert (refused.exit_code, refused.err) == (
-        2,
-        "Error: call_a is the beginning of 2 calls: call_a1, call_a2. Give more of it.\n",
-    )
-
-
 @pytest.mark.requirement("B4")
 def test_questions_of_servers_are_shown_and_answered() -> None:
     form: JsonObject = {"type": "object", "properties": {"colour": {}, "size": {}}}
