@@ -1,10 +1,10 @@
-"""Files without a name, which a started process inherits: for what others must not see in its arguments.
+"""Files that a started process inherits: those without a name have what others must not see in its arguments.
 
 Standard library only, and cheap to import: the launcher uses it.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 
 def memory_file(content: bytes) -> int:
@@ -30,3 +30,13 @@ def read_environment(fd: int) -> dict[str, str]:
     with open(fd, "rb") as file:
         lines = file.read().split(b"\0")[:-1]
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in (line.partition(b"=") for line in lines)}
+
+
+def close_inherited(*, except_for: Container[int | None]) -> None:
+    """Close all descriptors but the standard ones and these. Raises OSError without /proc."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) not in except_for:
+            try:
+                os.close(int(name))
+            except OSError:  # the one that listed the others
+                continue

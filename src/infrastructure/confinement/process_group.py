@@ -24,9 +24,8 @@ class GroupLimits:
     def __bool__(self) -> bool:
         return bool(self.memory or self.processes)
 
-    def excess(self, root: int) -> str | None:
-        """What the descendants of `root` have too much of, as a sentence."""
-        found = below(root)
+    def excess(self, found: list[int]) -> str | None:
+        """What these processes have too much of together, as a sentence."""
         if self.processes and len(found) > self.processes:
             return f"more than {self.processes} processes"
         if self.memory and sum(map(_resident, found)) > self.memory:

@@ -19,7 +19,9 @@ pytestmark = [pytest.mark.timeout(60), pytest.mark.requirement("S1")]
 async def output(command: StdioCommand, *, on_started: Callable[[], None] = lambda: None) -> str:
     """What the program writes until its end."""
     ended = asyncio.Event()
-    process = ServerProcess(command, environment={"PATH": os.environ["PATH"]}, kill_grace_s=0.5, on_exit=ended.set)
+    process = await ServerProcess.start(
+        command, environment={"PATH": os.environ["PATH"]}, kill_grace_s=0.5, on_exit=ended.set
+    )
     on_started()
     stdin, stdout, stderr = process.pipes
     with stdin, stdout, stderr:
@@ -59,7 +61,7 @@ async def test_values_of_a_servers_variables_are_in_no_arguments(profile: str, t
     with a_world(tmp_path) as world:
         script = 'echo "$TOKEN"; exec cat'
         command = await confined(world, profile, script, TOKEN="a-value-that-nobody-sees=1\nsecond line")
-        process = ServerProcess(
+        process = await ServerProcess.start(
             command, environment={"PATH": os.environ["PATH"]}, kill_grace_s=0.5, on_exit=lambda: None
         )
         stdin, stdout, stderr = process.pipes

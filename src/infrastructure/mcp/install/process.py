@@ -26,7 +26,7 @@ async def run_to_end(
     receives each line of both outputs, cleaned and capped. Cancelling ends the installer and its
     descendants first. Raises OSError."""
     ended = asyncio.Event()
-    process = ServerProcess(
+    process = await ServerProcess.start(
         StdioCommand(
             command=command,
             args=args,

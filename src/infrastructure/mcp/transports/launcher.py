@@ -30,9 +30,10 @@ from collections.abc import Mapping
 
 from infrastructure.confinement import landlock, namespaces, own_network
 from infrastructure.confinement.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
-from infrastructure.confinement.memory_files import read_environment
+from infrastructure.confinement.memory_files import close_inherited, read_environment
 from infrastructure.confinement.plan import BUBBLEWRAP, NAMESPACES, Plan
-from infrastructure.confinement.process_group import GroupLimits
+from infrastructure.confinement.priority import LoweredSessions, lower
+from infrastructure.confinement.process_group import GroupLimits, below
 
 LAUNCHER = (
     sys.executable,
@@ -47,9 +48,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 EXIT_USAGE, EXIT_CANNOT_RUN, EXIT_NOT_FOUND = 2, 126, 127
 FIRST_KILL_PAUSE_S, LAST_KILL_PAUSE_S = 0.02, 1.0
 GROUP_CHECK_S = 0.5
-NICENESS = 5
-OOM_SCORE = "500"
-"""When memory runs out, the kernel ends servers before the service."""
+
 
 Limits = dict[str, int]
 Process = tuple[int, bytes]
@@ -113,6 +112,7 @@ class Launcher:
         self._child = 0
         self._child_status: int | None = None
         self._lifeline_open = True
+        self._sessions = LoweredSessions()
         self._wakeup, wakeup_write = os.pipe()
         os.set_blocking(wakeup_write, False)
         os.set_blocking(self._wakeup, False)
@@ -133,12 +133,19 @@ class Launcher:
             stop_asked = self._wait(GROUP_CHECK_S if self._options.group else None)
             if stop_asked or not self._lifeline_open:
                 break
-            if self._options.group and (excess := self._options.group.excess(os.getpid())) is not None:
+            if self._options.group and (excess := self._check_group()) is not None:
                 complain(f"the server used {excess} and was ended")
                 self._child_status, grace_s = signal.SIGKILL, 0.0
         self._end_descendants(grace_s)
         status = self._child_status or 0
         return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+    def _check_group(self) -> str | None:
+        """What the server and its descendants have too much of; their new sessions are lowered."""
+        found = below(os.getpid())
+        if self._options.plan is not None:
+            self._sessions.lower(found)
+        return self._options.group.excess(found)
 
     def _start_server(self) -> None:
         os.set_inheritable(self._options.lifeline, False)
@@ -271,12 +278,7 @@ def _bound(options: Options) -> None:
         return
     if options.plan.profile == NAMESPACES and options.group.processes:
         set_limit(resource.RLIMIT_NPROC, options.group.processes)
-    os.nice(NICENESS)
-    try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
-            score.write(OOM_SCORE)
-    except OSError:  # it is higher already
-        return
+    lower()
 
 
 def set_limit(limit: int, value: int) -> None:
@@ -382,7 +384,7 @@ def main(arguments: list[str]) -> int:
     try:
         options = Options(arguments)
         os.fstat(options.lifeline)
-        os.listdir("/proc/self")
+        close_inherited(except_for=(options.lifeline, None if options.plan is None else options.plan.proxy))
         if os.getsid(0) != os.getpid():
             os.setsid()
         return run(options)

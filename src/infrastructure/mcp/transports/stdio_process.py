@@ -4,7 +4,6 @@ orderly stop. Used by `stdio.py`."""
 import asyncio
 import logging
 import os
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from infrastructure.confinement.memory_files import environment_bytes, memory_fi
 from infrastructure.confinement.process_group import NAMES
 from infrastructure.mcp.transports.launcher import LAUNCHER
 from infrastructure.mcp.transports.pipes import Descriptor, ReadPipe
+from infrastructure.mcp.transports.spawn import Spawned, spawned
 from infrastructure.mcp.transports.started_server import StartedServer, StartServer, describe_status
 
 logger = logging.getLogger(__name__)
@@ -54,37 +54,39 @@ class StdioCommand:
 
 class ServerProcess:
     """A started server. `on_exit` is called once, on the event loop, after the launcher and all
-    below it have ended. Spawning is synchronous (a millisecond, by vfork), and a pidfd reports the
-    end: asyncio's subprocesses can be cancelled between spawn and hand-over, and use a thread per
-    process."""
+    below it have ended. A pidfd reports the end: asyncio's subprocesses can be cancelled between
+    spawn and hand-over, and use a thread per process."""
 
-    def __init__(
-        self, command: StdioCommand, *, environment: Mapping[str, str], kill_grace_s: float, on_exit: Callable[[], None]
-    ) -> None:
-        """Raises OSError if the working directory does not exist, or no descriptor or process is
-        available."""
+    def __init__(self, process: Spawned, *, lifeline: int, mark: dict[str, str], on_exit: Callable[[], None]) -> None:
+        """Takes the process and the lifeline. Raises OSError if no descriptor is left."""
         self._loop = asyncio.get_running_loop()
         self._on_exit = on_exit
         self._exited: asyncio.Future[int] = self._loop.create_future()
         self._interrupted: asyncio.CancelledError | None = None
-        self._mark = new_mark()
-        lifeline_end, self._lifeline = os.pipe()
+        self._process, self._lifeline, self._mark = process, lifeline, mark
+        self._pidfd = os.pidfd_open(process.pid)
+        self._loop.add_reader(self._pidfd, self._reap)
+
+    @classmethod
+    async def start(
+        cls, command: StdioCommand, *, environment: Mapping[str, str], kill_grace_s: float, on_exit: Callable[[], None]
+    ) -> "ServerProcess":
+        """Raises OSError if the working directory does not exist, or no descriptor or process is
+        available."""
+        mark = new_mark()
+        lifeline_end, lifeline = os.pipe()
+        process: Spawned | None = None
         try:
-            given = _inherited(environment) | dict(command.env) | self._mark
-            self._popen = _popen(command, given, self._mark, lifeline_end, kill_grace_s)
+            given = _inherited(environment) | dict(command.env) | mark
+            process = await _launched(command, given, mark, lifeline_end, kill_grace_s)
+            return cls(process, lifeline=lifeline, mark=mark, on_exit=on_exit)
         except BaseException:
-            os.close(self._lifeline)
+            os.close(lifeline)
+            if process is not None:
+                process.abandon()
             raise
         finally:
             os.close(lifeline_end)
-        try:
-            self._pidfd = os.pidfd_open(self._popen.pid)
-        except OSError:
-            os.close(self._lifeline)
-            with self._popen:
-                self._popen.kill()
-            raise
-        self._loop.add_reader(self._pidfd, self._reap)
 
     @property
     def exit_status(self) -> int | None:
@@ -95,9 +97,7 @@ class ServerProcess:
     @property
     def pipes(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
         """Dragoman's ends of stdin, stdout and stderr; the taker closes them."""
-        stdin, stdout, stderr = self._popen.stdin, self._popen.stdout, self._popen.stderr
-        assert stdin is not None and stdout is not None and stderr is not None  # noqa: PT018 (asked for in _popen)
-        return stdin, stdout, stderr
+        return self._process.stdin, self._process.stdout, self._process.stderr
 
     def describe_exit(self) -> str | None:
         status = self.exit_status
@@ -121,8 +121,8 @@ class ServerProcess:
             if not await self._exited_within(close_grace_s):
                 self._close_lifeline()
                 if not await self._exited_within(kill_grace_s + MARGIN_S):
-                    logger.warning("launcher %d did not end its server in time; killing it", self._popen.pid)
-                    self._popen.kill()
+                    logger.warning("launcher %d did not end its server in time; killing it", self._process.pid)
+                    self._process.kill()
                     await self._exited_within(MARGIN_S)
         self._close_lifeline()
         if self._interrupted is not None:
@@ -138,7 +138,7 @@ class ServerProcess:
         return self._exited.done()
 
     def _reap(self) -> None:
-        code = self._popen.poll()
+        code = self._process.poll()
         if code is None:
             return
         if code < 0:  # the launcher was killed, and may have left something behind
@@ -155,12 +155,11 @@ class ServerProcess:
 
 
 def start_process(command: StdioCommand, environment: Mapping[str, str]) -> StartServer:
-    """Starts the command. `environment` is Dragoman's own; the server inherits a few names of it. Never waits, so that
-    cancellation cannot interrupt a spawn. An unknown command exits at once with status 127. Raises OSError (no such
-    directory, no descriptor left)."""
+    """Starts the command. `environment` is Dragoman's own; the server inherits a few names of it. An unknown command exits
+    at once with status 127. Raises OSError (no such directory, no descriptor left)."""
 
     async def start(*, kill_grace_s: float, on_exit: Callable[[], None]) -> StartedServer:
-        return ServerProcess(command, environment=environment, kill_grace_s=kill_grace_s, on_exit=on_exit)
+        return await ServerProcess.start(command, environment=environment, kill_grace_s=kill_grace_s, on_exit=on_exit)
 
     return start
 
@@ -169,9 +168,9 @@ def _nothing() -> None:
     """The end of stderr is ignored."""
 
 
-def _popen(
+async def _launched(
     command: StdioCommand, environment: Mapping[str, str], mark: Mapping[str, str], lifeline: int, grace_s: float
-) -> subprocess.Popen[bytes]:
+) -> Spawned:
     """`environment` reaches the server alone: variables of the dynamic linker would run code in the launcher, which is
     not confined."""
     launcher = [*LAUNCHER, "--lifeline", str(lifeline), "--grace", str(grace_s), *command.confinement]
@@ -179,16 +178,11 @@ def _popen(
         launcher += ["--group" if name in NAMES else "--rlimit", f"{name}={value}"]
     variables = memory_file(environment_bytes(environment))
     try:
-        return subprocess.Popen(
+        return await spawned(
             [*launcher, "--environment", str(variables), "--", command.command, *command.args],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            pass_fds=(lifeline, variables, *command.handed),
-            env=mark,
+            environment=mark,
             cwd=command.cwd,
-            start_new_session=True,
+            handed=(lifeline, variables, *command.handed),
         )
     finally:
         os.close(variables)
