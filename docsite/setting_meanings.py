@@ -107,5 +107,6 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     "The command line": {
         "url": f"The service that [commands]({_GUIDES}/cli.md#which-service-it-talks-to) talk to, where it is elsewhere.",
         "api_key": "The key they use there.",
+        "config_dir": f"Where [`dragoman login`]({_GUIDES}/sign-in.md#sign-in-to-the-command-line) stores tokens, with the mode 0600.",
     },
 }

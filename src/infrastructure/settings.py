@@ -181,6 +181,11 @@ class Settings(OtelSettings, ProcessSettings, ProviderSettings, SecretSettings, 
         default=None, description="the http or https URL of a running service", examples=["http://127.0.0.1:8321"]
     )
     api_key: SecretStr | None = Field(default=None, description="an API key", examples=["dgm_…"])
+    config_dir: Path = Field(
+        default=Path("~/.config/dragoman"),
+        description="a directory, where the command line stores sign-ins",
+        examples=["/home/ann/.dragoman"],
+    )
 
     langfuse_public_key: str | None = Field(
         default=None,

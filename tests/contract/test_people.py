@@ -28,7 +28,7 @@ def audit(number: int = 1) -> AuditEvent:
 @pytest.mark.requirement("P1")
 async def test_an_identity_provider_comes_back_as_it_was_stored(stores: Stores) -> None:
     rules = (RoleRule(claim="groups", value="a", role=Role.ADMIN, organization_id=OTHER_ORG),)
-    provider = a_provider(client_secret="s", audiences=("api",), rules=rules, installation=True)
+    provider = a_provider(client_secret="s", cli_client_id="cli", audiences=("api",), rules=rules, installation=True)
     await stores.identity_providers.add(provider, audit())
     assert await stores.identity_providers.all(ORG) == (provider,)
     assert await stores.identity_providers.named(PROVIDER) == provider
@@ -39,10 +39,10 @@ async def test_an_identity_provider_comes_back_as_it_was_stored(stores: Stores) 
 
 async def test_names_of_an_organization_and_audiences_of_an_issuer_are_distinct(stores: Stores) -> None:
     providers = stores.identity_providers
-    await providers.add(a_provider(audiences=("api",)), audit(1))
+    await providers.add(a_provider(audiences=("api",), cli_client_id="cli"), audit(1))
     with refused("identity_provider_exists"):
         await providers.add(a_provider(OTHER, issuer="https://other.example.com"), audit(2))
-    for taken in ("dragoman", "api"):
+    for taken in ("dragoman", "api", "cli"):
         with refused("identity_provider_audience_taken"):
             await providers.add(a_provider(OTHER, organization_id=OTHER_ORG, client_id=taken), audit(2))
     other = a_provider(OTHER, organization_id=OTHER_ORG, client_id="other")

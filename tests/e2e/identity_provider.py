@@ -77,6 +77,22 @@ class IdentityProvider:
             url = urljoin(url, response.headers["location"])
         raise AssertionError(f"the provider sends around in circles: {url}")
 
+    def confirm(self, url: str, name: str) -> str:
+        """The last page, after a person has confirmed the code of a device and signed in under a name."""
+        with httpx.Client(trust_env=False, timeout=60.0) as browser:
+            response = browser.get(url)
+            for _ in range(15):
+                form = re.search(r'<form[^>]*method="post"(?: action="([^"]*)")?', response.text)
+                if response.has_redirect_location:
+                    response = browser.get(urljoin(str(response.url), response.headers["location"]))
+                elif form is not None:
+                    fields = dict(re.findall(r'name="(xsrf|user_code)" value="([^"]*)"', response.text))
+                    fields |= {"confirm": "yes"} if "xsrf" in fields else {"name": name}
+                    response = browser.post(urljoin(str(response.url), form.group(1) or ""), data=fields)
+                else:
+                    return response.text
+        raise AssertionError(f"the provider sends around in circles: {response.text}")
+
 
 @contextmanager
 def providing(service: Service) -> Iterator[IdentityProvider]:

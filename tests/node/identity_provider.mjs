@@ -52,6 +52,7 @@ function provider(issuer) {
     features: {
       devInteractions: { enabled: false },
       deviceFlow: { enabled: true },
+      revocation: { enabled: true },
       rpInitiatedLogout: { enabled: true },
       resourceIndicators: {
         enabled: true,

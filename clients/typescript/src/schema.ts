@@ -468,6 +468,35 @@ export interface components {
             estimated: boolean;
         };
         /**
+         * CallerView
+         * @description Who sent this request.
+         */
+        CallerView: {
+            /** @description Id of the user or the API key. Runs, calls, approvals and audit entries name it. */
+            id: string;
+            /**
+             * @description Whether a person or an API key sent the request.
+             * @enum {string}
+             */
+            kind: "user" | "api_key";
+            /** @description Name of the person or the API key. */
+            name: string | null;
+            /** @description E-mail address of the person; null for API keys. */
+            email: string | null;
+            /** @description What the caller may do; each role includes the roles before it. */
+            role: components["schemas"]["Role"];
+            /** @description Whether the caller may manage organizations. */
+            platform: boolean;
+            /** @description Id of the caller's organization. */
+            organization_id: string;
+            /** @description Name of the caller's organization. */
+            organization_name: string;
+            /** @description Where the person signed in; null for API keys. */
+            issuer: string | null;
+            /** @description When the token or the API key expires; null: never. */
+            expires_at: string | null;
+        };
+        /**
          * CanaryTokenBody
          * @description A text that the agent must never output. An id alone means the agent's existing token.
          */
@@ -552,6 +581,28 @@ export interface components {
             first_broken: components["schemas"]["BrokenLinkView"] | null;
             /** @description Seals that cannot be verified, by key. */
             unknown_keys: components["schemas"]["UnknownKeyView"][];
+        };
+        /**
+         * CliProviderList
+         * @description Identity providers of the command line.
+         */
+        CliProviderList: {
+            /** @description By name. */
+            data: components["schemas"]["CliProviderView"][];
+        };
+        /**
+         * CliProviderView
+         * @description An identity provider where people may sign in to the command line.
+         */
+        CliProviderView: {
+            /** @description Name of the identity provider. */
+            name: string;
+            /** @description Issuer URL (OpenID Connect). */
+            issuer: string;
+            /** @description Id of the public client of the command line. */
+            client_id: string;
+            /** @description Scopes that a sign-in requests. */
+            scopes: string[];
         };
         /**
          * ClientCredentialsAuthBody
@@ -1380,6 +1431,8 @@ export interface components {
             client_id: string;
             /** @description Secret of the client; write-only. Absent or null: a public client. */
             client_secret?: string | null;
+            /** @description Id of the public client with which people sign in to the command line; null: they do not. */
+            cli_client_id?: string | null;
             /**
              * @description Scopes that a sign-in requests.
              * @default [
@@ -1444,6 +1497,8 @@ export interface components {
             client_id: string;
             /** @description `[hidden]`; null: a public client, protected by PKCE. */
             client_secret: string | null;
+            /** @description Id of the public client with which people sign in to the command line; null: they do not. */
+            cli_client_id: string | null;
             /** @description Scopes that a sign-in requests. */
             scopes: string[];
             /** @description Audiences of bearer tokens that the API accepts, besides `client_id`. */
@@ -4793,6 +4848,8 @@ export interface components {
             client_id?: string | null;
             /** @description Secret of the client; write-only. Absent or null: a public client. */
             client_secret?: string | null;
+            /** @description Id of the public client with which people sign in to the command line; null: they do not. */
+            cli_client_id?: string | null;
             /** @description Scopes that a sign-in requests. */
             scopes?: string[] | null;
             /** @description Audiences of bearer tokens that the API accepts, besides `client_id`. */

@@ -22,6 +22,7 @@ class CreateIdentityProviderCommand:
     issuer: str
     client_id: str
     client_secret: str | None = field(default=None, repr=False)
+    cli_client_id: str | None = None
     scopes: tuple[str, ...] = (OPENID, "profile", "email")
     audiences: tuple[str, ...] = ()
     rules: tuple[RoleRule, ...] = ()
@@ -68,6 +69,7 @@ class CreateIdentityProvider:
             issuer=command.issuer,
             client_id=command.client_id,
             client_secret=command.client_secret,
+            cli_client_id=command.cli_client_id,
             scopes=command.scopes,
             audiences=command.audiences,
             rules=command.rules,

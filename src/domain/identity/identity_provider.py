@@ -63,7 +63,8 @@ class IdentityProvider:
     """An issuer and this service's registration there.
 
     - Without `client_secret` the service is a public client, protected by PKCE.
-    - Tokens are accepted for `client_id` and for `audiences`.
+    - `cli_client_id` is the public client of the command line; without it people do not sign in there.
+    - Tokens are accepted for `client_id`, `cli_client_id` and `audiences`.
     - The first rule that matches decides. A person without a matching rule is refused.
     - With `installation` the sign-in page always offers it, and rules may name any organization.
     """
@@ -74,6 +75,7 @@ class IdentityProvider:
     issuer: str
     client_id: str
     client_secret: str | None = field(default=None, repr=False)
+    cli_client_id: str | None = None
     scopes: tuple[str, ...] = (OPENID, "profile", "email")
     audiences: tuple[str, ...] = ()
     rules: tuple[RoleRule, ...] = ()
@@ -88,7 +90,8 @@ class IdentityProvider:
 
     @property
     def accepted_audiences(self) -> tuple[str, ...]:
-        return (self.client_id, *self.audiences)
+        own = (self.client_id,) if self.cli_client_id is None else (self.client_id, self.cli_client_id)
+        return (*own, *self.audiences)
 
     def admission(self, claims: Mapping[str, JsonValue]) -> Admission | None:
         """The organization and role by the first matching rule; None refuses the person."""
@@ -108,6 +111,8 @@ def _violations(provider: IdentityProvider) -> list[Violation]:
         wrong.append(Violation(path="client_id", message=f"must be 1 to {MAX_TEXT} printable characters"))
     if provider.client_secret is not None and not _is_text(provider.client_secret):
         wrong.append(Violation(path="client_secret", message=f"must be 1 to {MAX_TEXT} printable characters"))
+    if provider.cli_client_id is not None and not _is_text(provider.cli_client_id):
+        wrong.append(Violation(path="cli_client_id", message=f"must be 1 to {MAX_TEXT} printable characters"))
     if OPENID not in provider.scopes or not all(map(_SCOPE.fullmatch, provider.scopes)):
         wrong.append(Violation(path="scopes", message=f"must be names of scopes, with {OPENID} among them"))
     if len(provider.audiences) > MAX_AUDIENCES or not all(map(_is_text, provider.audiences)):

@@ -18,6 +18,7 @@ from application.identity.create_identity_provider import CreateIdentityProvider
 from application.identity.create_organization import CreateOrganization
 from application.identity.create_organization_key import CreateOrganizationKey
 from application.identity.delete_identity_provider import DeleteIdentityProvider
+from application.identity.describe_caller import DescribeCaller
 from application.identity.finish_sign_in import FinishSignIn
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
@@ -99,6 +100,7 @@ class Identity(containers.DeclarativeContainer):
     get_identity_provider = singleton(GetIdentityProvider, providers=Storage.identity_providers)
     list_identity_providers = singleton(ListIdentityProviders, providers=Storage.identity_providers)
     list_offered_providers = singleton(ListOfferedProviders)
+    describe_caller = singleton(DescribeCaller)
     get_user = singleton(GetUser)
     list_users = singleton(ListUsers)
     bootstrap_identity = singleton(BootstrapIdentity, first_key=Platform.home)

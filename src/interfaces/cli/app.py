@@ -34,7 +34,7 @@ def _root(
     ] = False,
 ) -> None:
     """Run LLM agents with native and MCP tools. Commands use the service at DRAGOMAN_URL (with
-    DRAGOMAN_API_KEY), else the service that runs on the data directory DRAGOMAN_HOME (default
+    DRAGOMAN_API_KEY, or after `dragoman login`), else the service that runs on the data directory DRAGOMAN_HOME (default
     ./.dragoman), else they open that directory themselves."""
 
 

@@ -57,6 +57,27 @@ COMMANDS = (
         attribute="open_console",
         epilog="Example: dragoman open",
     ),
+    Command(
+        name="login",
+        summary="Sign in to the service with your company's identity provider.",
+        module="login",
+        attribute="login",
+        epilog="Examples: dragoman login; DRAGOMAN_URL=https://dragoman.example.com dragoman login --browser",
+    ),
+    Command(
+        name="logout",
+        summary="Sign out of the service, at the identity provider too.",
+        module="login",
+        attribute="logout",
+        epilog="Example: dragoman logout",
+    ),
+    Command(
+        name="whoami",
+        summary="Show who you are for the service.",
+        module="whoami",
+        attribute="whoami",
+        epilog="Example: dragoman whoami",
+    ),
     _group("run", "Start and manage runs."),
     Command(
         name="chat",

@@ -16,6 +16,9 @@ from interfaces.cli.checked_settings import checked_settings
 from interfaces.cli.failures import BadUsage, CommandFailure
 from interfaces.cli.loading import loading
 from interfaces.cli.service_client import ServiceClient
+from interfaces.cli.sign_in.person_auth import PersonAuth
+from interfaces.cli.sign_in.provider import ProviderClient
+from interfaces.cli.sign_in.stored import StoredSignIns
 
 PROBE_TIMEOUT_S = 2.0
 
@@ -37,8 +40,8 @@ async def connected(
     *, worker: bool, creates: bool = False, remark: Callable[[str], None] = _unsaid
 ) -> AsyncIterator[ServiceApi]:
     """The service, by the settings of this process:
-    - DRAGOMAN_URL with DRAGOMAN_API_KEY; else
-    - the service that owns HOME, with its HOME/admin.key (or DRAGOMAN_API_KEY); else
+    - DRAGOMAN_URL with DRAGOMAN_API_KEY or the person's sign-in; else
+    - the service that owns HOME, with DRAGOMAN_API_KEY, the person's sign-in, or its HOME/admin.key; else
     - HOME opened in this process, under its lock, during the command; with `worker` it executes
       runs. Without data in HOME this requires `creates`.
     Raises BadUsage, CommandFailure.
@@ -74,16 +77,35 @@ async def connected_to_running() -> AsyncIterator[ServiceApi]:
 
 async def _running(settings: Settings) -> ServiceClient | None:
     """A client of the service of the settings, or of the one that owns HOME. Its user closes it."""
-    api_key = _key_of(settings)
-    if settings.url is not None:
-        if api_key is None:
-            raise BadUsage(f"DRAGOMAN_URL is set to {settings.url}; set DRAGOMAN_API_KEY to a key of that service too.")
-        return ServiceClient(address=settings.url, api_key=api_key)
-    running = await running_service(settings.home)
-    if running is None:
+    address = await service_address(settings)
+    if address is None:
         return None
+    through_proxies = settings.url is not None
+    api_key = _key_of(settings)
+    stored = stored_sign_ins(settings)
+    if api_key is None and (sign_in := stored.of(address)) is not None:
+        auth = PersonAuth(sign_in, stored=stored, provider=ProviderClient())
+        return ServiceClient(address=address, auth=auth, through_proxies=through_proxies)
+    if api_key is None and settings.url is not None:
+        raise BadUsage(
+            f"DRAGOMAN_URL is set to {settings.url}; sign in there with `dragoman login`, or set DRAGOMAN_API_KEY to a "
+            "key of that service."
+        )
     key = api_key or admin_key(settings.home)
-    return ServiceClient(address=running.url, api_key=key, through_proxies=False)
+    return ServiceClient(address=address, api_key=key, through_proxies=through_proxies)
+
+
+async def service_address(settings: Settings) -> str | None:
+    """The address of the service of the settings, or of the one that owns HOME."""
+    if settings.url is not None:
+        return settings.url
+    running = await running_service(settings.home)
+    return None if running is None else running.url
+
+
+def stored_sign_ins(settings: Settings) -> StoredSignIns:
+    """What people signed in to with the command line."""
+    return StoredSignIns(settings.config_dir.expanduser())
 
 
 def _key_of(settings: Settings) -> str | None:

@@ -20,13 +20,14 @@ SILENCE_TIMEOUT_S = 45.0
 
 
 class ServiceClient:
-    """One service at `address`, with `api_key`. Its creator closes it."""
+    """One service at `address`, with an API key or another authentication. Its creator closes it."""
 
     def __init__(
         self,
         *,
         address: str,
-        api_key: str,
+        api_key: str | None = None,
+        auth: httpx.Auth | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         through_proxies: bool = True,
         max_event_bytes: int = 64 * 1024 * 1024,
@@ -35,7 +36,8 @@ class ServiceClient:
         self._max_event_bytes = max_event_bytes
         self._http = httpx.AsyncClient(
             base_url=address,
-            headers={"Authorization": f"Bearer {api_key}"},
+            headers={} if api_key is None else {"Authorization": f"Bearer {api_key}"},
+            auth=auth,
             transport=transport,
             timeout=httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             trust_env=through_proxies,

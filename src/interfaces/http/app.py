@@ -130,6 +130,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
         dependencies={
             **_of_process(container),
             "finish_mcp_authorization": instance_of(container.finish_mcp_authorization()),
+            "list_offered_providers": instance_of(container.list_offered_providers()),
             "describe_oauth_client": instance_of(container.describe_oauth_client()),
         },
         request_class=ApiRequest,

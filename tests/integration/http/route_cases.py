@@ -33,6 +33,7 @@ OF_PEOPLE = (
     Case(method="PATCH", path=ONE_IDP, role=Role.ADMIN, body={"audiences": ["api"]}, foreign=True),
     Case(method="DELETE", path=ONE_IDP, role=Role.ADMIN, status=204, foreign=True),
     Case(method="POST", path=f"{ONE_IDP}/test", role=Role.ADMIN, foreign=True),
+    Case(method="GET", path="/v1/whoami", role=Role.VIEWER),
     Case(method="GET", path="/v1/users", role=Role.ADMIN),
     Case(method="GET", path="/v1/users/{user_id}", role=Role.ADMIN, foreign=True),
     Case(method="PATCH", path="/v1/users/{user_id}", role=Role.ADMIN, body={"role": "viewer"}, foreign=True),

@@ -212,6 +212,19 @@ class CancelledRunsView(TypedDict):
     """Number of runs in progress whose cancellation was requested."""
 
 
+class CliProviderView(TypedDict):
+    """An identity provider where people may sign in to the command line."""
+
+    name: str
+    """Name of the identity provider."""
+    issuer: str
+    """Issuer URL (OpenID Connect)."""
+    client_id: str
+    """Id of the public client of the command line."""
+    scopes: list[str]
+    """Scopes that a sign-in requests."""
+
+
 CloudIdentity: TypeAlias = Literal['key', 'service']
 """
 Whose identity calls have: `key`, that of the provider's key; `service`, that of the machine on which Dragoman
@@ -2085,6 +2098,8 @@ class UpdateIdentityProviderBody(TypedDict):
     """Id of the client that is registered for this service."""
     client_secret: NotRequired[str | None]
     """Secret of the client; write-only. Absent or null: a public client."""
+    cli_client_id: NotRequired[str | None]
+    """Id of the public client with which people sign in to the command line; null: they do not."""
     scopes: NotRequired[list[str] | None]
     """Scopes that a sign-in requests."""
     audiences: NotRequired[list[str] | None]
@@ -2572,6 +2587,31 @@ class BearerAuthBody(TypedDict):
     """Write-only."""
 
 
+class CallerView(TypedDict):
+    """Who sent this request."""
+
+    id: str
+    """Id of the user or the API key. Runs, calls, approvals and audit entries name it."""
+    kind: Literal['user', 'api_key']
+    """Whether a person or an API key sent the request."""
+    name: str | None
+    """Name of the person or the API key."""
+    email: str | None
+    """E-mail address of the person; null for API keys."""
+    role: Role
+    """What the caller may do; each role includes the roles before it."""
+    platform: bool
+    """Whether the caller may manage organizations."""
+    organization_id: str
+    """Id of the caller's organization."""
+    organization_name: str
+    """Name of the caller's organization."""
+    issuer: str | None
+    """Where the person signed in; null for API keys."""
+    expires_at: str | None
+    """When the token or the API key expires; null: never."""
+
+
 class CancelRunsBody(TypedDict):
     """The unfinished runs to cancel: exactly one of agent_id, server and all, narrowed by the others."""
 
@@ -2609,6 +2649,13 @@ class ChainReportView(TypedDict):
     """The first broken place; null if there is none."""
     unknown_keys: list[UnknownKeyView]
     """Seals that cannot be verified, by key."""
+
+
+class CliProviderList(TypedDict):
+    """Identity providers of the command line."""
+
+    data: list[CliProviderView]
+    """By name."""
 
 
 class ClientCredentialsAuthBody(TypedDict):
@@ -2797,6 +2844,8 @@ class IdentityProviderBody(TypedDict):
     """Id of the client that is registered for this service."""
     client_secret: NotRequired[str | None]
     """Secret of the client; write-only. Absent or null: a public client."""
+    cli_client_id: NotRequired[str | None]
+    """Id of the public client with which people sign in to the command line; null: they do not."""
     scopes: NotRequired[list[str]]
     """Scopes that a sign-in requests."""
     audiences: NotRequired[list[str]]
@@ -2820,6 +2869,8 @@ class IdentityProviderView(TypedDict):
     """Id of the client that is registered for this service."""
     client_secret: str | None
     """`[hidden]`; null: a public client, protected by PKCE."""
+    cli_client_id: str | None
+    """Id of the public client with which people sign in to the command line; null: they do not."""
     scopes: list[str]
     """Scopes that a sign-in requests."""
     audiences: list[str]

@@ -1,4 +1,4 @@
--- revision 0067
+-- revision 0074
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -700,7 +700,7 @@ CREATE TABLE identity_provider (
 	rules TEXT NOT NULL,
 	installation BOOLEAN NOT NULL,
 	version INTEGER NOT NULL,
-	created_at BIGINT NOT NULL,
+	created_at BIGINT NOT NULL, cli_client_id TEXT,
 	CONSTRAINT pk_identity_provider PRIMARY KEY (id),
 	CONSTRAINT fk_identity_provider_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT uq_identity_provider_organization_id_name UNIQUE (organization_id, name)

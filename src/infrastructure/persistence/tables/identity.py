@@ -43,6 +43,7 @@ identity_provider = Table(
     Column("issuer", PlainText, nullable=False),
     Column("client_id", PlainText, nullable=False),
     Column("client_secret", LargeBinary),
+    Column("cli_client_id", PlainText),
     Column("scopes", JsonText, nullable=False),
     Column("audiences", JsonText, nullable=False),
     Column("rules", JsonText, nullable=False),

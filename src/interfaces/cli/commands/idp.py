@@ -31,6 +31,10 @@ Audiences = Annotated[
     list[str] | None,
     typer.Option("--audience", metavar="NAME", help="An audience of bearer tokens, besides the client id."),
 ]
+CliClient = Annotated[
+    str | None,
+    typer.Option("--cli-client-id", metavar="ID", help="The public client with which people use `dragoman login`."),
+]
 Scopes = Annotated[
     str | None, typer.Option("--scopes", metavar="NAMES", help='Default: "openid profile email"; separated by spaces.')
 ]
@@ -48,6 +52,7 @@ def add_provider(
     issuer: Annotated[str, typer.Option("--issuer", metavar="URL", help="The issuer (OpenID Connect).")],
     client_id: Annotated[str, typer.Option("--client-id", metavar="ID", help="The client registered for Dragoman.")],
     public: Annotated[bool, typer.Option("--public", help="The client has no secret.")] = False,
+    cli_client_id: CliClient = None,
     scopes: Scopes = None,
     audience: Audiences = None,
     rule: Rules = None,
@@ -62,7 +67,7 @@ def add_provider(
     """Add an identity provider. The client's secret is read from standard input."""
     session = session_of(context)
     body: JsonObject = {"name": name, "issuer": issuer, "client_id": client_id, "installation": installation}
-    body |= _settings(scopes, audience, rule)
+    body |= _settings(cli_client_id, scopes, audience, rule)
     if not public:
         secret = session.read_secret(f"Client secret of {name} (not shown): ").strip()
         if not secret:
@@ -84,16 +89,17 @@ def change_provider(
     *,
     context: typer.Context,
     name: Name,
+    cli_client_id: CliClient = None,
     scopes: Scopes = None,
     audience: Audiences = None,
     rule: Rules = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change scopes, audiences or rules. New rules replace all earlier ones."""
+    """Change the client of the command line, scopes, audiences or rules. New rules replace all earlier ones."""
     session = session_of(context)
-    body = _settings(scopes, audience, rule)
+    body = _settings(cli_client_id, scopes, audience, rule)
     if not body:
-        raise BadUsage("Nothing to change: give --rule, --audience or --scopes.")
+        raise BadUsage("Nothing to change: give --rule, --audience, --scopes or --cli-client-id.")
     session.show(
         IdentityProviderView,
         lambda api: api.patch(path_to(_PATH, name), body),
@@ -130,6 +136,8 @@ def show_provider(context: typer.Context, name: Name, as_json: JsonFlag = False)
     def display(provider: IdentityProviderView) -> None:
         session.terminal.line(f"{provider['name']} ({provider['id']}), {provider['issuer']}")
         session.terminal.line(f"client: {provider['client_id']}, scopes: {' '.join(provider['scopes'])}")
+        if provider["cli_client_id"]:
+            session.terminal.line(f"client of the command line: {provider['cli_client_id']}")
         for rule in provider["rules"]:
             session.terminal.line(f"rule: {_rule_text(rule)}")
 
@@ -159,8 +167,10 @@ def delete_provider(context: typer.Context, name: Name) -> None:
     session_of(context).delete(path_to(_PATH, name), f"Deleted {name}.")
 
 
-def _settings(scopes: str | None, audiences: list[str] | None, rules: list[str] | None) -> JsonObject:
-    body: JsonObject = {}
+def _settings(
+    cli_client_id: str | None, scopes: str | None, audiences: list[str] | None, rules: list[str] | None
+) -> JsonObject:
+    body: JsonObject = {} if cli_client_id is None else {"cli_client_id": cli_client_id}
     if scopes is not None:
         body["scopes"] = [*scopes.split()]
     if audiences:

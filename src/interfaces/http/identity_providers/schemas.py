@@ -51,6 +51,7 @@ class IdentityProviderBody(Body):
     client_secret: _Text | None = Field(
         default=None, repr=False, description="Secret of the client; write-only. Absent or null: a public client."
     )
+    cli_client_id: _Text | None = None
     scopes: _Texts = (OPENID, "profile", "email")
     audiences: _Texts = ()
     rules: Annotated[tuple[RoleRuleBody, ...], Field(strict=False, max_length=MAX_RULES)] = ()
@@ -62,4 +63,4 @@ class UpdateIdentityProviderBody(Patch, of=IdentityProviderBody):
     the service a public client. `issuer` cannot change."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"rules": [{"claim": "sub", "value": "*", "role": "viewer"}]},)
-    nullable: ClassVar[frozenset[str]] = frozenset({"client_secret"})
+    nullable: ClassVar[frozenset[str]] = frozenset({"client_secret", "cli_client_id"})

@@ -28,6 +28,9 @@ class IdentityProviderView(TypedDict):
     issuer: Annotated[str, "Issuer URL (OpenID Connect). Its metadata is below `/.well-known/openid-configuration`."]
     client_id: Annotated[str, "Id of the client that is registered for this service."]
     client_secret: Annotated[str | None, "`[hidden]`; null: a public client, protected by PKCE."]
+    cli_client_id: Annotated[
+        str | None, "Id of the public client with which people sign in to the command line; null: they do not."
+    ]
     scopes: Annotated[list[str], "Scopes that a sign-in requests."]
     audiences: Annotated[list[str], "Audiences of bearer tokens that the API accepts, besides `client_id`."]
     rules: Annotated[list[RoleRuleView], "The first rule that matches decides; a person without one is refused."]
@@ -61,6 +64,7 @@ def identity_provider_view(provider: IdentityProvider) -> IdentityProviderView:
         "issuer": provider.issuer,
         "client_id": provider.client_id,
         "client_secret": None if provider.client_secret is None else "[hidden]",
+        "cli_client_id": provider.cli_client_id,
         "scopes": list(provider.scopes),
         "audiences": list(provider.audiences),
         "rules": [_rule_view(rule) for rule in provider.rules],

@@ -10,10 +10,13 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Tag
 from litestar.params import QueryParameter
 
+from application.identity.queries import ListOfferedProviders
 from application.mcp.authorization import AuthorizationAnswer
 from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.mcp.oauth_client import DescribeOAuthClient
 from domain.errors import ServiceError
+from domain.ids import OrganizationId
+from interfaces.http.oauth.views import CliProviderList
 from interfaces.http.problems import STATUS_OF_KIND
 
 TAG = Tag(name="OAuth", description="What browsers and authorization servers open.")
@@ -27,6 +30,10 @@ _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Dragoman</title></head>
 <body><h1>{title}</h1><p>{text}</p></body></html>
 """
+
+OrganizationOfProviders = Annotated[
+    str | None, QueryParameter(description="Id of an organization, to see its identity providers too.")
+]
 
 _REFUSED = ResponseSpec(
     data_container=str, media_type=MediaType.HTML, description="The reason of the failure, as a page."
@@ -66,8 +73,29 @@ async def describe_client(describe_oauth_client: NamedDependency[DescribeOAuthCl
     return Response({**document}, headers={"Cache-Control": "public, max-age=3600"})
 
 
+@get("/oauth/identity-providers", summary="List the identity providers of the command line")
+async def list_cli_providers(
+    list_offered_providers: NamedDependency[ListOfferedProviders], organization: OrganizationOfProviders = None
+) -> CliProviderList:
+    """Where people may sign in to the command line, without authentication: the identity providers of the installation
+    and of `organization` that have a client for it."""
+    offered = await list_offered_providers.execute(None if organization is None else OrganizationId(organization))
+    return {
+        "data": [
+            {
+                "name": provider.name,
+                "issuer": provider.issuer,
+                "client_id": provider.cli_client_id,
+                "scopes": list(provider.scopes),
+            }
+            for provider in offered
+            if provider.cli_client_id is not None
+        ]
+    }
+
+
 def oauth_router() -> Router:
-    return Router("/", route_handlers=[finish_authorization, describe_client], tags=[TAG.name])
+    return Router("/", route_handlers=[finish_authorization, describe_client, list_cli_providers], tags=[TAG.name])
 
 
 def _page(title: str, text: str, *, status: int = 200) -> Response[str]:

@@ -5,6 +5,7 @@ from litestar.di import NamedDependency
 from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
+from application.identity.describe_caller import DescribeCaller
 from application.identity.queries import GetUser, ListUsers
 from application.revocation.update_user import UpdateUser, UpdateUserCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
@@ -16,9 +17,23 @@ from interfaces.http.paths import UserPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.users.schemas import UpdateUserBody
-from interfaces.http.users.views import UpdatedUserView, UserPage, UserView, updated_user_view, user_view
+from interfaces.http.users.views import (
+    CallerView,
+    UpdatedUserView,
+    UserPage,
+    UserView,
+    caller_view,
+    updated_user_view,
+    user_view,
+)
 
 TAG = Tag(name="Users", description="People who signed in.")
+
+
+@get("/whoami", summary="Read who the caller is", responses=documented())
+async def whoami(request: ApiRequest, describe_caller: NamedDependency[DescribeCaller]) -> CallerView:
+    """Any role. The person or the API key of this request, with its organization and role."""
+    return caller_view(await describe_caller.execute(request.principal))
 
 
 @get("/users", summary="List users", responses=documented(403))

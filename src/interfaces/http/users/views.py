@@ -1,7 +1,8 @@
 """Users as JSON."""
 
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
+from application.identity.describe_caller import Caller
 from application.revocation.stopped_work import UpdatedUser
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
@@ -38,6 +39,37 @@ class UserPage(TypedDict):
 
     data: Items[UserView]
     next_cursor: NextCursor
+
+
+class CallerView(TypedDict):
+    """Who sent this request."""
+
+    id: Annotated[str, "Id of the user or the API key. Runs, calls, approvals and audit entries name it."]
+    kind: Annotated[Literal["user", "api_key"], "Whether a person or an API key sent the request."]
+    name: Annotated[str | None, "Name of the person or the API key."]
+    email: Annotated[str | None, "E-mail address of the person; null for API keys."]
+    role: Annotated[Role, "What the caller may do; each role includes the roles before it."]
+    platform: Annotated[bool, "Whether the caller may manage organizations."]
+    organization_id: Annotated[str, "Id of the caller's organization."]
+    organization_name: Annotated[str, "Name of the caller's organization."]
+    issuer: Annotated[str | None, "Where the person signed in; null for API keys."]
+    expires_at: Annotated[Timestamp | None, "When the token or the API key expires; null: never."]
+
+
+def caller_view(caller: Caller) -> CallerView:
+    user = caller.user
+    return {
+        "id": caller.id,
+        "kind": "api_key" if user is None else "user",
+        "name": caller.name,
+        "email": None if user is None else user.email,
+        "role": caller.role,
+        "platform": caller.platform,
+        "organization_id": caller.organization.id,
+        "organization_name": caller.organization.name,
+        "issuer": None if user is None else user.issuer,
+        "expires_at": None if caller.expires_at is None else timestamp(caller.expires_at),
+    }
 
 
 def user_view(user: User) -> UserView:
