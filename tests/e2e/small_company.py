@@ -158,6 +158,10 @@ def _servers(service: Service, folder: Path, package: Path) -> None:
     service.server("tickets", *ISOLATED_PYTHON, str(SERVERS / "tickets_server.py"))
     for slug in ("painter", "tickets"):
         service.call("POST", f"/mcp-servers/{slug}/refresh")
+    careful = {"mcp__tickets__close_ticket": {"decision": "require_approval"}}
+    service.agent(
+        "support", SMALL, mcp_servers=["tickets"], tool_policies=careful, instructions="You answer customers."
+    )
     service.call("POST", "/mcp-servers", {"slug": "invoices", "kind": "python", "package": str(package)})
     service.call("POST", "/mcp-servers/invoices/install")
 

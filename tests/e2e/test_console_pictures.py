@@ -79,6 +79,18 @@ def fill_in_a_package(page: Page) -> None:
     page.locator("#env-0-value").fill("Europe/Vienna")
 
 
+def find_a_ticket(page: Page) -> None:
+    for words in ("charged twice", "refund"):
+        page.get_by_label("words").fill(words)
+        with page.expect_response("**/try"):
+            page.get_by_role("button", name="Call the tool").click()
+        expect(page.locator("#tried .status")).to_have_text("succeeded")
+
+
+def see_its_calls(page: Page) -> None:
+    expect(page.locator("#calls")).to_contain_text("95th percentile")
+
+
 def check_a_faulty_workflow(page: Page) -> None:
     definition = page.get_by_label("Definition (YAML or JSON)")
     definition.fill(json.dumps(FAULTY, indent=1))
@@ -117,7 +129,10 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
             height=820,
         ),
         "servers": Picture(path="/console/servers", text="catalog", height=410),
-        "server": Picture(path="/console/servers/tickets", text="close_ticket", height=600),
+        "server-trial": Picture(
+            path="/console/servers/tickets/try?tool=find_ticket", text="Try", before=find_a_ticket, height=720
+        ),
+        "server": Picture(path="/console/servers/tickets", text="close_ticket", before=see_its_calls, height=690),
         "server-new": Picture(
             path="/console/servers-new?kind=python", text="Add an MCP server", before=fill_in_a_package, height=760
         ),

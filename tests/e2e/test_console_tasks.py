@@ -235,6 +235,17 @@ def go_to_an_agent(hand: Hand) -> None:
     expect(hand.page.get_by_role("heading", name="Agent talker")).to_be_visible()
 
 
+def try_a_tool(hand: Hand) -> None:
+    page = hand.page
+    hand.service.call("POST", "/mcp-servers/watched/refresh")
+    hand.click("watched")
+    hand.click("Try put")
+    page.get_by_label("text").fill("42 apples")
+    hand.press("Call the tool")
+    expect(page.locator("#tried .status")).to_have_text("succeeded")
+    expect(page.get_by_label("The result", exact=True)).to_contain_text("42 apples")
+
+
 TASKS: dict[int, Callable[[Hand], None]] = dict(
     enumerate(
         (
@@ -255,6 +266,7 @@ TASKS: dict[int, Callable[[Hand], None]] = dict(
             see_budgets,
             send_a_webhook_again,
             go_to_an_agent,
+            try_a_tool,
         ),
         start=1,
     )

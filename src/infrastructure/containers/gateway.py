@@ -14,6 +14,7 @@ from application.gateway.calls.request_states import RequestStates
 from application.gateway.calls.send_call import SendGatewayCall
 from application.gateway.calls.settle_call import SettleGatewayCall
 from application.gateway.calls.settle_lost_calls import SettleLostCalls
+from application.gateway.calls.try_tool import TryTool
 from application.gateway.contents.content_sources import ContentSources
 from application.gateway.contents.list_contents import ListGatewayContents
 from application.gateway.contents.read_content import ReadGatewayContent
@@ -146,6 +147,7 @@ class Gateway(containers.DeclarativeContainer):
         states=request_states,
         ledger=gateway_ledger,
     )
+    try_tool = singleton(TryTool, access=gateway_access, call_tool=call_gateway_tool)
     gateway_tasks = singleton(
         GatewayTasks,
         waiting=singleton(WaitingTasks, call_tool=call_gateway_tool, asking=gateway_approvals, ledger=gateway_ledger),

@@ -34,6 +34,7 @@ from interfaces.console.routes import (
     server_actions,
     server_forms,
     server_import,
+    server_trial,
     servers,
     settings,
     sign_in,
@@ -55,6 +56,7 @@ from interfaces.console.routes.palette import Palette
 from interfaces.console.routes.runs import RunPages
 from interfaces.console.routes.schedules import SchedulePages
 from interfaces.console.routes.secrets import SecretPages
+from interfaces.console.routes.server_trial import ServerTrial
 from interfaces.console.routes.servers import ServerPages
 from interfaces.console.routes.workflow_runs import WorkflowRunPages
 from interfaces.console.routes.workflows import WorkflowPages
@@ -102,6 +104,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "overview": built_by(container, Overview, run_costs=run_costs),
         "run_pages": built_by(container, RunPages, run_costs=run_costs, run_starters=run_starters),
         "server_pages": built_by(container, ServerPages),
+        "server_trial": built_by(container, ServerTrial),
         "agent_pages": built_by(container, AgentPages),
         "first_agent": built_by(container, FirstAgent),
         "key_pages": built_by(container, KeyPages),
@@ -158,6 +161,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         server_actions,
         server_forms,
         server_import,
+        server_trial,
         servers,
         settings,
         sign_in,

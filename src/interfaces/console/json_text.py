@@ -3,7 +3,8 @@
 import json
 from math import isfinite
 
-from domain.json_value import JsonValue
+from domain.errors import Violation, invalid
+from domain.json_value import JsonObject, JsonValue
 from interfaces.json_bounds import MAX_VALUES, has_too_many_values
 
 
@@ -26,6 +27,18 @@ def json_of(text: str) -> JsonValue:
         raise JsonTextError("is nested too deeply") from None
     except ValueError:
         raise JsonTextError("is not JSON") from None
+    return value
+
+
+def arguments_of(text: str, *, field: str = "arguments") -> JsonObject:
+    """Arguments of a tool. Raises INVALID `arguments_invalid` at the field."""
+    fault = Violation(path=field, message="must be a JSON object")
+    try:
+        value = json_of(text)
+    except JsonTextError:
+        raise invalid("arguments_invalid", "The arguments are not JSON.", fault) from None
+    if not isinstance(value, dict):
+        raise invalid("arguments_invalid", "The arguments are not a JSON object.", fault)
     return value
 
 

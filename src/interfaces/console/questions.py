@@ -1,4 +1,4 @@
-"""Questions of MCP servers as forms: fields from the schema, and the answer from the fields."""
+"""JSON Schemas of objects as forms: fields for questions of MCP servers and arguments of tools, and the value from the fields."""
 
 import json
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ def fields_of(schema: JsonObject) -> tuple[Field, ...]:
     asked = properties if isinstance(properties, dict) else {}
     needed = required if isinstance(required, list) else []
     return tuple(
-        _field(f"f{index}", key, value if isinstance(value, dict) else {}, required=key in needed)
+        _field(f"f{index}", key, _not_null(value) if isinstance(value, dict) else {}, required=key in needed)
         for index, (key, value) in enumerate(asked.items())
     )
 
@@ -103,6 +103,21 @@ def _field(name: str, key: str, schema: JsonObject, *, required: bool) -> Field:
             for index, (value, title) in enumerate(choices)
         ),
     )
+
+
+def _not_null(schema: JsonObject) -> JsonObject:
+    """The schema without the alternative `null`, which an empty field means already."""
+    types = schema.get("type")
+    if isinstance(types, list):
+        named = [each for each in types if each != "null"]
+        return {**schema, "type": named[0]} if len(named) == 1 else schema
+    for key in ("anyOf", "oneOf"):
+        options = schema.get(key)
+        if isinstance(options, list) and "type" not in schema:
+            others = [each for each in options if isinstance(each, dict) and each.get("type") != "null"]
+            if len(others) == 1 < len(options):
+                return {**others[0], **{name: value for name, value in schema.items() if name != key}}
+    return schema
 
 
 def _kind(schema: JsonObject) -> tuple[FieldKind, list[tuple[str, str]]]:

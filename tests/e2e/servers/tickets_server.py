@@ -10,6 +10,12 @@ TOOLS = {
     "find_ticket": "Finds tickets by words, customer or state, newest first.",
     "read_ticket": "Reads a ticket with its comments by its number.",
 }
+FIND = {
+    "words": {"type": "string", "description": "Words of the subject."},
+    "state": {"type": "string", "enum": ["open", "closed"]},
+    "limit": {"type": "integer", "default": 10},
+}
+"""The arguments of find_ticket; the others have none."""
 
 
 def send(**message: Any) -> None:
@@ -27,8 +33,11 @@ def main() -> None:
                 can: dict[str, Any] = {"tools": {}}
                 send(id=call_id, result={"protocolVersion": "2025-11-25", "capabilities": can, "serverInfo": info})
             case "tools/list":
-                schema = {"type": "object"}
-                tools = [{"name": name, "description": told, "inputSchema": schema} for name, told in TOOLS.items()]
+                schemas = {"find_ticket": {"type": "object", "properties": FIND, "required": ["words"]}}
+                tools = [
+                    {"name": name, "description": told, "inputSchema": schemas.get(name, {"type": "object"})}
+                    for name, told in TOOLS.items()
+                ]
                 send(id=call_id, result={"tools": tools})
             case "tools/call":
                 said = f"{message['params']['name']}: done"

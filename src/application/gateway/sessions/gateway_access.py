@@ -73,7 +73,7 @@ class GatewayAccess:
         FORBIDDEN, INVALID `agent_missing`, NOT_FOUND `agent_not_found`, LIMIT `rate_limited`."""
         if not token.startswith(SESSION_TOKEN_PREFIX):
             principal = await self._authenticate.execute(AuthenticateCommand(token=token))
-            return await self._of_key(principal, agent)
+            return await self.of_principal(principal, agent)
         token_hash = hash_token(token)
         session = self._fresh(token_hash)
         if session is None:
@@ -144,7 +144,8 @@ class GatewayAccess:
         self._hashes[session.id] = token_hash
         self._known.put(token_hash, _Known(session=session, read_at=self._clock.monotonic()))
 
-    async def _of_key(self, principal: Principal, name: str | None) -> GatewaySession:
+    async def of_principal(self, principal: Principal, name: str | None) -> GatewaySession:
+        """The session of this day with the named agent, of one who is authenticated. Raises as `open`."""
         principal.require(Role.RUNNER)
         if not name:
             raise invalid("agent_missing", "An API key opens an agent's tools: name it as `?agent=NAME`.")

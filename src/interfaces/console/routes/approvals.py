@@ -18,8 +18,7 @@ from domain.errors import Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApprovalId
-from domain.json_value import JsonObject
-from interfaces.console.json_text import JsonTextError, json_of
+from interfaces.console.json_text import arguments_of
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
@@ -111,7 +110,7 @@ async def decide(
     if decision not in ("approve", "deny"):
         raise invalid("decision_invalid", "Approve or deny.", Violation(path="decision", message="approve or deny"))
     asked, edited = data.get("asked"), data.get("arguments")
-    arguments = _arguments(edited) if decision == "approve" and edited is not None and edited != asked else None
+    arguments = arguments_of(edited) if decision == "approve" and edited is not None and edited != asked else None
     approval = await decide_approval.execute(
         DecideApprovalCommand(
             principal=request.principal,
@@ -123,14 +122,3 @@ async def decide(
     )
     headers = {HTMXHeaders.TRIGGER_EVENT.value: DECIDED}
     return pages.show(request, "parts/decided.html", {"approval": approval}, headers=headers)
-
-
-def _arguments(text: str) -> JsonObject:
-    fault = Violation(path="arguments", message="must be a JSON object")
-    try:
-        value = json_of(text)
-    except JsonTextError:
-        raise invalid("arguments_invalid", "The arguments are not JSON.", fault) from None
-    if not isinstance(value, dict):
-        raise invalid("arguments_invalid", "The arguments are not a JSON object.", fault)
-    return value

@@ -70,3 +70,22 @@ def test_what_cannot_be_read_is_refused_with_the_name_of_the_field(name: str, te
 @pytest.mark.parametrize("schema", [{}, {"properties": []}, {"properties": {"a": True}, "required": "a"}])
 def test_a_schema_that_is_none_breaks_no_page(schema: JsonObject) -> None:
     assert all(field.kind is FieldKind.JSON for field in fields_of(schema))
+
+
+@pytest.mark.requirement("U6")
+def test_a_value_that_may_be_null_has_the_field_of_its_other_type_and_is_left_out_when_empty() -> None:
+    schema: JsonObject = {
+        "properties": {
+            "text": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None, "title": "Text"},
+            "count": {"type": ["integer", "null"]},
+            "size": {"oneOf": [{"type": "string", "enum": ["s", "m"]}, {"type": "null"}]},
+            "either": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+        }
+    }
+    assert [field.kind for field in fields_of(schema)] == [
+        FieldKind.TEXT,
+        FieldKind.NUMBER,
+        FieldKind.ONE_OF,
+        FieldKind.JSON,
+    ]
+    assert content_of(schema, {"f0": "", "f1": "3"}) == {"count": 3}

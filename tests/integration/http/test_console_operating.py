@@ -1,0 +1,80 @@
+"""Pages by which servers and runs are operated: a tool tried out, the calls of a server."""
+
+import html
+
+import httpx
+import pytest
+
+from domain.identity.role import Role
+from tests.integration.http.gateway_caller import ECHO, an_agent
+from tests.integration.http.service import OTHER_ADMIN, Service, token_of
+from tests.integration.http.test_console import browse, signed_in
+
+pytestmark = pytest.mark.requirement("U6")
+TRY = "/servers/files/try"
+
+
+async def page(service: Service, path: str, token: str | None = None, *, status: int = 200) -> str:
+    answer = await browse(service, "GET", f"/console{path}", headers=await signed_in(service, token))
+    assert answer.status_code == status, answer.text
+    return html.unescape(answer.text)
+
+
+async def send(service: Service, path: str, token: str | None = None, **data: str) -> httpx.Response:
+    return await browse(service, "POST", f"/console{path}", headers=await signed_in(service, token), data=data)
+
+
+async def an_agent_with_a_listed_server(service: Service, **settings: object) -> None:
+    await an_agent(service, **settings)  # type: ignore[arg-type]
+    assert (await service.call("POST", "/v1/mcp-servers/files/refresh")).status_code == 200
+
+
+async def tried(service: Service, token: str | None = None, **data: str) -> httpx.Response:
+    agents = (await service.call("GET", "/v1/agents")).json()["data"]
+    return await send(service, TRY, token, agent=agents[0]["id"], tool="echo", **data)
+
+
+async def test_a_tool_is_tried_under_the_policy_of_an_agent_and_is_audited_as_a_call_of_who_tried_it(
+    service: Service,
+) -> None:
+    await an_agent_with_a_listed_server(service)
+    form = await page(service, f"{TRY}?tool=echo")
+    assert "toolbox: allowed" in form
+    answer = await tried(service)
+    assert (answer.status_code, ">succeeded<" in answer.text) == (200, True)
+    assert '"method": "tools/call"' in html.unescape(answer.text)
+    [entry] = (await service.call("GET", "/v1/audit-events?action=tool.executed")).json()["data"]
+    assert (entry["tool"], entry["run_id"]) == (ECHO, None)
+    calls = await page(service, "/servers/files/calls")
+    assert ECHO in calls
+    assert "No agent lists this server" not in calls
+
+
+async def test_a_denied_tool_is_not_called_and_one_that_requires_approval_leads_to_it(service: Service) -> None:
+    await an_agent_with_a_listed_server(
+        service, tool_policies={ECHO: {"decision": "require_approval", "allow_self_approval": True}}
+    )
+    assert "toolbox: requires approval" in await page(service, f"{TRY}?tool=echo")
+    asked = await tried(service)
+    [approval] = (await service.call("GET", "/v1/approvals?state=pending")).json()["data"]
+    assert f"/console/approvals#{approval['id']}" in asked.text
+    await service.call("POST", f"/v1/approvals/{approval['id']}", json={"decision": "approve"})
+    assert ">succeeded<" in (await tried(service)).text
+    agents = (await service.call("GET", "/v1/agents")).json()["data"]
+    changed = {"tool_policies": {ECHO: {"decision": "deny"}}}
+    await service.call("PATCH", f"/v1/agents/{agents[0]['id']}", json=changed)
+    refusal = html.unescape((await tried(service)).text)
+    assert ">blocked<" in refusal
+    assert "the call was not sent" in refusal
+
+
+async def test_what_cannot_be_called_is_refused(service: Service) -> None:
+    await an_agent_with_a_listed_server(service)
+    assert (await tried(service, token_of(Role.VIEWER))).status_code == 403
+    assert "requires the role runner" in await page(service, f"{TRY}?tool=echo", token_of(Role.VIEWER))
+    assert (await send(service, TRY, agent="guide", tool="other")).status_code == 404
+    assert (await tried(service, json="[1]")).status_code == 422
+    assert (await tried(service, json="{")).status_code == 422
+    await page(service, f"{TRY}?tool=other", status=404)
+    await page(service, f"{TRY}?tool=echo", OTHER_ADMIN, status=404)
+    await page(service, "/servers/files/calls", OTHER_ADMIN, status=404)
