@@ -12,7 +12,7 @@ from infrastructure.llm.items_check import distinct_ids
 from infrastructure.llm.wire_content import malformed_params
 
 _encode = msgspec.json.Encoder().encode
-_decode_fields: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_text = msgspec.json.Decoder(str | None).decode
 
 
@@ -39,23 +39,23 @@ class OwnBlock:
     @property
     def is_unsigned(self) -> bool:
         """Whether this is thinking that the provider would not take back."""
-        return self.type == "thinking" and not self._joined("signature", self.signature)
+        return self.type == "thinking" and not _joined(_decode_fields(self._start).get("signature"), self.signature)
 
     def encoded(self) -> bytes:
         """The block as it came."""
         if not (self.thinking or self.signature or self.input):
             return self._start
-        fields = _decode_fields.decode(self._start)
+        fields = _decode_fields(self._start)
         for name, pieces in (("thinking", self.thinking), ("signature", self.signature)):
             if pieces:
-                fields[name] = msgspec.Raw(_encode(self._joined(name, pieces)))
+                fields[name] = msgspec.Raw(_encode(_joined(fields.get(name), pieces)))
         if self.input:
             fields["input"] = msgspec.Raw("".join(self.input).encode())
         return _encode(fields)
 
-    def _joined(self, name: str, pieces: Sequence[str]) -> str:
-        start = _decode_fields.decode(self._start).get(name)
-        return ((_decode_text(start) if start is not None else None) or "") + "".join(pieces)
+
+def _joined(start: msgspec.Raw | None, pieces: Sequence[str]) -> str:
+    return ((_decode_text(start) if start is not None else None) or "") + "".join(pieces)
 
 
 def text_block(text: str) -> bytes | None:

@@ -5,7 +5,6 @@ https://docs.anthropic.com/en/docs/build-with-claude/streaming."""
 import msgspec
 
 from application.models.ports import ModelReply, RequestedCall
-from domain.copies import with_changes
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from domain.threads.provider_items import ProviderItems
@@ -79,6 +78,8 @@ class AnthropicReply:
         self._is_done = False
         self._ends_in_whole_call = False
 
+    ignored_types = frozenset({b"content_block_stop"})
+
     @property
     def is_done(self) -> bool:
         """Whether `message_stop` was received."""
@@ -142,17 +143,24 @@ class AnthropicReply:
             # A whole message has closed objects: a cut is not visible in them.
             raw = "".join(self._calls[max(self._calls)].arguments)
             calls[-1] = RequestedCall(name=calls[-1].name, arguments={}, malformed=raw)
-        reply = finished_reply(self._model, self._texts, calls, _model_usage(self._usage), reason)
+        usage = _model_usage(self._usage)
         if not self._own or reason.forbids_calls:
-            return reply
-        return with_changes(reply, items=kept_items(lambda: self._items(reply), call_ids, calls=len(reply.calls)))
+            return finished_reply(self._model, self._texts, calls, usage, reason)
+        return finished_reply(
+            self._model,
+            self._texts,
+            calls,
+            usage,
+            reason,
+            items_of=lambda _, calls: kept_items(lambda: self._items(calls, reason), call_ids, calls=len(calls)),
+        )
 
-    def _items(self, reply: ModelReply) -> ProviderItems | None:
+    def _items(self, finished: list[RequestedCall], reason: FinishReason) -> ProviderItems | None:
         """All blocks in their order. None if the reply was cut in its thinking, which the provider would not take
         back."""
-        if reply.finish_reason is FinishReason.LENGTH and any(block.is_unsigned for block in self._own.values()):
+        if reason is FinishReason.LENGTH and any(block.is_unsigned for block in self._own.values()):
             return None
-        calls = dict(zip(sorted(self._calls), reply.calls, strict=True))
+        calls = dict(zip(sorted(self._calls), finished, strict=True))
         starts = list(self._text_starts.values())
         texts = dict(zip(self._text_starts, [*starts[1:], len(self._texts)], strict=False))
         blocks: list[bytes] = []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from application.models.ports import ModelReply, RequestedCall
+from application.models.ports import RequestedCall
 from domain.json_value import JsonObject, JsonValue
 from domain.threads.message import ToolUse
 from domain.threads.provider_items import ProviderItems
@@ -12,7 +12,7 @@ from infrastructure.llm.reply_parts import CallInProgress
 from infrastructure.llm.wire_content import malformed_params
 
 REASONING = "reasoning_content"
-_REASONING_TEXTS = (REASONING, "reasoning")
+REASONING_TEXTS = (REASONING, "reasoning")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -31,26 +31,26 @@ _decode_calls = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 
 
 def chat_items(
-    origin: str, reply: ModelReply, own: JsonObject, calls: Sequence[CallInProgress]
+    origin: str, text: str, calls: Sequence[RequestedCall], own: JsonObject, said: Sequence[CallInProgress]
 ) -> ProviderItems | None:
-    """The items of a reply; None if text and calls say all of it. `calls` are those of the reply, with
-    the provider's ids and fields."""
-    fields_of_calls = [{} if call.own is None else call.own.finished() for call in calls]
-    if (not own and not any(fields_of_calls)) or (not reply.text and not calls):
+    """The items of a reply; None if text and calls say all of it. `said` are its calls with the provider's ids and
+    fields."""
+    fields_of_calls = [{} if call.own is None else call.own.finished() for call in said]
+    if (not own and not any(fields_of_calls)) or (not text and not calls):
         return None
-    message: JsonObject = {"role": "assistant", "content": reply.text or None, **own}
+    message: JsonObject = {"role": "assistant", "content": text or None, **own}
     if calls:
-        ids = _distinct_ids(calls)
+        ids = _distinct_ids(said)
         message["tool_calls"] = [
-            _call_item(said, call, call_id, fields)
-            for said, call, call_id, fields in zip(calls, reply.calls, ids, fields_of_calls, strict=True)
+            _call_item(own_call, call, call_id, fields)
+            for own_call, call, call_id, fields in zip(said, calls, ids, fields_of_calls, strict=True)
         ]
     return ProviderItems(origin=origin, data=_encode([message]))
 
 
 def shown_reasoning(own: JsonObject) -> str:
     """The reasoning in a piece of a message. Several fields may repeat the same text."""
-    for name in _REASONING_TEXTS:
+    for name in REASONING_TEXTS:
         text = own.get(name)
         if isinstance(text, str) and text:
             return text
@@ -75,7 +75,7 @@ def as_it_came(items: ProviderItems, uses: Sequence[ToolUse]) -> bytes:
 def without_reasoning(items: ProviderItems, uses: Sequence[ToolUse]) -> bytes:
     """The message without texts of its reasoning. Signatures and the like stay: they are short, and calls need them."""
     (message,) = _decode_fields(as_it_came(items, uses).join((b"[", b"]")))
-    return _encode({name: value for name, value in message.items() if name not in _REASONING_TEXTS})
+    return _encode({name: value for name, value in message.items() if name not in REASONING_TEXTS})
 
 
 def _distinct_ids(calls: Sequence[CallInProgress]) -> list[str | None]:

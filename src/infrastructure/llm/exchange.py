@@ -45,6 +45,11 @@ class ReplyReader(Protocol):
     """Parses one reply. Raises ModelError for protocol violations and for errors in the reply."""
 
     @property
+    def ignored_types(self) -> frozenset[bytes]:
+        """Types of events that the reader does not need. Events without a type are read by their data."""
+        ...
+
+    @property
     def is_done(self) -> bool:
         """Whether the provider has ended the reply."""
         ...
@@ -228,11 +233,16 @@ class _StreamIntake:
         self._received += len(chunk)
         if self._received > self._reply_limits.max_reply_bytes:
             raise oversized("a reply")
-        read, added, progress = self._reader.read_event, "", False
-        for event in self._events.feed(chunk):
+        read, ignored = self._reader.read_event, self._reader.ignored_types
+        added, progress = "", False
+        for event in self._events.feed_pairs(chunk):
             if isinstance(event, OversizedEvent):
                 raise _too_large()
-            text = read(event.data) if event.data else None
+            type_, data = event
+            if type_ in ignored:
+                progress = True
+                continue
+            text = read(data) if data else None
             if text is not None:
                 progress = True
                 if text:

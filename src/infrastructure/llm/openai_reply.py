@@ -7,11 +7,10 @@ from typing import Any
 import msgspec
 
 from application.models.ports import ModelReply
-from domain.copies import with_changes
 from domain.json_value import JsonObject
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
-from infrastructure.llm.chat_items import call_ids, chat_items, shown_reasoning
+from infrastructure.llm.chat_items import REASONING_TEXTS, call_ids, chat_items, shown_reasoning
 from infrastructure.llm.items_check import kept_items
 from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, invalid_reply
 from infrastructure.llm.repaired_json import decoded
@@ -39,6 +38,8 @@ class _ContentPart(msgspec.Struct):
 
 
 class _Message(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields of the API, and those in which most vendors show reasoning."""
+
     content: str | list[_ContentPart] | None = None
     refusal: str | None = None
     tool_calls: list[_ToolCall] | None = None
@@ -46,6 +47,8 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True):
     function_call: msgspec.Raw = _NOT_READ
     annotations: msgspec.Raw = _NOT_READ
     audio: msgspec.Raw = _NOT_READ
+    reasoning_content: str | None = None
+    reasoning: str | None = None
 
 
 class _Choice(msgspec.Struct):
@@ -100,7 +103,7 @@ class _OpenCompletion(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Completion).decode
 _decode_open = msgspec.json.Decoder(_OpenCompletion).decode
 _encode = msgspec.json.Encoder().encode
-_KNOWN = frozenset((*_Message.__struct_fields__, *_ToolCall.__struct_fields__))
+_KNOWN = frozenset((*_Message.__struct_fields__, *_ToolCall.__struct_fields__)) - frozenset(REASONING_TEXTS)
 _READ_OF_MESSAGE = ("content", "refusal")
 _READ_OF_CALL = ("index", "id", "function")
 
@@ -116,11 +119,14 @@ class OpenAIReply:
         self._calls: list[CallInProgress] = []
         self._slots: dict[int, CallInProgress] = {}
         self._fields: StreamedFields | None = None
+        self._is_open = False
         self._reasoning: list[str] = []
         self._usage = ModelUsage(estimated=True)
         self._finish_reason: str | None = None
         self._is_refusal = False
         self._is_done = False
+
+    ignored_types: frozenset[bytes] = frozenset()
 
     @property
     def is_done(self) -> bool:
@@ -151,24 +157,31 @@ class OpenAIReply:
         if self._is_refusal and reason is not FinishReason.CONTENT_FILTER:
             reason = FinishReason.REFUSAL  # the API reports `stop` for refusals
         calls = [call.requested() for call in self._calls]
-        reply = finished_reply(self._model, self._texts, calls, self._usage, reason)
-        fields = self._fields
+        fields = self._fields or (StreamedFields() if self._is_open else None)
         if fields is None or not self._origin or reason.forbids_calls:
-            return reply
-        items = kept_items(
-            lambda: chat_items(self._origin, reply, fields.finished(), self._calls), call_ids, calls=len(calls)
+            return finished_reply(self._model, self._texts, calls, self._usage, reason)
+        return finished_reply(
+            self._model,
+            self._texts,
+            calls,
+            self._usage,
+            reason,
+            items_of=lambda text, calls: kept_items(
+                lambda: chat_items(self._origin, text, calls, fields.finished(), self._calls),
+                call_ids,
+                calls=len(calls),
+            ),
         )
-        return with_changes(reply, items=items)
 
     def _read(self, data: bytes) -> str:
-        """A message with fields that are not of the API takes a slower way, and so do those after it."""
-        if self._fields is not None:
-            return self._read_open(self._fields, data)
+        """A message with other fields than those of `_Message` takes a slower way, and so do those after it."""
+        if self._is_open:
+            return self._read_open(data)
         try:
             completion = _decode(data)
         except (ValueError, RecursionError):  # decided by the other way
-            self._fields = StreamedFields()
-            return self._read_open(self._fields, data)
+            self._is_open = True
+            return self._read_open(data)
         if completion.error is not None:
             raise error_in_stream(completion.error)
         if completion.usage is not None:
@@ -187,6 +200,8 @@ class OpenAIReply:
             return ""
         if message.refusal:
             self._is_refusal = True
+        if message.reasoning_content or message.reasoning:
+            self._read_own({name: getattr(message, name) for name in REASONING_TEXTS})
         text = _text_of(message)
         if text:
             self._texts.append(text)
@@ -212,7 +227,14 @@ class OpenAIReply:
                 slot.arguments.append(call.function.arguments)
         return slot
 
-    def _read_open(self, fields: StreamedFields, data: bytes) -> str:
+    def _read_own(self, own: JsonObject, *, is_whole: bool = False) -> None:
+        """Add fields that are not of the API."""
+        if self._fields is None:
+            self._fields = StreamedFields()
+        (self._fields.add_whole if is_whole else self._fields.add)(own)
+        self._reasoning += filter(None, [shown_reasoning(own)])
+
+    def _read_open(self, data: bytes) -> str:
         try:
             completion = decoded(_decode_open, data)
             if completion.error is not None:
@@ -220,18 +242,17 @@ class OpenAIReply:
             if completion.usage is not None:
                 self._usage = _model_usage(completion.usage)
             choices = [choice for choice in completion.choices or () if choice.index == 0]
-            return "".join([self._read_open_choice(choice, fields) for choice in choices])
+            return "".join(map(self._read_open_choice, choices))
         except (ValueError, RecursionError) as exc:
             raise invalid_reply("sent something that is not a chat completion") from exc
 
-    def _read_open_choice(self, choice: _OpenChoice, own_fields: StreamedFields) -> str:
+    def _read_open_choice(self, choice: _OpenChoice) -> str:
         fields: JsonObject = choice.delta or choice.message or {}
         calls = fields.pop("tool_calls", None)
         known, own = _parted(fields, _READ_OF_MESSAGE)
         message = msgspec.convert(known, _Message)
         if own:
-            (own_fields.add_whole if choice.delta is None else own_fields.add)(own)
-            self._reasoning += filter(None, [shown_reasoning(own)])
+            self._read_own(own, is_whole=choice.delta is None)
         text = self._read_choice(_Choice(finish_reason=choice.finish_reason, delta=message))
         for position, call in enumerate(calls if isinstance(calls, list) else ()):
             if not isinstance(call, dict):

@@ -8,6 +8,7 @@ from application.models.ports import ModelReply, RequestedCall
 from domain.json_value import JsonValue
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
+from domain.threads.provider_items import ProviderItems
 from infrastructure.llm.provider_errors import gave_up
 from infrastructure.llm.repaired_json import repaired
 from infrastructure.llm.streamed_fields import StreamedFields
@@ -98,10 +99,24 @@ def finish_reason_of(word: str) -> FinishReason:
 
 
 def finished_reply(
-    model: str, texts: list[str], calls: list[RequestedCall], usage: ModelUsage, finish_reason: FinishReason
+    model: str,
+    texts: list[str],
+    calls: list[RequestedCall],
+    usage: ModelUsage,
+    finish_reason: FinishReason,
+    *,
+    items_of: Callable[[str, list[RequestedCall]], ProviderItems | None] = lambda text, calls: None,
 ) -> ModelReply:
-    """The complete reply. In a truncated reply, a last call without arguments is malformed: the cut
-    may precede them."""
+    """The complete reply, with the items of its text and its calls. In a truncated reply, a last call without
+    arguments is malformed: the cut may precede them."""
     if finish_reason in CUT and calls and not calls[-1].arguments and calls[-1].malformed is None:
         calls = [*calls[:-1], RequestedCall(name=calls[-1].name, arguments={}, malformed="")]
-    return ModelReply(model=model, text="".join(texts), calls=tuple(calls), usage=usage, finish_reason=finish_reason)
+    text = "".join(texts)
+    return ModelReply(
+        model=model,
+        text=text,
+        calls=tuple(calls),
+        usage=usage,
+        finish_reason=finish_reason,
+        items=items_of(text, calls),
+    )

@@ -4,7 +4,6 @@ ignored. Format: https://platform.openai.com/docs/api-reference/responses-stream
 import msgspec
 
 from application.models.ports import ModelReply, RequestedCall
-from domain.copies import with_changes
 from domain.json_value import JsonObject
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
@@ -65,7 +64,7 @@ class _Event(msgspec.Struct):
     request in `response`."""
 
     type: str = ""
-    delta: msgspec.Raw = msgspec.Raw(b'""')
+    delta: str = ""
     output_index: int = 0
     item: msgspec.Raw = msgspec.Raw()
     response: msgspec.Raw = msgspec.Raw()
@@ -74,16 +73,28 @@ class _Event(msgspec.Struct):
     message: str | None = None
 
 
+class _Kind(msgspec.Struct):
+    type: str = ""
+
+
 _decode_event = msgspec.json.Decoder(_Event).decode
+_decode_kind = msgspec.json.Decoder(_Kind).decode
 _decode_item = msgspec.json.Decoder(_Item).decode
 _decode_parts = msgspec.json.Decoder(list[_Part] | None).decode
-_decode_text = msgspec.json.Decoder(str).decode
 _decode_response = msgspec.json.Decoder(_Response).decode
 
-_TEXT_DELTAS = frozenset({"response.output_text.delta", "response.refusal.delta"})
+_TEXT_DELTA, _REFUSAL_DELTA = "response.output_text.delta", "response.refusal.delta"
 _LAST_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _PINGS = frozenset({"keepalive", "ping"})
 _REASONING_DELTAS = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+_READ = frozenset(
+    {_TEXT_DELTA, _REFUSAL_DELTA, "response.output_item.done", *_REASONING_DELTAS, *_LAST_EVENTS, "error"}
+)
+_IGNORED = (
+    *("created", "queued", "in_progress", "output_item.added", "content_part.added", "content_part.done"),
+    *("output_text.done", "refusal.done", "reasoning_summary_text.done", "reasoning_summary_part.done"),
+    *("reasoning_text.done", "function_call_arguments.delta", "function_call_arguments.done"),
+)
 _ENDS = frozenset({"completed", "incomplete"})
 _WHOLE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
 
@@ -103,6 +114,8 @@ class ResponsesReply:
         self._response: _Response | None = None
         self._is_refusal = False
 
+    ignored_types = frozenset(f"response.{kind}".encode() for kind in _IGNORED)
+
     @property
     def is_done(self) -> bool:
         """Whether the last event of a response was received."""
@@ -113,8 +126,7 @@ class ResponsesReply:
         if self._response is not None or data == b"[DONE]":
             return ""
         try:
-            event = _decode_event(data)
-            return self._read(event)
+            return self._read(_event_of(data))
         except (ValueError, RecursionError) as exc:  # ValueError: also of msgspec, and text that is not UTF-8
             raise invalid_reply("sent an event that is not one of its protocol") from exc
 
@@ -140,24 +152,25 @@ class ResponsesReply:
             raw.append(data)
         calls = _calls_in(items)
         reason = self._finish_reason(response, calls)
-        reply = finished_reply(self._model, self._texts, calls, _model_usage(response.usage), reason)
+        usage = _model_usage(response.usage)
         # Items of a reply that was cut or refused may lack what the provider requires beside them.
-        if reason in _WHOLE and any(map(_is_more_than_neutral, items)):
-            kept = kept_items(lambda: _made_items(self._origin, items, raw), call_ids, calls=len(calls))
-            reply = with_changes(reply, items=kept)
-        return reply
+        if reason not in _WHOLE or not any(map(_is_more_than_neutral, items)):
+            return finished_reply(self._model, self._texts, calls, usage, reason)
+        kept = kept_items(lambda: _made_items(self._origin, items, raw), call_ids, calls=len(calls))
+        return finished_reply(self._model, self._texts, calls, usage, reason, items_of=lambda text, calls: kept)
 
     def _read(self, event: _Event) -> str | None:
         kind = event.type
-        if kind in _TEXT_DELTAS:
-            if kind == "response.refusal.delta":
-                self._is_refusal = True
-            return self._add_text(event.output_index, _decode_text(event.delta))
+        if kind == _TEXT_DELTA:
+            return self._add_text(event.output_index, event.delta)
+        if kind == _REFUSAL_DELTA:
+            self._is_refusal = True
+            return self._add_text(event.output_index, event.delta)
         if kind == "response.output_item.done":
             return self._add_item(event.output_index, event.item)
         if kind in _REASONING_DELTAS:
             self._has_reasoning = True
-            self._reasoning.append(_decode_text(event.delta))
+            self._reasoning.append(event.delta)
             return ""
         if kind == "response.reasoning_summary_part.added" and self._has_reasoning:
             self._reasoning.append("\n\n")
@@ -214,6 +227,17 @@ class ResponsesReply:
         if self._is_refusal:
             return FinishReason.REFUSAL
         return FinishReason.TOOL_CALLS if calls else FinishReason.STOP
+
+
+def _event_of(data: bytes) -> _Event:
+    """Fields of events that are not read may be of any form."""
+    try:
+        return _decode_event(data)
+    except msgspec.ValidationError:
+        kind = _decode_kind(data).type
+        if kind in _READ:
+            raise
+        return _Event(type=kind)
 
 
 def _calls_in(items: list[_Item]) -> list[RequestedCall]:

@@ -13,6 +13,7 @@ from infrastructure.llm.exchange import ModelExchange, ReplyLimits
 from infrastructure.llm.openai_compatible import OpenAICompatibleModels
 from infrastructure.llm.openai_reply import OpenAIReply
 from infrastructure.llm.providers import ProviderConfig
+from infrastructure.llm.responses import ResponsesModels
 from tests.unit.llm.answers import AnsweringHttp, SomeAnswer
 from tests.unit.llm.model_requests import a_request, all_events, reply_of
 
@@ -81,6 +82,18 @@ async def test_pieces_that_arrive_together_are_one_delta() -> None:
 
 async def test_a_reply_is_complete_without_the_closing_mark() -> None:
     assert (await reply_of(an_openai_model(an_event_stream(HELLO, STOP)).stream(a_request()))).text == "Hello"
+
+
+async def test_events_whose_type_a_reader_does_not_need_are_not_decoded() -> None:
+    completed = b'{"type":"response.completed","response":{"status":"completed","output":[]}}'
+    answer = an_event_stream(
+        b"event: response.in_progress\ndata: not decoded\n\n",
+        b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"Hello"}\n\n'
+        b"event: response.output_text.done\ndata: not decoded\n\n",
+        b"event: response.completed\ndata: " + completed + b"\n\n",
+    )
+    model = ResponsesModels(provider=OPENAI, http=AnsweringHttp(answer))
+    assert (await reply_of(model.stream(a_request()))).text == "Hello"
 
 
 @pytest.mark.requirement("A11")

@@ -95,6 +95,42 @@ def test_lines_in_one_piece_give_the_events_that_they_give_byte_by_byte(lines: l
     assert fed(stream) == fed(*(stream[at : at + 1] for at in range(len(stream))))
 
 
+def pairs(*chunks: bytes, limit: int = LIMIT) -> list[tuple[bytes, bytes] | OversizedEvent]:
+    stream = EventStream(limit)
+    return [event for chunk in chunks for event in stream.feed_pairs(chunk)]
+
+
+PLAIN = [b"event: one\ndata: x\n\n", b"data: y\n\n", b"data: \n\n", b"event: \ndata: z\n\n"]
+ODD = [
+    b": c\n\n",
+    b"\n",
+    b"\n\n",
+    b"id: 1\ndata: x\n\n",
+    b"data: a\ndata: b\n\n",
+    b"data:x\n\n",
+    b"data: x\r\n\r\n",
+    b"event: e\n\n",
+]
+
+
+@given(
+    st.lists(st.sampled_from([*PLAIN, *ODD, "\ufeff".encode()]), max_size=8),
+    st.sets(st.integers(min_value=1, max_value=60)),
+)
+def test_pairs_are_the_types_and_the_data_of_the_same_events(blocks: list[bytes], cuts: set[int]) -> None:
+    text = b"".join(blocks)
+    edges = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
+    pieces = [text[begin:end] for begin, end in itertools.pairwise(edges)]
+    expected = [(event.type.encode(), event.data) for event in fed(text) if isinstance(event, StreamEvent)]
+    assert [(pair[0] or b"message", pair[1]) for pair in pairs(*pieces)] == expected
+
+
+def test_pairs_name_an_event_over_the_limit() -> None:
+    [oversized, small] = pairs(b"data: " + b"x" * 50 + b"\n\ndata: small\n\n", limit=30)
+    assert isinstance(oversized, OversizedEvent)
+    assert small == (b"message", b"small")
+
+
 def test_an_event_without_its_end_is_not_handed_out() -> None:
     stream = EventStream(LIMIT)
     assert stream.feed(b"data: whole\n\ndata: half\n") == [StreamEvent(b"whole")]
