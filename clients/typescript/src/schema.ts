@@ -587,7 +587,7 @@ export interface components {
          * @description Identity providers of the command line.
          */
         CliProviderList: {
-            /** @description By name. */
+            /** @description The entries of the page, in the order of the list. */
             data: components["schemas"]["CliProviderView"][];
         };
         /**

@@ -66,7 +66,7 @@ COMMANDS = (
     ),
     Command(
         name="logout",
-        summary="Sign out of the service, at the identity provider too.",
+        summary="Sign out of the service.",
         module="login",
         attribute="logout",
         epilog="Example: dragoman logout",

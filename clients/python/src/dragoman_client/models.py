@@ -2655,7 +2655,7 @@ class CliProviderList(TypedDict):
     """Identity providers of the command line."""
 
     data: list[CliProviderView]
-    """By name."""
+    """The entries of the page, in the order of the list."""
 
 
 class ClientCredentialsAuthBody(TypedDict):

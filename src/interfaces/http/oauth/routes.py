@@ -17,7 +17,7 @@ from application.mcp.oauth_client import DescribeOAuthClient
 from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from interfaces.http.oauth.views import CliProviderList
-from interfaces.http.problems import STATUS_OF_KIND
+from interfaces.http.problems import STATUS_OF_KIND, described_problems
 
 TAG = Tag(name="OAuth", description="What browsers and authorization servers open.")
 _HEADERS = {
@@ -73,7 +73,11 @@ async def describe_client(describe_oauth_client: NamedDependency[DescribeOAuthCl
     return Response({**document}, headers={"Cache-Control": "public, max-age=3600"})
 
 
-@get("/oauth/identity-providers", summary="List the identity providers of the command line")
+@get(
+    "/oauth/identity-providers",
+    summary="List the identity providers of the command line",
+    responses=described_problems(400, 500),
+)
 async def list_cli_providers(
     list_offered_providers: NamedDependency[ListOfferedProviders], organization: OrganizationOfProviders = None
 ) -> CliProviderList:

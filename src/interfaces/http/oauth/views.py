@@ -2,6 +2,8 @@
 
 from typing import Annotated, TypedDict
 
+from interfaces.http.view_fields import Items
+
 
 class CliProviderView(TypedDict):
     """An identity provider where people may sign in to the command line."""
@@ -15,4 +17,4 @@ class CliProviderView(TypedDict):
 class CliProviderList(TypedDict):
     """Identity providers of the command line."""
 
-    data: Annotated[list[CliProviderView], "By name."]
+    data: Items[CliProviderView]
