@@ -24,7 +24,7 @@ def login(
     """Sign in to the service with your company's identity provider. You confirm a code in a browser of any machine.
     Where the provider has no codes, a browser on this machine signs you in. Later commands act as you until
     `dragoman logout`; the tokens are stored with the mode 0600 below DRAGOMAN_CONFIG_DIR."""
-    from interfaces.cli.sign_in.signing_in import log_in
+    from interfaces.cli.signing_in import log_in
 
     session = session_of(context)
     session.complete(log_in(session.terminal, provider, organization, in_browser=browser))
@@ -32,7 +32,7 @@ def login(
 
 def logout(context: typer.Context) -> None:
     """Sign out of the service. The tokens are revoked at the identity provider, if it can, and deleted here."""
-    from interfaces.cli.sign_in.signing_in import log_out
+    from interfaces.cli.signing_in import log_out
 
     session = session_of(context)
     session.complete(log_out(session.terminal))
