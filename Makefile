@@ -22,6 +22,8 @@ PEERS_VENV := .venv-peers
 PEERS_SETUP := $(PEERS_VENV)/.installed
 FRAMEWORKS_VENV := .venv-frameworks
 FRAMEWORKS_SETUP := $(FRAMEWORKS_VENV)/.installed
+CHAT_UI_VENV := .venv-chat-ui
+CHAT_UI_SETUP := $(CHAT_UI_VENV)/.installed
 DOCS_VENV := .venv-docs
 DOCS_SETUP := $(DOCS_VENV)/.installed
 NODE_SETUP := tests/node/node_modules/.installed
@@ -52,9 +54,10 @@ define make_environment
 endef
 
 # Locked with hashes either way; uv when it is there (and able), else pip. Bytecode is compiled here, not at each first start.
+# A third argument is one more option of both.
 define install_lock
-	$(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python --compile-bytecode --require-hashes -r $(2) ||) \
-	$(1)/bin/python -m pip install --quiet --root-user-action ignore --require-hashes -r $(2)
+	$(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python --compile-bytecode --require-hashes $(3) -r $(2) ||) \
+	$(1)/bin/python -m pip install --quiet --root-user-action ignore --require-hashes $(3) -r $(2)
 endef
 
 .PHONY: help
@@ -115,6 +118,16 @@ $(FRAMEWORKS_SETUP): requirements/frameworks.txt
 
 .PHONY: frameworks
 frameworks: $(FRAMEWORKS_SETUP) ## install the agent frameworks that tests connect to the gateway
+
+# Its lock leaves out what requirements/chat_ui.overrides names, so nothing resolves dependencies again.
+$(CHAT_UI_SETUP): requirements/chat_ui.txt
+	@echo "Setting up $(CHAT_UI_VENV), the chat front end that a test drives …"
+	@$(call make_environment,$(CHAT_UI_VENV))
+	@$(call install_lock,$(CHAT_UI_VENV),requirements/chat_ui.txt,--no-deps)
+	@touch $@
+
+.PHONY: chat-ui
+chat-ui: $(CHAT_UI_SETUP) ## install the chat front end that a test drives
 
 $(DOCS_SETUP): requirements/docs.txt
 	@echo "Setting up $(DOCS_VENV), what builds the documentation's site …"
@@ -178,7 +191,7 @@ demo: setup $(DEMO_SETUP) ## watch one agent run on this repository, with real M
 
 .PHONY: test
 test: ## all checks and all tests
-	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks browser $(DEMO_SETUP) $(DOCS_SETUP) $(CLIENT_SETUP)
+	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks chat-ui browser $(DEMO_SETUP) $(DOCS_SETUP) $(CLIENT_SETUP)
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory docs
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -205,7 +218,7 @@ faketime: ## install libfaketime for test-clock, where that is possible
 
 .PHONY: test-clock
 test-clock: ## all tests with the clock and the time zone moved; CLOCK_CASES="year decade" picks cases
-	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks browser faketime $(DEMO_SETUP) $(DOCS_SETUP) $(CLIENT_SETUP)
+	@$(MAKE) --no-print-directory --jobs 3 setup node peers frameworks chat-ui browser faketime $(DEMO_SETUP) $(DOCS_SETUP) $(CLIENT_SETUP)
 	@$(BIN)/python -m tests.clock --cases "$(CLOCK_CASES)" -- $(PYTEST_ARGS)
 
 .PHONY: check
@@ -272,6 +285,7 @@ lock: $(NPM) ## lock the newest versions that install together (needs uv; LOCK_A
 	@$(UV) $(COMPILE) requirements/node.in --output-file requirements/node.txt
 	@$(UV) $(COMPILE) requirements/peers.in --constraint requirements/dev.txt --constraint requirements/node.txt --output-file requirements/peers.txt
 	@$(UV) $(COMPILE) requirements/frameworks.in --output-file requirements/frameworks.txt
+	@$(UV) $(COMPILE) requirements/chat_ui.in --override requirements/chat_ui.overrides --output-file requirements/chat_ui.txt
 	@$(UV) $(COMPILE) requirements/docs.in --output-file requirements/docs.txt
 	@for folder in tests/node clients/typescript src/interfaces/console/frontend; do (cd $$folder && npm install --package-lock-only --loglevel=error && node -e '$(STRIP_FUNDING)'); done
 
