@@ -33,9 +33,17 @@ def see_the_calls(page: Page) -> None:
     expect(page.locator("#calls")).to_contain_text("Used by")
 
 
+def compare_two(page: Page) -> None:
+    page.get_by_label("Choose How many tickets are open?").check()
+    page.get_by_label("Choose And last week?").check()
+    page.get_by_role("button", name="Compare two").click()
+    expect(page.get_by_role("heading", name="Steps")).to_be_visible()
+
+
 Steps = Callable[[Page], None]
 PAGES: dict[str, tuple[str, Steps]] = {
     "trial": ("/console/servers/tickets/try?tool=find_ticket", try_a_tool),
+    "comparison": ("/console/runs", compare_two),
     "server": ("/console/servers/tickets", see_the_calls),
 }
 

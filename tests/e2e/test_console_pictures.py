@@ -91,6 +91,13 @@ def see_its_calls(page: Page) -> None:
     expect(page.locator("#calls")).to_contain_text("95th percentile")
 
 
+def compare_two(page: Page) -> None:
+    for asked in ("How many tickets are open?", "And last week?"):
+        page.get_by_label(f"Choose {asked}").check()
+    page.get_by_role("button", name="Compare two").click()
+    page.get_by_role("heading", name="Steps").wait_for()
+
+
 def check_a_faulty_workflow(page: Page) -> None:
     definition = page.get_by_label("Definition (YAML or JSON)")
     definition.fill(json.dumps(FAULTY, indent=1))
@@ -112,6 +119,7 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
             before=unfold_timeline,
             height=1_000,
         ),
+        "compare": Picture(path="/console/runs", text="And last week?", before=compare_two, height=860),
         "approval": Picture(
             path=f"/console/runs/{company.asking}", text="Waiting for a person", height=1_200 if phone else 820
         ),

@@ -246,6 +246,18 @@ def try_a_tool(hand: Hand) -> None:
     expect(page.get_by_label("The result", exact=True)).to_contain_text("42 apples")
 
 
+def compare_two_runs(hand: Hand) -> None:
+    page = hand.page
+    hand.service.run("talker", "Say it once.")
+    hand.service.run("talker", "Say it twice.")
+    hand.click("Runs")
+    for text in ("once", "twice"):
+        hand.click(page.get_by_label(f"Choose Say it {text}."))
+    hand.press("Compare two")
+    expect(page.get_by_label("Input of the second run")).to_have_text("Say it twice.")
+    expect(page.locator("mark").get_by_text("twice")).to_be_visible()
+
+
 TASKS: dict[int, Callable[[Hand], None]] = dict(
     enumerate(
         (
@@ -267,6 +279,7 @@ TASKS: dict[int, Callable[[Hand], None]] = dict(
             send_a_webhook_again,
             go_to_an_agent,
             try_a_tool,
+            compare_two_runs,
         ),
         start=1,
     )

@@ -16,6 +16,7 @@ from interfaces.console.routes import (
     audit,
     budgets,
     chat,
+    compare,
     deliveries,
     first_agent,
     frame,
@@ -48,6 +49,7 @@ from interfaces.console.routes import (
 from interfaces.console.routes.approvals import WaitingApprovals
 from interfaces.console.routes.budgets import Budgets
 from interfaces.console.routes.chat import ChatPages
+from interfaces.console.routes.compare import Comparison
 from interfaces.console.routes.frame import Frame
 from interfaces.console.routes.gateway_sessions import GatewayPages
 from interfaces.console.routes.keys import KeyPages
@@ -99,6 +101,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "schedule_pages": built_by(container, SchedulePages),
         "palette": built_by(container, Palette),
         "chat_pages": built_by(container, ChatPages),
+        "comparison": built_by(container, Comparison, run_costs=run_costs),
         "frame": built_by(container, Frame),
         "waiting_approvals": built_by(container, WaitingApprovals),
         "overview": built_by(container, Overview, run_costs=run_costs),
@@ -143,6 +146,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         audit,
         budgets,
         chat,
+        compare,
         deliveries,
         first_agent,
         frame,

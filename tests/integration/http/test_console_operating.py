@@ -1,4 +1,4 @@
-"""Pages by which servers and runs are operated: a tool tried out, the calls of a server."""
+"""Pages by which servers and runs are operated: a tool tried out, the calls of a server, two runs compared."""
 
 import html
 
@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from domain.identity.role import Role
+from tests.composition import MODEL
 from tests.integration.http.gateway_caller import ECHO, an_agent
 from tests.integration.http.service import OTHER_ADMIN, Service, token_of
 from tests.integration.http.test_console import browse, signed_in
@@ -78,3 +79,24 @@ async def test_what_cannot_be_called_is_refused(service: Service) -> None:
     await page(service, f"{TRY}?tool=other", status=404)
     await page(service, f"{TRY}?tool=echo", OTHER_ADMIN, status=404)
     await page(service, "/servers/files/calls", OTHER_ADMIN, status=404)
+
+
+async def test_two_runs_are_compared_and_one_is_offered_the_others_of_its_agent(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    started = [
+        (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": f"Say it {often}."})).json()["id"]
+        for often in ("once", "twice")
+    ]
+    one, other = started
+    compared = await page(service, f"/compare?run={one}&run={other}", token_of(Role.VIEWER))
+    assert "Say it <mark>once</mark>." in compared
+    assert "Say it <mark>twice</mark>." in compared
+    offered = await page(service, f"/compare?run={one}")
+    assert f"/console/compare?run={one}&run={other}" in offered
+    assert f"/console/compare?run={one}" in await page(service, f"/runs/{one}")
+    assert "Compare two" in await page(service, "/runs", token_of(Role.VIEWER))
+
+
+async def test_runs_that_cannot_be_compared_are_refused(service: Service) -> None:
+    await page(service, "/compare", status=422)
+    await page(service, "/compare?run=run_unknown", status=404)
