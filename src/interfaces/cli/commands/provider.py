@@ -4,14 +4,22 @@ from typing import Annotated
 
 import typer
 
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from domain.model_providers.provider import ProviderKind
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.failures import FAILED, BadUsage
-from interfaces.cli.session import JsonFlag, session_of
+from interfaces.cli.field_values import field_values
+from interfaces.cli.session import JsonFlag, Session, session_of
 from interfaces.cli.terminal import duration, one_line
-from interfaces.http.model_providers.views import ModelNamesView, ModelProviderView, ProviderCheckView, ProviderTestView
+from interfaces.http.model_providers.views import (
+    DeploymentView,
+    ModelNamesView,
+    ModelProviderView,
+    ProviderCheckView,
+    ProviderTestView,
+)
+from interfaces.http.secrets.reference_views import WriteOnlyView
 
 provider_app = typer.Typer(
     help="Manage the organization's model providers.",
@@ -21,6 +29,8 @@ provider_app = typer.Typer(
 
 _SAID_LIMIT = 300
 """Characters of a provider's message; --json has all of them."""
+_FIELDS = ("kind", "base_url", "wire", "echo_reasoning", "cloud", "deployments")
+"""What an update changes beside the key."""
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Models are then named NAME:model.")]
 
 
@@ -112,10 +122,7 @@ def add_provider(
     if secret is not None:
         body["api_key"] = {"secret": secret}
     elif not no_key and identity != "service":
-        key = session.read_secret(f"API key of {name} (not shown): ").strip()
-        if not key:
-            raise BadUsage("The key is empty. If none is needed, give --no-key.")
-        body["api_key"] = key
+        body["api_key"] = _read_key(session, name, otherwise="If none is needed, give --no-key.")
     session.show(
         ModelProviderView,
         lambda api: api.post(path_to("model-providers"), body),
@@ -138,10 +145,84 @@ def list_providers(context: typer.Context, as_json: JsonFlag = False) -> None:
             provider["name"],
             provider["kind"],
             provider["base_url"],
-            _key(provider),
+            _key(provider["api_key"]),
             provider["created_at"],
         ),
         empty="The organization has no model providers. Add one with `dragoman provider add NAME`.",
+        as_json=as_json,
+    )
+
+
+@provider_app.command("show", epilog="Example: dragoman provider show acme")
+def show_provider(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
+    """Show a provider, without its key."""
+    session = session_of(context)
+
+    def display(provider: ModelProviderView) -> None:
+        cloud = {} if provider["cloud"] is None else {**provider["cloud"]}
+        session.terminal.fields(
+            {
+                "name": provider["name"],
+                "kind": provider["kind"],
+                "base URL": provider["base_url"],
+                "wire": provider["wire"],
+                "echo reasoning": provider["echo_reasoning"],
+                "key": _key(provider["api_key"]),
+                "cloud": ", ".join(f"{setting} {value}" for setting, value in cloud.items() if value is not None),
+                "deployments": ", ".join(map(_deployment, provider["deployments"])),
+                "version": str(provider["version"]),
+                "created": provider["created_at"],
+            }
+        )
+
+    session.show(ModelProviderView, lambda api: api.get(path_to("model-providers", name)), display, as_json=as_json)
+
+
+@provider_app.command(
+    "update",
+    epilog="Examples: dragoman provider update acme base_url=https://models.example.com/v2 wire=responses;"
+    " printenv ACME_KEY | dragoman provider update acme --key; dragoman provider update acme --secret ACME;"
+    ' dragoman provider update aws cloud=\'{"region": "eu-west-1"}\'',
+)
+def update_provider(
+    *,
+    context: typer.Context,
+    name: Name,
+    fields: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="FIELD=VALUE...", help="Fields as in the API; a value is JSON, else text."),
+    ] = None,
+    key: Annotated[bool, typer.Option("--key", help="Prompt for a new key, or read it from a pipe.")] = False,
+    secret: Annotated[
+        str | None, typer.Option("--secret", metavar="NAME", help="The named secret that holds its key.")
+    ] = None,
+    no_key: Annotated[bool, typer.Option("--no-key", help="Remove its key.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Change fields of a provider, or its key. The next model call uses the change."""
+    session = session_of(context)
+    if key + (secret is not None) + no_key > 1:
+        raise BadUsage("--key, --secret and --no-key exclude each other.")
+    entries = fields or []
+    if any(entry.startswith("api_key=") for entry in entries):
+        raise BadUsage("A key is no argument, as histories store those: give --key, --secret NAME or --no-key.")
+    changes = field_values(entries, texts=("base_url",), fields=_FIELDS)
+    if _has_key(changes.get("deployments")):
+        raise BadUsage('A key of a deployment is a reference here, {"secret": NAME}: histories store arguments.')
+    if key:
+        changes["api_key"] = _read_key(session, name, otherwise="To remove the key, give --no-key.")
+    elif secret is not None:
+        changes["api_key"] = {"secret": secret}
+    elif no_key:
+        changes["api_key"] = None
+    if not changes:
+        raise BadUsage("Nothing to change: give FIELD=VALUE, --key, --secret or --no-key.")
+    session.show(
+        ModelProviderView,
+        lambda api: api.patch(path_to("model-providers", name), changes),
+        lambda provider: session.terminal.note(
+            f"Changed {provider['name']}. See whether it works: dragoman provider test {provider['name']}"
+        ),
         as_json=as_json,
     )
 
@@ -198,8 +279,25 @@ def delete_provider(context: typer.Context, name: Name) -> None:
     session_of(context).delete(path_to("model-providers", name), f"Deleted {name}.")
 
 
-def _key(provider: ModelProviderView) -> str:
-    match provider["api_key"]:
+def _read_key(session: Session, name: str, *, otherwise: str) -> str:
+    key = session.read_secret(f"API key of {name} (not shown): ").strip()
+    if not key:
+        raise BadUsage(f"The key is empty. {otherwise}")
+    return key
+
+
+def _has_key(deployments: JsonValue) -> bool:
+    """Whether a deployment has its key as text."""
+    entries = deployments if isinstance(deployments, list) else []
+    return any(isinstance(entry, dict) and isinstance(entry.get("api_key"), str) for entry in entries)
+
+
+def _deployment(deployment: DeploymentView) -> str:
+    return f"{deployment['name']} at {deployment['base_url'] or 'the base URL'}, weight {deployment['weight']}"
+
+
+def _key(key: WriteOnlyView | None) -> str:
+    match key:
         case None:
             return "none"
         case str():

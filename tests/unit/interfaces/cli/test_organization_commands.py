@@ -7,7 +7,7 @@ import pytest
 
 from domain.json_value import JsonObject
 from interfaces.http.api_keys.views import ApiKeyView
-from interfaces.http.model_providers.views import ModelProviderView
+from interfaces.http.model_providers.views import CloudView, ModelProviderView
 from interfaces.http.organization.views import OrganizationView
 from tests.unit.interfaces.cli.fake_service import FakeService, whole
 
@@ -120,6 +120,52 @@ def test_a_providers_key_comes_from_a_pipe_or_a_secret_and_never_from_the_argume
     ]
     assert "sk-piped" not in piped.out + piped.err
     assert service.run("provider", "add", "acme", "sk-argument", "--kind", "openai").exit_code == 2
+
+
+def test_a_provider_is_changed_field_by_field_and_its_key_never_comes_from_the_arguments(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    service = FakeService().on("PATCH", "/v1/model-providers/acme", dict(PROVIDER))
+    changed = service.run("provider", "update", "acme", "base_url=https://models.example.com/v2", "wire=responses")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("sk-piped\n"))
+    assert service.run("provider", "update", "acme", "--key", 'cloud={"region": "eu-west-1"}').exit_code == 0
+    assert service.run("provider", "update", "acme", "--secret", "ACME").exit_code == 0
+    assert service.run("provider", "update", "acme", "--no-key").exit_code == 0
+    assert service.sent("PATCH", "/v1/model-providers/acme") == [
+        {"base_url": "https://models.example.com/v2", "wire": "responses"},
+        {"cloud": {"region": "eu-west-1"}, "api_key": "sk-piped"},
+        {"api_key": {"secret": "ACME"}},
+        {"api_key": None},
+    ]
+    assert "dragoman provider test acme" in changed.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("api_key=sk-argument",),
+        ('deployments=[{"name": "eu", "api_key": "sk-argument"}]',),
+        ("name=other",),
+        ("--key", "--no-key"),
+    ],
+    ids=["nothing", "a key", "a key of a deployment", "the name", "two keys"],
+)
+def test_a_change_of_a_provider_that_cannot_be_is_bad_usage(arguments: tuple[str, ...]) -> None:
+    service = FakeService()
+    refused = service.run("provider", "update", "acme", *arguments)
+    assert refused.exit_code == 2
+    assert "sk-argument" not in refused.err
+    assert service.requests == []
+
+
+def test_a_provider_is_shown_with_its_wire_its_cloud_and_its_deployments() -> None:
+    cloud: JsonObject = {**dict.fromkeys(CloudView.__annotations__), "region": "eu-west-1", "identity": "key"}
+    deployment: JsonObject = {"name": "eu", "base_url": None, "api_key": "[hidden]", "weight": 3}
+    provider: JsonObject = {**dict(PROVIDER), "wire": "native", "cloud": cloud, "deployments": [deployment]}
+    shown = FakeService().on("GET", "/v1/model-providers/acme", provider).run("provider", "show", "acme").out
+    for words in ("native", "region eu-west-1", "eu at the base URL, weight 3", "stored"):
+        assert words in shown
 
 
 def test_providers_are_listed_and_deleted() -> None:
