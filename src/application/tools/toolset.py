@@ -1,7 +1,7 @@
 """Toolset: the tools of one run, in a deterministic order."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from application.tools.tool_search import META_TOOLS
@@ -43,6 +43,8 @@ class Toolset:
     - With more than `search_threshold` MCP tools the model is shown the meta tools instead.
     - `denied`: tools that policy forbids; the model is not shown them, and calls are refused with
       the reason.
+    - `app_tools`: tools that their servers offer to apps only; models are not shown them and cannot
+      call them.
     - Tools outside an allowlist are left out. `policies` apply to calls of all other tools.
     """
 
@@ -51,6 +53,7 @@ class Toolset:
     problems: tuple[str, ...] = ()
     search_threshold: int | None = None
     denied: tuple[Tool, ...] = ()
+    app_tools: tuple[Tool, ...] = ()
     policies: PolicyLayers = field(default_factory=PolicyLayers, compare=False)
 
     def find(self, name: str) -> Tool | None:
@@ -111,6 +114,11 @@ class Toolset:
         if not self.is_searched:
             return self.tools
         return (*(tool for tool in self.tools if tool.type is not ToolType.MCP_TOOL), *META_TOOLS)
+
+    @cached_property
+    def with_app_tools(self) -> "Toolset":
+        """The toolset of models and apps."""
+        return replace(self, tools=(*self.tools, *self.app_tools), app_tools=()) if self.app_tools else self
 
     @cached_property
     def index(self) -> ToolIndex:

@@ -23,6 +23,7 @@ from application.tools.toolset import MCP_DISABLED, ServerOverview, Toolset
 from application.tools.wired_tools import Wired, WiredTools
 from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId, OrganizationId
+from domain.mcp.apps import Audience
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
 from domain.policy.allowlist import Allowlist
@@ -241,10 +242,14 @@ class ToolsetBuilder:
         tools = {tool.name: tool for tool in map(permitted, (*native, *agents, *components)) if tool is not None}
         problems = [] if brought is None else [f"{node_id}: the tool is not registered" for node_id in brought.missing]
         overviews: list[ServerOverview] = []
+        app_tools: list[Tool] = []
         for overview in found:
             kept: list[Tool] = []
             for tool in map(permitted, _chosen(overview, brought)):
                 if tool is None:
+                    continue
+                if not tool.is_for(Audience.MODEL):
+                    app_tools.append(tool)
                     continue
                 if tool.name in tools:
                     problems.append(f"{tool.name}: the name is already taken by another tool")
@@ -268,6 +273,7 @@ class ToolsetBuilder:
             problems=tuple(problems),
             search_threshold=self._search_threshold,
             denied=tuple(denied.values()),
+            app_tools=tuple(app_tools),
             policies=layers,
         )
 

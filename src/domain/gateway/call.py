@@ -2,7 +2,7 @@
 their audit entries."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -35,7 +35,7 @@ class GatewayCall:
     """A ledger entry: `name` is the model-facing name of the tool, `params` are its arguments.
 
     After `due_at` no process waits for the outcome: the calling process has settled the call, or
-    has ended.
+    has ended. `from_app`: an app that the client renders made the call; it is in the audit entry only.
     """
 
     id: ToolCallId
@@ -49,6 +49,7 @@ class GatewayCall:
     due_at: datetime | None = None
     state: GatewayCallState = GatewayCallState.RECORDED
     approval_id: ApprovalId | None = None
+    from_app: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,8 @@ def gateway_call_audit(
     """
     call, result = settlement.call, settlement.result
     details: JsonObject = {"gateway_session_id": session.id}
+    if call.from_app:
+        details["origin"] = "app"
     if result.error_code is not None:
         details["error"] = result.error_code
     if decision is not None:

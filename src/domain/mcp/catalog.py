@@ -9,6 +9,7 @@ from functools import cached_property
 from domain.hidden_text import hides_text
 from domain.ids import McpServerId
 from domain.json_value import JsonObject, canonical_digest, canonical_json
+from domain.mcp.apps import Audience, audience_of, links_in
 
 NO_VERSION = ""
 """Protocol version of a server that gets no handshake."""
@@ -93,6 +94,15 @@ class McpToolDefinition:
     def hides_text(self) -> bool:
         """Whether any part has characters that people do not see (`domain/hidden_text.py`)."""
         return hides_text(canonical_json({**self._first_parts(), "display": self.display}))
+
+    @cached_property
+    def audience(self) -> frozenset[Audience]:
+        return audience_of(self.display.get("_meta"))
+
+    @cached_property
+    def app_links(self) -> frozenset[str]:
+        """The `ui://` resources that render its results."""
+        return links_in(self.display.get("_meta"))
 
     @cached_property
     def _first_digest(self) -> str:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from domain.ids import AgentId, McpServerId, WorkflowRunId
 from domain.json_value import JsonObject
+from domain.mcp.apps import Audience
 from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.server import McpServer
@@ -80,6 +81,11 @@ class Tool:
     def server_pin(self) -> ServerPin | None:
         """What an approval of a call is bound to, besides tool, arguments and agent."""
         return None if self.mcp is None else self.mcp.pin
+
+    def is_for(self, audience: Audience) -> bool:
+        """Whether its server offers the tool to models, or to apps. Tools without a definition are for both."""
+        definition = None if self.mcp is None else self.mcp.definition
+        return definition is None or audience in definition.audience
 
     @property
     def is_displayable(self) -> bool:

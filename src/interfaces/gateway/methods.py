@@ -9,7 +9,9 @@ from application.mcp.ports import McpProgress, ProgressCallback
 from application.tools.agent_calls import DEPTH_META
 from application.tools.call_context import IDEMPOTENCY_META
 from domain.errors import ErrorKind, ServiceError
+from domain.gateway.session import ToolNames
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.apps import APPS_EXTENSION, renders_apps
 from interfaces.gateway.asking import askable_client, input_required, input_responses, missing_capability
 from interfaces.gateway.contents import CONTENT_CAPABILITIES, LISTS, READS, GatewayContents
 from interfaces.gateway.exchange import Exchange
@@ -25,14 +27,19 @@ from interfaces.gateway.messages import (
 from interfaces.gateway.pages import page_of
 from interfaces.gateway.streams import CHANGE_CAPABILITIES
 from interfaces.gateway.subscriptions import ResourceSubscriptions
-from interfaces.gateway.tasks import LEGACY_TASKS, MODERN_TASKS, TASKS_VERSION, GatewayTaskMethods
+from interfaces.gateway.tasks import LEGACY_TASKS, TASKS_EXTENSION, TASKS_VERSION, GatewayTaskMethods
 from interfaces.gateway.tool_shapes import answer_json, tool_json
 
 TTL_MS = 5_000
 """How long clients may cache a list. A changed agent is visible after this time."""
 
 _INSTRUCTIONS = "The tools of an agent, under its policy: some calls may be refused, and say why."
-CAPABILITIES: JsonObject = {**CHANGE_CAPABILITIES, **CONTENT_CAPABILITIES, **LOGGING_CAPABILITIES}
+CAPABILITIES: JsonObject = {
+    **CHANGE_CAPABILITIES,
+    **CONTENT_CAPABILITIES,
+    **LOGGING_CAPABILITIES,
+    "extensions": {APPS_EXTENSION: {}},
+}
 _SERVER_INFO_META = "io.modelcontextprotocol/serverInfo"
 _PASSED_META = frozenset({"traceparent", "tracestate", DEPTH_META})
 _MAX_RETRY_KEY = 256
@@ -110,7 +117,7 @@ class GatewayMethods:
     async def _discover(self, exchange: Exchange) -> dict[str, object]:
         return {
             "supportedVersions": [*MODERN_VERSIONS, *reversed(LEGACY_VERSIONS)],
-            "capabilities": {**CAPABILITIES, **MODERN_TASKS},
+            "capabilities": {**CAPABILITIES, "extensions": {APPS_EXTENSION: {}, TASKS_EXTENSION: {}}},
             "serverInfo": self._server_info,
             "_meta": {_SERVER_INFO_META: self._server_info},
             "instructions": _INSTRUCTIONS,
@@ -119,10 +126,23 @@ class GatewayMethods:
         }
 
     async def _tools(self, exchange: Exchange) -> dict[str, object]:
-        tools = await self._list_tools.execute(exchange.session, exchange.tool_search)
+        tools = await self._list_tools.execute(
+            exchange.session, exchange.tool_search, renders_apps=renders_apps(exchange.envelope.capabilities)
+        )
         page, following = page_of(tools, exchange.message.params.get("cursor"))
         has_tasks = exchange.envelope.version == TASKS_VERSION
-        listed: dict[str, object] = {"tools": [tool_json(name, tool, as_task=has_tasks) for name, tool in page]}
+        has_uris = exchange.session.names is ToolNames.ORIGINAL
+        listed: dict[str, object] = {
+            "tools": [
+                tool_json(
+                    name,
+                    tool,
+                    as_task=has_tasks,
+                    uris_of=None if has_uris or tool.mcp is None else tool.mcp.server_slug,
+                )
+                for name, tool in page
+            ]
+        }
         if following is not None:
             listed["nextCursor"] = following
         if exchange.envelope.is_modern:
@@ -164,6 +184,7 @@ class GatewayMethods:
                 as_task=as_task,
                 param_headers=exchange.envelope.param_headers if exchange.envelope.is_modern else None,
                 tool_search=exchange.tool_search,
+                renders_apps=renders_apps(exchange.envelope.capabilities),
                 client=None if as_task else askable_client(exchange),
                 responses=input_responses(exchange),
             )

@@ -17,7 +17,6 @@ TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TASKS_VERSION = "2025-11-25"
 """The only legacy version with tasks."""
 LEGACY_TASKS: JsonObject = {"tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
-MODERN_TASKS: JsonObject = {"extensions": {TASKS_EXTENSION: {}}}
 POLL_MS = 1_000
 _RELATED = "io.modelcontextprotocol/related-task"
 _MISSING_CAPABILITY = -32021

@@ -5,7 +5,7 @@ from typing import TypeVar, cast
 from urllib.parse import quote
 
 from application.gateway.calls.answer import GatewayAnswer
-from application.gateway.contents.content_names import with_exposed_uri
+from application.gateway.contents.content_names import with_exposed_links, with_exposed_uri
 from application.tools.result_text import cleaned
 from domain.json_value import JsonObject
 from domain.threads.message import FileContent, ImageContent
@@ -19,13 +19,14 @@ HOP_META = frozenset({"progressToken", "traceparent", "tracestate", "baggage"})
 _Value = TypeVar("_Value")
 
 
-def tool_json(name: str, tool: Tool, *, as_task: bool = False) -> JsonObject:
+def tool_json(name: str, tool: Tool, *, as_task: bool = False, uris_of: str | None = None) -> JsonObject:
     """A tool in `tools/list`.
 
     - Hints are the server's own claims.
     - A server's `execution` is omitted, because calls through the gateway do not run as the
       server's tasks.
     - With `as_task`, agent tools declare that they may be called as a task.
+    - `uris_of`: slug of the tool's server, if the client knows the server's resources by other URIs.
     """
     shape: JsonObject = {"name": name, "description": tool.description, "inputSchema": tool.parameters}
     if as_task and tool.type is ToolType.AGENT:
@@ -36,7 +37,7 @@ def tool_json(name: str, tool: Tool, *, as_task: bool = False) -> JsonObject:
     display = definition.display
     shape |= {key: display[key] for key in ("title", "icons") if key in display}
     if isinstance(meta := display.get("_meta"), dict) and (passed := cleaned_meta(meta)):
-        shape["_meta"] = passed
+        shape["_meta"] = cast(JsonObject, with_exposed_links(passed, uris_of))
     if definition.output_schema is not None:
         shape["outputSchema"] = definition.output_schema
     shown = display.get("annotations")
@@ -93,7 +94,7 @@ def _passed_on(raw: Mapping[str, object], *, any_structure: bool, slug: str | No
         kept["structuredContent"] = cleaned_json(structured)
     meta = raw.get("_meta")
     if isinstance(meta, dict) and (passed := cleaned_meta(cast("dict[str, object]", meta))):
-        kept["_meta"] = cleaned_json(passed)
+        kept["_meta"] = cleaned_json(with_exposed_links(passed, slug))
     return kept
 
 

@@ -38,7 +38,7 @@ async def test_a_legacy_client_shakes_hands_lists_and_calls(caller: Caller) -> N
     hello = await caller.legacy("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}})
     assert hello["result"]["protocolVersion"] == "2025-06-18"  # type: ignore[index]
     announced = hello["result"]["capabilities"]  # type: ignore[index]
-    assert announced.keys() == {"tools", "resources", "prompts", "completions", "logging"}
+    assert announced.keys() == {"tools", "resources", "prompts", "completions", "logging", "extensions"}
     assert announced["resources"] == {"subscribe": True, "listChanged": True}
     noted = await caller.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     assert (noted.status_code, noted.content) == (202, b"")

@@ -94,7 +94,7 @@ async def test_tasks_are_declared_where_they_are_known(service: Service) -> None
     listed = await caller.legacy("tools/list", {}, version="2025-06-18")
     assert "execution" not in cast("dict[str, Any]", listed["result"])["tools"][0]
     found = (await modern(caller, "server/discover", {}))["result"]
-    assert found["capabilities"]["extensions"] == {"io.modelcontextprotocol/tasks": {}}
+    assert found["capabilities"]["extensions"]["io.modelcontextprotocol/tasks"] == {}
 
 
 @pytest.mark.requirement("F5", "E1")

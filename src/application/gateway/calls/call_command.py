@@ -21,6 +21,7 @@ class CallGatewayToolCommand:
       waiting for the agent.
     - `param_headers` are the arguments repeated as HTTP headers, or None.
     - `tool_search`: whether the client is listed meta tools.
+    - `renders_apps`: the call may come from an app that the client renders.
     """
 
     session: GatewaySession
@@ -37,3 +38,4 @@ class CallGatewayToolCommand:
     responses: Mapping[str, JsonValue] = field(default_factory=dict)
     param_headers: Mapping[str, str | None] | None = None
     tool_search: ToolSearch = ToolSearch.AUTO
+    renders_apps: bool = False

@@ -30,7 +30,6 @@ from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.result_text import cleaned
 from domain.errors import ServiceError, invalid, not_found
 from domain.gateway.call import GatewayCall
-from domain.gateway.session import GatewaySession
 from domain.ids import ApprovalId, ToolCallId
 from domain.json_value import JsonObject
 from domain.policy.decision import decide_call
@@ -53,6 +52,7 @@ class CallGatewayTool:
       while its client waits or when it repeats the call.
     - Where tools are searched, `call_tool` is a call of the tool that it names, and `search_tools`
       is answered from the session's tools. Both are audited.
+    - The call of an app that the client renders is a call of the same session, and its audit entry says so.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class CallGatewayTool:
 
     async def execute(self, command: CallGatewayToolCommand) -> GatewayAnswer:
         """Raises NOT_FOUND `tool_not_found`, FORBIDDEN `agent_disabled` and `agent_not_found`,
-        CONFLICT `gateway_session_halted`, INVALID `request_state_invalid`, `header_mismatch`,
+        CONFLICT `gateway_session_halted`, INVALID `request_state_invalid`, `header_mismatch`, `tool_ambiguous`,
         UNAVAILABLE `storage_unavailable`.
         """
         if command.name in META_NAMES:
@@ -99,7 +99,7 @@ class CallGatewayTool:
             name, arguments = str(command.arguments["name"]), command.arguments.get("arguments")
             given = arguments if isinstance(arguments, dict) else {}
             # Headers repeat the arguments of tools that the client was listed.
-            named = replace(command, name=name, arguments=given, param_headers=None)
+            named = replace(command, name=name, arguments=given, param_headers=None, renders_apps=False)
             return replace(await self._called(named), called=name)
         call, found = (
             self._met(command, command.name, tools.guard.without(command.arguments)),
@@ -140,10 +140,11 @@ class CallGatewayTool:
     ) -> GatewayAnswer | Ended:
         session = command.session
         tools = await self._toolsets.of(session)
+        tools = tools.with_apps if command.renders_apps else tools
         checked, tool = await self._checked(command, tools)
         if command.param_headers is not None:
             _check_headers(tools.header_params(tool), command.arguments, command.param_headers)
-        call = self._call(session, tools, checked, tool)
+        call = self._call(command, tools, checked, tool)
         found = tools.guard.arguments(
             {**call.params, _ANSWERS: {**command.responses}} if command.responses else call.params
         )
@@ -206,18 +207,21 @@ class CallGatewayTool:
             return GatewayAnswer(result=refusal)
         return await self._sending.execute(command, tools, call, checked)
 
-    def _call(self, session: GatewaySession, tools: GatewayToolset, checked: CheckedCall, tool: Tool) -> GatewayCall:
+    def _call(
+        self, command: CallGatewayToolCommand, tools: GatewayToolset, checked: CheckedCall, tool: Tool
+    ) -> GatewayCall:
         now = self._clock.now()
         return GatewayCall(
             id=ToolCallId(self._ids.new("call")),
-            session_id=session.id,
-            organization_id=session.organization_id,
+            session_id=command.session.id,
+            organization_id=command.session.organization_id,
             name=checked.name,
             type=tool.type,
             server_id=None if tool.mcp is None else tool.mcp.server_id,
             params=checked.params,
             recorded_at=now,
             due_at=due_at(now, tools.timeout_s(checked.name)),
+            from_app=tools.is_for_apps(command.name, tool),
         )
 
     async def _unknown(self, command: CallGatewayToolCommand, tools: GatewayToolset) -> ServiceError:
@@ -233,6 +237,8 @@ class CallGatewayTool:
             )
         refusal = failure_text.unknown_tool(name)
         await self._settling.refuse(command.session, tools, call, refusal, decision=None)
+        if several := tools.named_by_apps(command.name):
+            return invalid("tool_ambiguous", f"Tools of several MCP servers have this name: {', '.join(several)}.")
         return not_found("tool", command.name)
 
     def _met(self, command: CallGatewayToolCommand, name: str, params: JsonObject) -> GatewayCall:

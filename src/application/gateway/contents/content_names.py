@@ -1,15 +1,17 @@
 """Names of servers' resources and prompts for clients, policy and ledger. Pure.
 
-Clients see resources as `mcp+SLUG:URI`; prompts are named as tools are. A session with original
+Clients see resources as `mcp+SLUG:URI`, and `ui://PATH` as `ui://SLUG/PATH`; prompts are named as tools are. A session with original
 names uses the server's names. Policy and ledger use one name for each kind, as if it were a tool
 of the server: `mcp__SLUG__resources` and `mcp__SLUG__prompts`.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import cast
 
 from domain.gateway.session import ToolNames
 from domain.json_value import JsonObject
+from domain.mcp.apps import UI_SCHEME, with_links
 from domain.tools.names import model_facing_name
 
 
@@ -42,7 +44,9 @@ def exposed(entry: JsonObject, slug: str, kind: ContentKind, names: ToolNames) -
 
 
 def exposed_uri(uri: str, slug: str) -> str:
-    """The client's form of a server's URI or URI template."""
+    """The client's form of a server's URI or URI template. Hosts of apps require the scheme `ui://`."""
+    if uri.startswith(UI_SCHEME):
+        return f"{UI_SCHEME}{slug}/{uri.removeprefix(UI_SCHEME)}"
     return f"mcp+{slug}:{uri}"
 
 
@@ -57,7 +61,15 @@ def with_exposed_uri(block: object, slug: str) -> object:
             return block
 
 
+def with_exposed_links(meta: Mapping[str, object], slug: str | None) -> dict[str, object]:
+    """The `_meta` of a tool or a result with the URIs by which the client can read the server's apps.
+    Without a slug the client knows the server's own URIs."""
+    return with_links(meta, lambda uri: uri if slug is None else exposed_uri(uri, slug))
+
+
 def resolved_uri(uri: str, slug: str) -> str | None:
     """The server's form of a client's URI. None if it belongs to another server."""
-    prefix = f"mcp+{slug}:"
-    return uri.removeprefix(prefix) if uri.startswith(prefix) and len(uri) > len(prefix) else None
+    for prefix, scheme in ((f"mcp+{slug}:", ""), (f"{UI_SCHEME}{slug}/", UI_SCHEME)):
+        if uri.startswith(prefix) and len(uri) > len(prefix):
+            return scheme + uri.removeprefix(prefix)
+    return None

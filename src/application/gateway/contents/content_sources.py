@@ -85,13 +85,16 @@ class ContentSources:
         return tuple(entries.values())
 
     async def owner_of_uri(self, sources: Sources, uri: str) -> tuple[McpServer, str] | None:
-        """The server of the resource, with the server's own URI."""
+        """The server of the resource, with the server's own URI. Apps use their server's own URI of an
+        app, which must be one that tools of exactly one server link to."""
         for server in sources.servers:
             if sources.session.names is ToolNames.ORIGINAL:
                 return server, uri
             if (own := resolved_uri(uri, server.config.slug)) is not None:
                 return server, own
-        return None
+        slugs = sources.tools.app_links.get(uri, frozenset())
+        owners = [server for server in sources.servers if server.config.slug in slugs]
+        return (owners[0], uri) if len(slugs) == len(owners) == 1 else None
 
     async def owner_of_prompt(self, sources: Sources, name: str) -> tuple[McpServer, str] | None:
         """The server of the prompt, with the server's own name. A shortened name is looked up in

@@ -69,7 +69,7 @@ class _ToolDigests:
 
 def _digest(tools: GatewayToolset) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
-    for name, tool in tools.tools:
+    for name, tool in tools.with_apps.tools:
         digest.update(f"{name}\x1f{_shape(tool)}\x1e".encode("utf-8", "surrogatepass"))
     return digest.digest()
 

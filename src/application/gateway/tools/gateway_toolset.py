@@ -1,6 +1,6 @@
 """GatewayToolsets: the current tools of a session, under the names of its client."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias, TypeVar
@@ -22,6 +22,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import GatewaySession, ToolNames, ToolSearch
 from domain.identity.organization import Organization
 from domain.ids import GatewaySessionId, RunId
+from domain.mcp.apps import Audience
 from domain.policy.allowlist import Allowlist
 from domain.runs.called_by import CalledBy
 from domain.runs.limits import Limits
@@ -37,7 +38,8 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayToolset:
-    """The tools of a session. Client tools are left out: a gateway client cannot settle them.
+    """The tools of a session. Client tools are left out: a gateway client cannot settle them. Tools for
+    apps only are in `with_apps`, for clients that render apps.
     With more than `search_threshold` MCP tools clients are listed the meta tools instead."""
 
     agent: Agent
@@ -46,6 +48,7 @@ class GatewayToolset:
     names: ToolNames
     guard: CanaryGuard
     search_threshold: int | None = None
+    renders_apps: bool = False
 
     @cached_property
     def tool_timeout_s(self) -> float:
@@ -85,6 +88,28 @@ class GatewayToolset:
             return search is ToolSearch.ALWAYS
         return self.search_threshold is not None and self.toolset.mcp_tool_count > self.search_threshold
 
+    @cached_property
+    def with_apps(self) -> "GatewayToolset":
+        """The same tools with those that only apps may call. Apps call the tools of their servers by
+        the servers' own names."""
+        if not self.app_links and not self.toolset.app_tools:
+            return self
+        return replace(self, toolset=self.toolset.with_app_tools, renders_apps=True)
+
+    @cached_property
+    def app_links(self) -> Mapping[str, frozenset[str]]:
+        """The slugs of the servers with tools that link to an app, by the servers' own URI of the app."""
+        found: dict[str, set[str]] = {}
+        for tool in (*self.toolset.with_app_tools.tools, *self.toolset.denied):
+            if tool.mcp is not None and tool.mcp.definition is not None:
+                for uri in tool.mcp.definition.app_links:
+                    found.setdefault(uri, set()).add(tool.mcp.server_slug)
+        return {uri: frozenset(slugs) for uri, slugs in found.items()}
+
+    def is_for_apps(self, name: str, tool: Tool) -> bool:
+        """Whether only an app calls the tool by this name."""
+        return name != self.exposed(tool) or not tool.is_for(Audience.MODEL)
+
     def exposed(self, tool: Tool) -> str:
         """The client's name of the tool."""
         if self.names is ToolNames.ORIGINAL and tool.type is ToolType.MCP_TOOL and tool.mcp is not None:
@@ -105,8 +130,14 @@ class GatewayToolset:
         return None if tool is None or tool.mcp is None or self.names is ToolNames.ORIGINAL else tool.mcp.server_slug
 
     def model_facing(self, name: str) -> str | None:
-        """The name in policy and ledger of the tool that the client calls `name`, allowed or denied."""
-        return self._model_facing.get(name)
+        """The name in policy and ledger of the tool that the client calls `name`, allowed or denied.
+        An app's name that tools of several servers have is none."""
+        named = self.named_by_apps(name)
+        return self._model_facing.get(name) or (named[0] if len(named) == 1 else None)
+
+    def named_by_apps(self, name: str) -> tuple[str, ...]:
+        """The model-facing names of the tools that apps call `name`, for a client that renders apps."""
+        return self._named_by_apps.get(name, ()) if self.renders_apps else ()
 
     @cached_property
     def _searched(self) -> tuple[tuple[str, Tool], ...]:
@@ -125,6 +156,16 @@ class GatewayToolset:
     def _model_facing(self) -> dict[str, str]:
         there = (*self.toolset.tools, *self.toolset.denied)
         return {self.exposed(tool): tool.name for tool in there if not tool.is_displayable}
+
+    @cached_property
+    def _named_by_apps(self) -> Mapping[str, tuple[str, ...]]:
+        """Model-facing names by the servers' own names, of servers with apps."""
+        slugs = frozenset().union(*self.app_links.values())
+        found: dict[str, list[str]] = {}
+        for tool in (*self.toolset.tools, *self.toolset.denied):
+            if tool.mcp is not None and tool.mcp.server_slug in slugs and tool.is_for(Audience.APP):
+                found.setdefault(tool.mcp.tool_name, []).append(tool.name)
+        return {name: tuple(names) for name, names in found.items()}
 
 
 class GatewayToolsets:

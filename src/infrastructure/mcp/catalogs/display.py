@@ -16,7 +16,7 @@ _ICON_SCHEMES = ("https://", "data:image/")
 
 def read_display(entry: Mapping[str, Any]) -> JsonObject:
     """The valid parts of a tool's `title`, `icons`, `annotations` (`title`, `openWorldHint`) and
-    `_meta`."""
+    `_meta`, or of a `_meta` that is too large only `ui`, which says who may call the tool."""
     display: JsonObject = {}
     if (title := _title(entry.get("title"))) is not None:
         display["title"] = title
@@ -25,7 +25,7 @@ def read_display(entry: Mapping[str, Any]) -> JsonObject:
     if annotations := _annotations(entry.get("annotations")):
         display["annotations"] = annotations
     meta = entry.get("_meta")
-    if isinstance(meta, dict) and meta and (kept := _within(clean_value(meta))):
+    if isinstance(meta, dict) and (kept := _within(clean_value(meta)) or _within(_ui(meta))):
         display["_meta"] = kept
     return display
 
@@ -53,6 +53,10 @@ def _icons(value: object) -> JsonValue:
         for icon in value[:_MAX_ICONS]
         if isinstance(icon, dict) and isinstance(src := icon.get("src"), str) and src.startswith(_ICON_SCHEMES)
     ]
+
+
+def _ui(meta: Mapping[str, Any]) -> JsonValue:
+    return {"ui": clean_value(meta["ui"])} if "ui" in meta else None
 
 
 def _within(value: JsonValue) -> JsonValue:

@@ -22,7 +22,7 @@ from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.declared_tool import DeclaredTool
 from infrastructure.mcp.catalogs.list_news import changed_list, listening
 from infrastructure.mcp.connections.asked_calls import AskedCalls
-from infrastructure.mcp.connections.negotiation import Negotiate
+from infrastructure.mcp.connections.negotiation import CAPABILITIES, Negotiate
 from infrastructure.mcp.connections.server_session import ObservedDispatcher, ServerFacts, ServerSession
 from infrastructure.mcp.faults import BROKEN, TransportFailedError, TransportFault, connect_failure, fault_in, is_closed
 from infrastructure.mcp.pace import Pace
@@ -253,6 +253,7 @@ class McpConnection:
         client = ClientSession(
             dispatcher=dispatcher,
             client_info=self._client,
+            extensions=CAPABILITIES["extensions"],
             message_handler=self._on_message,
             elicitation_callback=asked_calls.answer if ClientRequestKind.ELICITATION in self._asks else None,
             sampling_callback=asked_calls.sample if ClientRequestKind.SAMPLING in self._asks else None,

@@ -3,7 +3,8 @@
 or rejected credentials, ends the attempt."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from mcp import ClientSession
 from mcp.shared.exceptions import MCPError
@@ -19,11 +20,14 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
 from application.mcp.ports import McpFailureKind
+from domain.mcp.apps import APP_TYPE, APPS_EXTENSION
 from domain.mcp.catalog import NO_VERSION
 from domain.mcp.server import McpServerConfig, McpServerKind
 from infrastructure.mcp.faults import fault_in
 
 PROBE_TIMEOUT_S = 10.0
+CAPABILITIES: Mapping[str, Any] = {"extensions": {APPS_EXTENSION: {"mimeTypes": [APP_TYPE]}}}
+"""What is declared to every server: clients of the gateway may render apps."""
 
 Negotiate = Callable[[ClientSession], Awaitable[None]]
 

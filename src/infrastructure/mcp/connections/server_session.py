@@ -52,6 +52,7 @@ from domain.mcp.log_level import LogLevel
 from infrastructure.mcp.catalogs.catalog import HeaderMap, ToolListing, declared_listing, read_listing
 from infrastructure.mcp.connections.asked_calls import AskedCall, AskedCalls
 from infrastructure.mcp.connections.content import read_reply
+from infrastructure.mcp.connections.negotiation import CAPABILITIES
 from infrastructure.mcp.faults import BROKEN, SILENT, TransportFault, call_failure, fault_in, is_closed
 from infrastructure.mcp.pace import PAGE, TOOL
 from infrastructure.mcp.text import capped, clean
@@ -65,7 +66,7 @@ _MAX_NAME = 128
 _CANCEL_TIMEOUT_S = 5.0
 MAX_SERVER_REQUESTS = 16
 """Concurrent requests of a server to the client, per connection."""
-_ELICITATION: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}}
+_ELICITATION: Mapping[str, Any] = {**CAPABILITIES, "elicitation": {"form": {}, "url": {}}}
 
 _header_value = lru_cache(maxsize=1_000)(encode_header_value)
 _NAMED_BY = {ContentMethod.READ_RESOURCE: "uri", ContentMethod.GET_PROMPT: "name"}
@@ -146,7 +147,7 @@ class ServerSession:
             self._meta = {
                 PROTOCOL_VERSION_META_KEY: session.protocol_version,
                 CLIENT_INFO_META_KEY: client.model_dump(by_alias=True, mode="json", exclude_none=True),
-                CLIENT_CAPABILITIES_META_KEY: {},
+                CLIENT_CAPABILITIES_META_KEY: CAPABILITIES,
             }
         # Capabilities of the client are sent with each request (MCP 2026-07-28, basic/lifecycle).
         self._asking_meta = {**self._meta, CLIENT_CAPABILITIES_META_KEY: _ELICITATION} if self._is_modern else {}
@@ -301,7 +302,7 @@ class ServerSession:
                 headers |= mcp_param_headers(header_map, call.arguments)
         meta = self._asking_meta if call.accepts_input else self._meta
         if call.relay is not None and self._is_modern:
-            meta = {**self._meta, CLIENT_CAPABILITIES_META_KEY: call.relay.capabilities}
+            meta = {**self._meta, CLIENT_CAPABILITIES_META_KEY: {**CAPABILITIES, **call.relay.capabilities}}
         if call.logs is not None:
             meta = {**meta, LOG_LEVEL_META_KEY: call.logs.level.value}
         return self._request(

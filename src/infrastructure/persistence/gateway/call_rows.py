@@ -13,7 +13,7 @@ from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.prepared import prepared_insert
 from infrastructure.persistence.tables import gateway_call, gateway_session
 
-_call = row_fields(GatewayCall)
+_call = row_fields(GatewayCall, without=("from_app",))
 insert_call = prepared_insert(gateway_call)
 _made = select(func.count()).where(
     gateway_call.c.session_id == bindparam("of_session"),

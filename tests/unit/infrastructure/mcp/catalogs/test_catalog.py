@@ -123,6 +123,9 @@ async def test_what_people_see_of_a_tool_is_kept_and_pinned_as_far_as_it_is_vali
     large = {"title": " ", "icons": [{"src": "https://" + "x" * 20_000}], "_meta": {"x": "y" * 20_000}}
     for entry in (wrong, large):
         assert (await listed({**plain, **entry})).tools[0].display == {}
+    for_apps: dict[str, Any] = {"ui": {"visibility": ["app"]}}
+    for_an_app: dict[str, Any] = {**plain, **large, "_meta": {"x": "y" * 20_000, **for_apps}}
+    assert (await listed(for_an_app)).tools[0].display == {"_meta": for_apps}
 
 
 async def test_arguments_wanted_in_headers_are_known_and_wrong_wishes_skip_the_tool() -> None:
