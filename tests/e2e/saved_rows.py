@@ -35,6 +35,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0068": ("0031", "adds how far audit entries were sent, and none were"),
     "0067": ("0031", "adds to the revision of the schema what no schema from before has"),
     "0074": ("0031", "adds to identity providers what none from before has"),
+    "0069": ("0031", "divides tables, whose rows stay"),
     "0051": ("0031", "adds to model providers what no provider from before has"),
     "0037": ("0031", "adds to approvals what those from before do not have"),
 }

@@ -91,6 +91,17 @@ class FreeSpace(Protocol):
         """Return a bounded part of it to the file system, in one transaction. Whether there is more to return."""
 
 
+class MonthlyTables(Protocol):
+    """Tables whose rows the database stores by the month of their ids, if it does."""
+
+    async def add_months(self) -> None:
+        """Have a place for the rows of this month and of the next ones. Raises UNAVAILABLE `storage_unavailable`, also if a table
+        is in use for long."""
+
+    async def remove_empty_months(self) -> int:
+        """Remove the oldest months that have ended and have no rows; how many. Raises as `add_months`."""
+
+
 class ExpiringTools(Protocol):
     """Tools of workflow runs that are still registered."""
 

@@ -5,7 +5,7 @@ from dependency_injector import containers, providers
 from application.audit.forward_audit import ForwardAudit
 from application.metrics.ports import BacklogReader
 from application.retention.apply_retention import ApplyRetention
-from application.retention.ports import ExpiringTools, FreeSpace, RetentionStore, SweepLock
+from application.retention.ports import ExpiringTools, FreeSpace, MonthlyTables, RetentionStore, SweepLock
 from application.retention.sweep import RetentionSweep
 from application.revocation.revoke_api_key import RevokeApiKey
 from application.revocation.stop_work_of_key import StopWorkOfKey
@@ -30,6 +30,7 @@ from infrastructure.containers.workflows import Workflows
 from infrastructure.metrics.metrics_export import MetricsExport
 from infrastructure.metrics.page import PrometheusPage
 from infrastructure.persistence.retention.free_space import SqlFreeSpace
+from infrastructure.persistence.retention.months import SqlMonthlyTables
 from infrastructure.persistence.retention.store import SqlRetentionStore
 from infrastructure.persistence.runs.backlog import SqlBacklogReader
 from infrastructure.persistence.secrets.vault import SqlSecretVault
@@ -74,12 +75,14 @@ class Maintenance(containers.DeclarativeContainer):
     retention: providers.Provider[RetentionStore] = singleton(SqlRetentionStore)
     sweep_lock: providers.Provider[SweepLock] = singleton(storage_assembly.sweep_lock, Platform.settings)
     expiring_tools: providers.Provider[ExpiringTools] = singleton(SqlWorkflowToolStore)
+    monthly_tables: providers.Provider[MonthlyTables] = singleton(SqlMonthlyTables)
     free_space: providers.Provider[FreeSpace] = singleton(SqlFreeSpace)
     retention_sweep = singleton(
         RetentionSweep,
         retention=retention,
         tools=expiring_tools,
         apply_retention=singleton(ApplyRetention, retention=retention, prune_audit=Identity.prune_audit),
+        months=monthly_tables,
         space=free_space,
         lock=sweep_lock,
     )

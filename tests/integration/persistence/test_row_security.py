@@ -195,7 +195,7 @@ def test_every_table_is_behind_the_wall(url: str) -> None:
         "SELECT c.relname, c.relrowsecurity AND c.relforcerowsecurity,"
         " (SELECT array_agg(p.policyname || ' ' || p.roles[1] || ' ' || p.cmd ORDER BY p.policyname)"
         "  FROM pg_policies p WHERE p.tablename = c.relname)"
-        " FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace"
+        " FROM pg_class c WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace"
     )
     with psycopg.connect(url) as connection:
         found = {name: (forced, policies) for name, forced, policies in connection.execute(str(walls).encode())}
