@@ -99,11 +99,16 @@ def compare_two(page: Page) -> None:
 
 
 def check_a_faulty_workflow(page: Page) -> None:
-    definition = page.get_by_label("Definition (YAML or JSON)")
-    definition.fill(json.dumps(FAULTY, indent=1))
-    definition.evaluate("each => { each.rows = 8; }")
-    page.get_by_role("button", name="Check and draw").click()
-    expect(page.locator("#checked")).to_contain_text("things are wrong")
+    page.get_by_role("button", name="YAML").click()
+    page.get_by_label("Definition (YAML or JSON)").fill(json.dumps(FAULTY, indent=1))
+    expect(page.locator("#verdict:not([data-checking])")).to_have_text("2 faults")
+    page.get_by_role("button", name="Canvas").click()
+    page.locator('[data-node="publish"] button').click()
+
+
+def choose_an_agent(page: Page) -> None:
+    page.locator('[data-node="collect"] button').click()
+    expect(page.locator("#verdict")).to_have_text("valid")
 
 
 def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
@@ -151,6 +156,7 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
         "quarantine": Picture(path="/console/servers/catalog", text="Waiting for approval", height=690),
         "workflows": Picture(path="/console/workflows", text="release", height=430),
         "workflow": Picture(path=workflow, text="collect"),
+        "workflow-edit": Picture(path=f"{workflow}/edit", text="Edit release", before=choose_an_agent, height=740),
         "workflow-faults": Picture(path=f"{workflow}/edit", text="Edit release", before=check_a_faulty_workflow),
         "workflow-run": Picture(path=run, text="Shall these notes go out?", height=1_200 if phone else 940),
         "usage": Picture(path="/console/usage", text="analyst", height=1_240),

@@ -258,6 +258,30 @@ def compare_two_runs(hand: Hand) -> None:
     expect(page.locator("mark").get_by_text("twice")).to_be_visible()
 
 
+def build_a_workflow(hand: Hand) -> None:
+    page = hand.page
+    hand.click("Workflows")
+    hand.click("New workflow")
+    page.get_by_label("Name").fill("digest")
+    hand.press("Agent")
+    page.get_by_label("Agent (required)").select_option("talker")
+    hand.press("Native tool")
+    page.get_by_label("Tool (required)").select_option("code_execution")
+    hand.press("Question")
+    page.get_by_label("Question (required)").fill("Is this good? {{agent.text}}")
+    hand.press("Transform")
+    page.get_by_label("Expression (required)").fill("join(': ', ['Digest', @])")
+    page.get_by_label("Expression (required)").blur()
+    expect(page.locator("#verdict")).to_have_text("valid")
+    hand.press("Save")
+    page.get_by_label("Input (JSON").fill('"The news of today."')
+    hand.press("Start")
+    expect(page.get_by_text("Is this good? Hello.")).to_be_visible()
+    saved = hand.service.call("GET", "/workflows/digest")
+    kinds = ["entrypoint", "agent", "native_tool", "human_input", "transform"]
+    assert [each["kind"] for each in saved["nodes"]] == kinds
+
+
 TASKS: dict[int, Callable[[Hand], None]] = dict(
     enumerate(
         (
@@ -280,6 +304,7 @@ TASKS: dict[int, Callable[[Hand], None]] = dict(
             go_to_an_agent,
             try_a_tool,
             compare_two_runs,
+            build_a_workflow,
         ),
         start=1,
     )

@@ -5,6 +5,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from infrastructure.container import Container
 from interfaces.console.agents.pages import AgentPages
+from interfaces.console.canvas import CanvasChoices
 from interfaces.console.failures import failure_handlers
 from interfaces.console.first_agent import FirstAgent
 from interfaces.console.pages import Pages
@@ -115,6 +116,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "usage_pages": built_by(container, UsagePages),
         "workflow_pages": built_by(container, WorkflowPages),
         "workflow_run_pages": built_by(container, WorkflowRunPages),
+        "canvas_choices": built_by(container, CanvasChoices),
         "event_frames": frames,
         "stream_places": places,
         "heartbeat_s": heartbeat_s,

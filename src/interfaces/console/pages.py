@@ -27,6 +27,11 @@ HEADERS = {
 }
 STATIC = (
     "applications.css",
+    "canvas.css",
+    "canvas.js",
+    "canvas_edit.js",
+    "canvas_forms.js",
+    "canvas_text.js",
     "chat.js",
     "console.css",
     "frame.js",
@@ -37,6 +42,7 @@ STATIC = (
     "rows.js",
     "trace.js",
     "workflow.js",
+    "yaml.min.js",
     "htmx-4.0.1.min.js",
     "icon.svg",
 )

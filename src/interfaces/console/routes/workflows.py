@@ -1,8 +1,9 @@
 """Workflows: the list, one with its graph, its definition to check and save, and starting a run."""
 
 import asyncio
+import json
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, cast
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -19,16 +20,17 @@ from application.workflows.run_queries import ListWorkflowRuns
 from application.workflows.start_workflow_run import StartWorkflowRun, StartWorkflowRunCommand
 from application.workflows.update_workflow import UpdateWorkflow, UpdateWorkflowCommand
 from application.workflows.validate_workflow import ValidateWorkflow, ValidateWorkflowCommand
-from domain.errors import Violation, invalid
+from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.json_value import JsonValue
+from domain.json_value import JsonObject, JsonValue
 from domain.workflows.compiler import compile_workflow
 from domain.workflows.graph import EntrypointConfig, Workflow, WorkflowDefinition
+from interfaces.console.canvas import CanvasChoices, forms_text, places
 from interfaces.console.drawing import drawing
 from interfaces.console.faults import FormCheck, entered_version
 from interfaces.console.json_text import JsonTextError, json_of
-from interfaces.console.pages import Pages
+from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.workflow_text import definition_of, text_of
@@ -38,17 +40,11 @@ from interfaces.http.workflows.views import FaultView
 
 PAGE = 100
 RECENT = 20
-BEGINNING = """name: answers
+BEGINNING = """name: workflow
 nodes:
   - id: start
     kind: entrypoint
-  - id: answer
-    kind: agent
-    config:
-      agent: guide
-edges:
-  - source: start
-    target: answer
+edges: []
 """
 """Initial text of a new workflow."""
 
@@ -133,28 +129,31 @@ async def show_workflows(
 
 
 @get("/workflows/new")
-async def show_new_workflow(request: ConsoleRequest, pages: NamedDependency[Pages]) -> Response[str]:
+async def show_new_workflow(
+    request: ConsoleRequest, pages: NamedDependency[Pages], canvas_choices: NamedDependency[CanvasChoices]
+) -> Response[str]:
     request.principal.require(Role.ADMIN)
-    return pages.show(request, "workflow_form.html", {"workflow": None, "definition": BEGINNING})
+    return pages.show(request, "workflow_form.html", await _form(request, canvas_choices, None, BEGINNING))
 
 
 @post("/workflows/check", status_code=200)
 async def check_workflow(
-    *,
-    request: ConsoleRequest,
-    data: Form,
-    pages: NamedDependency[Pages],
-    validate_workflow: NamedDependency[ValidateWorkflow],
-) -> Response[str]:
-    """All faults and the graph, without saving."""
+    *, request: ConsoleRequest, data: Form, validate_workflow: NamedDependency[ValidateWorkflow]
+) -> Response[JsonObject]:
+    """All faults, and places for the canvas, without saving. A text that is no definition has faults without nodes."""
     principal = request.principal
     principal.require(Role.ADMIN)
-    with FormCheck() as check:
+    try:
         definition = await definition_of(data.get("definition", ""))
-        checked = await validate_workflow.execute(ValidateWorkflowCommand(principal=principal, definition=definition))
-        view = validation_view(checked, definition)
-        return _checked(pages, request, definition, view["errors"], view["warnings"])
-    return check.shown(pages, request)
+    except ServiceError as error:
+        if error.kind is not ErrorKind.INVALID:
+            raise
+        told = error.violations or (Violation(path="", message=error.detail),)
+        return Response({"unreadable": [f"{each.path} {each.message}".strip() for each in told]}, headers=HEADERS)
+    checked = await validate_workflow.execute(ValidateWorkflowCommand(principal=principal, definition=definition))
+    view = validation_view(checked, definition)
+    shown = {"errors": view["errors"], "warnings": view["warnings"], "places": places(definition)}
+    return Response(cast("JsonObject", shown), headers=HEADERS)
 
 
 @post("/workflows/new", status_code=200)
@@ -174,7 +173,7 @@ async def create_workflow(
         checked = await validate_workflow.execute(ValidateWorkflowCommand(principal=principal, definition=definition))
         if checked.faults:
             view = validation_view(checked, definition)
-            return _checked(pages, request, definition, view["errors"], view["warnings"])
+            return _checked(pages, request, view["errors"], view["warnings"])
         saved = await create_workflow.execute(CreateWorkflowCommand(principal=principal, definition=definition))
         return _to(f"/workflows/{saved.workflow.id}")
     return check.shown(pages, request)
@@ -199,11 +198,12 @@ async def show_workflow_form(
     workflow: FromPath[str],
     pages: NamedDependency[Pages],
     get_workflow: NamedDependency[GetWorkflow],
+    canvas_choices: NamedDependency[CanvasChoices],
 ) -> Response[str]:
     request.principal.require(Role.ADMIN)
     found = await get_workflow.execute(principal=request.principal, workflow=workflow)
-    context = {"workflow": found, "definition": await asyncio.to_thread(text_of, found.definition)}
-    return pages.show(request, "workflow_form.html", context)
+    text = await asyncio.to_thread(text_of, found.definition)
+    return pages.show(request, "workflow_form.html", await _form(request, canvas_choices, found, text))
 
 
 @post("/workflows/{workflow:str}/edit", status_code=200)
@@ -225,7 +225,7 @@ async def change_workflow(
         checked = await validate_workflow.execute(ValidateWorkflowCommand(principal=principal, definition=definition))
         if checked.faults:
             view = validation_view(checked, definition)
-            return _checked(pages, request, definition, view["errors"], view["warnings"])
+            return _checked(pages, request, view["errors"], view["warnings"])
         saved = await update_workflow.execute(
             UpdateWorkflowCommand(
                 principal=principal,
@@ -278,14 +278,21 @@ def _entered(text: str, *, field: str) -> JsonValue:
         raise invalid("json_invalid", "This is not JSON.", Violation(path=field, message=str(error))) from None
 
 
+async def _form(
+    request: ConsoleRequest, canvas_choices: CanvasChoices, workflow: Workflow | None, text: str
+) -> dict[str, object]:
+    return {
+        "workflow": workflow,
+        "definition": text,
+        "forms": forms_text(),
+        "choices": json.dumps(await canvas_choices.of(request.principal)),
+    }
+
+
 def _checked(
-    pages: Pages,
-    request: ConsoleRequest,
-    definition: WorkflowDefinition,
-    errors: list[FaultView],
-    warnings: list[FaultView],
+    pages: Pages, request: ConsoleRequest, errors: list[FaultView], warnings: list[FaultView]
 ) -> Response[str]:
-    context: Mapping[str, object] = {"errors": errors, "warnings": warnings, "drawn": drawing(definition)}
+    context: Mapping[str, object] = {"errors": errors, "warnings": warnings}
     headers = {HTMXHeaders.RE_TARGET.value: "#checked", HTMXHeaders.RE_SWAP.value: "innerHTML"}
     return pages.show(request, "parts/workflow_checked.html", context, headers=headers)
 

@@ -5,6 +5,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from interfaces.console import pages
 
 CONSOLE = Path(pages.__file__).parent
@@ -12,13 +14,14 @@ MAX_BYTES = 400_000
 """Of one page, compressed (docs/adr/0076)."""
 
 
-def test_the_bundle_has_the_locked_versions_and_their_licences() -> None:
+@pytest.mark.parametrize(("bundle", "libraries"), [("markdown", {"markdown-it", "highlight.js"}), ("yaml", {"yaml"})])
+def test_a_bundle_has_the_locked_versions_and_their_licences(bundle: str, libraries: set[str]) -> None:
     lock = json.loads((CONSOLE / "frontend" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
-    first_line = (CONSOLE / "static" / "markdown.min.js").read_text(encoding="utf-8").partition("\n")[0]
+    first_line = (CONSOLE / "static" / f"{bundle}.min.js").read_text(encoding="utf-8").partition("\n")[0]
     bundled = dict(re.findall(r"([\w.-]+)@([\d.]+)", first_line))
-    assert {"markdown-it", "highlight.js"} <= bundled.keys()
+    assert libraries <= bundled.keys()
     assert bundled == {name: lock[f"node_modules/{name}"]["version"] for name in bundled}
-    licences = (CONSOLE / "static" / "markdown.LICENSE").read_text(encoding="utf-8")
+    licences = (CONSOLE / "static" / f"{bundle}.LICENSE").read_text(encoding="utf-8")
     assert all(f"{name} {version}\n" in licences for name, version in bundled.items())
 
 

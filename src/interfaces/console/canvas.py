@@ -1,0 +1,46 @@
+"""The canvas of workflows as data for its script: nodes, edges, places, and what may be chosen in forms."""
+
+import json
+
+from application.agents.queries import ListAgents
+from application.mcp.queries import ListMcpServers
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from domain.identity.api_key import Principal
+from domain.json_value import JsonObject
+from domain.workflows.graph import WorkflowDefinition
+from interfaces.console.layout import COLUMN_GAP, MARGIN, NODE_HEIGHT, NODE_WIDTH, ROW_GAP, layout
+from interfaces.console.node_forms import FORMS
+
+_NAMED = PageRequest(limit=MAX_PAGE_SIZE)
+
+
+class CanvasChoices:
+    """Names that the forms of nodes offer: the newest agents and MCP servers."""
+
+    def __init__(self, *, list_agents: ListAgents, list_mcp_servers: ListMcpServers) -> None:
+        self._agents = list_agents
+        self._servers = list_mcp_servers
+
+    async def of(self, principal: Principal) -> JsonObject:
+        agents = await self._agents.execute(principal=principal, page=_NAMED)
+        servers = await self._servers.execute(principal=principal, page=_NAMED)
+        return {
+            "agents": [*sorted(each.config.name for each in agents.items)],
+            "servers": [*sorted(each.config.slug for each in servers.items)],
+        }
+
+
+def forms_text() -> str:
+    """The forms of all kinds of nodes, as JSON."""
+    return json.dumps([form.shown() for form in FORMS])
+
+
+def places(definition: WorkflowDefinition) -> JsonObject:
+    """Column and row of each node with a unique id, as the layout has them."""
+    return {
+        definition.nodes[at].id: [
+            (x - MARGIN) / (NODE_WIDTH + COLUMN_GAP),
+            round((y - MARGIN) / (NODE_HEIGHT + ROW_GAP), 3),
+        ]
+        for at, (x, y) in layout(definition).corners.items()
+    }
