@@ -1,4 +1,4 @@
-// Forms of the canvas: fields made from the JSON Schema of a kind of nodes. A changed field is told with its path and its value.
+// Forms of the canvas: fields made from the JSON Schema of a kind of nodes. `set` gets the path and the value of each changed field.
 "use strict";
 (() => {
   const { make } = canvas;
@@ -106,7 +106,7 @@
     return holder;
   }
 
-  // The fields of `schema` with the values of `config`. `set(path, value)` is called for each change.
+  // The fields of `schema` with the values of `config`. 
   function fields(parent, schema, config, { choices, set, tellers, prefix = "" }) {
     const folded = make("details", "more", null);
     make("summary", "", folded, "More");
