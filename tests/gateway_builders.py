@@ -1,5 +1,7 @@
 """Builders of gateway sessions, their calls, approvals and tools: name what the test is about, leave the rest."""
 
+import base64
+import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -9,8 +11,19 @@ from application.tools.toolset import Toolset
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalState, approval_digest
 from domain.gateway.call import GatewayCall, GatewayCallState
+from domain.gateway.client_grant import ClientGrant
 from domain.gateway.session import GatewaySession, ToolNames
-from domain.ids import ApprovalId, GatewaySessionId, OrganizationId, RunId, ThreadId, ToolCallId, WorkflowRunId
+from domain.identity.api_key import hash_token
+from domain.ids import (
+    ApiKeyId,
+    ApprovalId,
+    GatewaySessionId,
+    OrganizationId,
+    RunId,
+    ThreadId,
+    ToolCallId,
+    WorkflowRunId,
+)
 from domain.json_value import JsonObject
 from domain.policy.layers import PolicyLayers
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
@@ -40,6 +53,9 @@ def a_gateway_session(
     token_hash: str | None = "hash",
     expires_at: datetime | None = None,
     revoked_at: datetime | None = None,
+    created_by: ApiKeyId = KEY,
+    client_id: str | None = None,
+    token_expires_at: datetime | None = None,
 ) -> GatewaySession:
     """A session of an agent for an hour; of a run when it has a `run_id`."""
     return GatewaySession(
@@ -51,10 +67,47 @@ def a_gateway_session(
         wired=wired,
         names=names,
         token_hash=token_hash,
-        created_by=KEY,
+        created_by=created_by,
         created_at=START,
         expires_at=after(3600) if expires_at is None else expires_at,
         revoked_at=revoked_at,
+        client_id=client_id,
+        client_name=None if client_id is None else "A client",
+        token_expires_at=token_expires_at,
+    )
+
+
+VERIFIER = "v" * 43
+CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
+RESOURCE = "https://dragoman.example/mcp?agent=researcher"
+CALLBACK = "http://127.0.0.1:33418/callback"
+CLIENT = "https://client.example/oauth/client.json"
+CODE = "dgk_code"
+
+
+def a_client_grant(
+    session_id: GatewaySessionId,
+    *,
+    client_id: str = CLIENT,
+    resource: str = RESOURCE,
+    code: str = CODE,
+    redeemed_at: datetime | None = None,
+    family: str | None = None,
+    rest: str | None = None,
+) -> ClientGrant:
+    """A consent of a minute; redeemed with a `family` of refresh tokens."""
+    return ClientGrant(
+        session_id=session_id,
+        organization_id=ORG,
+        client_hash=hash_token(client_id),
+        redirect_uri=CALLBACK,
+        resource=resource,
+        challenge=CHALLENGE,
+        code_hash=hash_token(code),
+        code_expires_at=after(60),
+        redeemed_at=redeemed_at,
+        family_hash=None if family is None else hash_token(family),
+        refresh_hash=None if rest is None else hash_token(rest),
     )
 
 

@@ -36,7 +36,7 @@ def create_app(
     request_log = RequestLog(
         meter=container.meters(), log_context=container.log_context(), slow_ms=container.settings().log_slow_ms
     )
-    app.asgi_handler = request_log.around(with_gateway(api, gateway, container.public_address()))
+    app.asgi_handler = request_log.around(with_gateway(api, gateway))
     return app
 
 

@@ -25,6 +25,7 @@ from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase, Synchronous
 from infrastructure.persistence.gateway.approvals import SqlGatewayApprovals
+from infrastructure.persistence.gateway.client_grants import SqlClientGrantStore
 from infrastructure.persistence.gateway.clients import SqlGatewayClientStore
 from infrastructure.persistence.gateway.ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway.notes import SqlGatewayNotes
@@ -104,6 +105,7 @@ def sql_stores(database: Database) -> Stores:
         retention=SqlRetentionStore(database=database),
         oauth=SqlOAuthStore(database=database, box=MirrorBox()),
         gateway_sessions=SqlGatewaySessionStore(database=database),
+        client_grants=SqlClientGrantStore(database=database),
         gateway_clients=SqlGatewayClientStore(database=database),
         gateway_ledger=SqlGatewayLedger(database=database),
         gateway_approvals=(gateway_approvals := SqlGatewayApprovals(database=database)),

@@ -10,6 +10,7 @@ import pytest
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore, TimerStore
 from application.audit.ports import AuditChain, AuditForwards, AuditLog, AuditSeals
+from application.gateway.authorization.ports import ClientGrantStore
 from application.gateway.ports import (
     ExpiredNotes,
     GatewayApprovals,
@@ -50,6 +51,7 @@ from tests.doubles.approvals import InMemoryApprovalStore, InMemoryTimerStore
 from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.audit_chain import InMemoryAuditChain, InMemoryAuditForwards
 from tests.doubles.backlog import InMemoryBacklogReader
+from tests.doubles.client_grants import InMemoryClientGrantStore
 from tests.doubles.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
 from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
 from tests.doubles.gateway_clients import InMemoryGatewayClientStore
@@ -117,6 +119,7 @@ class Stores:
     retention: RetentionStore
     oauth: OAuthStore
     gateway_sessions: GatewaySessionStore
+    client_grants: ClientGrantStore
     gateway_clients: GatewayClientStore
     gateway_ledger: GatewayLedger
     gateway_approvals: GatewayApprovals
@@ -177,6 +180,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         retention=InMemoryRetentionStore(state),
         oauth=InMemoryOAuthStore(state),
         gateway_sessions=InMemoryGatewaySessionStore(state),
+        client_grants=InMemoryClientGrantStore(state),
         gateway_clients=InMemoryGatewayClientStore(state),
         gateway_ledger=InMemoryGatewayLedger(state),
         gateway_approvals=(gateway_approvals := InMemoryGatewayApprovals(state)),

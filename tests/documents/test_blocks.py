@@ -22,6 +22,7 @@ NOT_RUN = {
     "docs/guides/backup.md": 2,
     "docs/guides/deploy.md": 6,
     "docs/guides/gateway.md": 3,
+    "docs/guides/gateway-oauth.md": 1,
     "docs/guides/kubernetes.md": 4,
     "docs/guides/mcp-servers.md": 1,
     "docs/guides/native-tools.md": 1,
@@ -29,7 +30,7 @@ NOT_RUN = {
     "docs/guides/organizations.md": 2,
     "docs/guides/postgresql.md": 4,
     "docs/guides/secrets-and-auth.md": 3,
-    "docs/guides/sign-in.md": 2,
+    "docs/guides/sign-in.md": 3,
     "docs/guides/structured-output.md": 1,
     "docs/guides/upgrade.md": 2,
 }

@@ -10,7 +10,8 @@ from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
 from domain.gateway.session import GatewaySession
-from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, ToolCallId
+from domain.identity.user import UserStatus
+from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, ToolCallId, UserId
 from domain.threads.thread import Quarantine, Thread
 from domain.tools.result import ToolOutcome, ToolResult
 from tests.doubles.paging import by_time, newest_first
@@ -48,14 +49,19 @@ class InMemoryGatewaySessionStore:
         """The session of that token, or None."""
         sessions = (stored.session for stored in self._state.gateway_sessions.values())
         found = next((session for session in sessions if session.token_hash == token_hash), None)
-        return None if found is None else self._as_read(found)
+        if found is None or (found.client_id is not None and not self._is_admitted(found)):
+            return None
+        return self._as_read(found)
 
-    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[GatewaySession]:
+    async def page(
+        self, organization_id: OrganizationId, request: PageRequest, *, created_by: ApiKeyId | None = None
+    ) -> Page[GatewaySession]:
         """Sessions with a token, newest first."""
         found = [
             self._as_read(stored.session)
             for stored in self._state.gateway_sessions.values()
             if stored.session.organization_id == organization_id and stored.session.token_hash is not None
+            if created_by in (None, stored.session.created_by)
         ]
         return newest_first(found, lambda session: by_time(session.created_at, session.id), request)
 
@@ -81,6 +87,12 @@ class InMemoryGatewaySessionStore:
         _cancel_approvals(self._state, session_id, at=audit.at)
         self._state.record(audit)
         return True
+
+    def _is_admitted(self, session: GatewaySession) -> bool:
+        user = self._state.users.get(UserId(session.created_by))
+        if user is None or user.status is not UserStatus.ACTIVE:
+            return False
+        return user.provider_id in self._state.identity_providers
 
     def _as_read(self, session: GatewaySession) -> GatewaySession:
         """As revoked, if its run is over; with the limit of its key."""

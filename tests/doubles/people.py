@@ -59,6 +59,10 @@ class InMemoryIdentityProviderStore:
         """By id."""
         return self._state.identity_providers.get(provider_id)
 
+    async def exist(self) -> bool:
+        """Whether there is any."""
+        return bool(self._state.identity_providers)
+
     async def offered(self, organization_id: OrganizationId | None) -> tuple[IdentityProvider, ...]:
         """The installation's and the organization's."""
         offered = (

@@ -17,6 +17,7 @@ from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.chain import ChainHead, Link
 from domain.audit.event import AuditEvent
+from domain.gateway.client_grant import ClientGrant
 from domain.identity.api_key import ApiKey
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
@@ -116,6 +117,7 @@ class InMemoryState:
         self.runs: dict[RunId, StoredRun] = {}
         self.used_keys: dict[tuple[OrganizationId, str], UsedKey] = {}
         self.approvals: dict[ApprovalId, Approval] = {}
+        self.client_grants: dict[GatewaySessionId, ClientGrant] = {}
         self.gateway_sessions: dict[GatewaySessionId, StoredGatewaySession] = {}
         self.schedules: dict[ScheduleId, Schedule] = {}
         self.sources: dict[SourceId, StoredSource] = {}

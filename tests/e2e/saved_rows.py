@@ -36,6 +36,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0067": ("0031", "adds to the revision of the schema what no schema from before has"),
     "0074": ("0031", "adds to identity providers what none from before has"),
     "0069": ("0031", "divides tables, whose rows stay"),
+    "0072": ("0031", "adds what people granted to clients of the gateway, and none did"),
     "0051": ("0031", "adds to model providers what no provider from before has"),
     "0037": ("0031", "adds to approvals what those from before do not have"),
 }

@@ -1379,8 +1379,12 @@ export interface components {
             thread_id: string;
             /** @description Names of its tools. */
             names: components["schemas"]["ToolNames"];
-            /** @description The API key that opened it. */
+            /** @description The API key or user that opened it. */
             created_by: string;
+            /** @description The OAuth client to which the user granted it; null if it has another origin. */
+            client_id: string | null;
+            /** @description What that client calls itself. */
+            client_name: string | null;
             /**
              * Format: date-time
              * @description Time of the creation.
@@ -2689,8 +2693,12 @@ export interface components {
             thread_id: string;
             /** @description Names of its tools. */
             names: components["schemas"]["ToolNames"];
-            /** @description The API key that opened it. */
+            /** @description The API key or user that opened it. */
             created_by: string;
+            /** @description The OAuth client to which the user granted it; null if it has another origin. */
+            client_id: string | null;
+            /** @description What that client calls itself. */
+            client_name: string | null;
             /**
              * Format: date-time
              * @description Time of the creation.

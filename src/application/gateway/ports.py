@@ -36,8 +36,10 @@ class GatewaySessionStore(Protocol):
     async def by_token_hash(self, token_hash: str) -> GatewaySession | None:
         """The session with that token in any organization, ended or not."""
 
-    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[GatewaySession]:
-        """Sessions with a token, newest first."""
+    async def page(
+        self, organization_id: OrganizationId, request: PageRequest, *, created_by: ApiKeyId | None = None
+    ) -> Page[GatewaySession]:
+        """Sessions with a token, newest first; with `created_by` only those that the key or user opened."""
 
     async def open_of_key(
         self, organization_id: OrganizationId, key_id: ApiKeyId, *, at: datetime, limit: int

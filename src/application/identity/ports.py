@@ -134,6 +134,9 @@ class IdentityProviderDirectory(Protocol):
 
     async def named(self, provider_id: IdentityProviderId) -> IdentityProvider | None: ...
 
+    async def exist(self) -> bool:
+        """Whether there is an identity provider at all."""
+
     async def offered(self, organization_id: OrganizationId | None) -> tuple[IdentityProvider, ...]:
         """Identity providers of the installation, and of the organization, by name."""
 

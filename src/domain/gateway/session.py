@@ -39,6 +39,8 @@ class GatewaySession:
     - `created_by` is the actor of its calls.
     - A session without a token is the implicit one of an API key and an agent; it lasts a day.
     - `rate_limit` is the key's limit, which all of the key's sessions share.
+    - With `client_id` a person granted the session to an OAuth client. Its token is renewed, and expires at
+      `token_expires_at`, before the session does.
     """
 
     id: GatewaySessionId
@@ -54,6 +56,9 @@ class GatewaySession:
     token_hash: str | None = None
     revoked_at: datetime | None = None
     rate_limit: RateLimit | None = None
+    client_id: str | None = None
+    client_name: str | None = None
+    token_expires_at: datetime | None = None
 
     @property
     def ends_with_another(self) -> bool:
@@ -62,3 +67,7 @@ class GatewaySession:
 
     def is_open(self, at: datetime) -> bool:
         return self.revoked_at is None and at < self.expires_at
+
+    def takes_token(self, at: datetime) -> bool:
+        """Whether the session is open for its token."""
+        return self.is_open(at) and (self.token_expires_at is None or at < self.token_expires_at)

@@ -205,7 +205,9 @@ def gateway_access(
         ends=SessionEnds(wakeups=wakeups, clock=clock),
         on_forget=lambda: rows.wrote(("gateway_session",), None),
     )
-    rows.listen(access.forget_organization, "gateway_session")
+    rows.listen(access.forget_organization, "gateway_session", "user_account")
+    # Its users may belong to any organization. This process tells of them as of keys.
+    rows.watch(lambda _: access.forget_organization(None), "identity_provider", "api_key")
     return access
 
 

@@ -2,6 +2,16 @@
 
 from dependency_injector import containers, providers
 
+from application.gateway.authorization.check_authorization import CheckAuthorization
+from application.gateway.authorization.describe_authorization import DescribeAuthorization
+from application.gateway.authorization.find_client import FindOAuthClient
+from application.gateway.authorization.grant_access import GrantAccess
+from application.gateway.authorization.issued_tokens import TokenIssuer
+from application.gateway.authorization.ports import ClientDocuments, ClientGrantStore
+from application.gateway.authorization.redeem_code import RedeemCode
+from application.gateway.authorization.refresh_access import RefreshAccess
+from application.gateway.authorization.registrations import ClientRegistrations
+from application.gateway.authorization.revoke_token import RevokeClientToken
 from application.gateway.calls.answer_question import AnswerGatewayQuestion
 from application.gateway.calls.ask_client import AnswerLimits, AskClient
 from application.gateway.calls.call_tool import CallGatewayTool
@@ -45,7 +55,9 @@ from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.tools import Tools
 from infrastructure.containers.wiring import Singletons
+from infrastructure.identity.client_documents import HttpClientDocuments
 from infrastructure.persistence.gateway.approvals import SqlGatewayApprovals
+from infrastructure.persistence.gateway.client_grants import SqlClientGrantStore
 from infrastructure.persistence.gateway.clients import SqlGatewayClientStore
 from infrastructure.persistence.gateway.ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway.notes import SqlGatewayNotes
@@ -97,6 +109,22 @@ class Gateway(containers.DeclarativeContainer):
         access=gateway_access,
         connections=McpServers.announced_connections,
     )
+    client_grants: providers.Provider[ClientGrantStore] = singleton(SqlClientGrantStore)
+    client_documents: providers.Provider[ClientDocuments] = singleton(HttpClientDocuments, http=Tools.workflow_http)
+    client_registrations = singleton(ClientRegistrations, grants=client_grants, box=Platform.secret_box)
+    describe_authorization = singleton(DescribeAuthorization, address=Platform.public_address)
+    check_authorization = singleton(
+        CheckAuthorization,
+        find_client=singleton(FindOAuthClient, documents=client_documents, registrations=client_registrations),
+        address=Platform.public_address,
+    )
+    grant_access = singleton(GrantAccess, check_authorization=check_authorization, grants=client_grants)
+    token_issuer = singleton(
+        TokenIssuer, grants=client_grants, access=gateway_access, revoke_session=revoke_gateway_session
+    )
+    redeem_code = singleton(RedeemCode, grants=client_grants, tokens=token_issuer)
+    refresh_access = singleton(RefreshAccess, grants=client_grants, tokens=token_issuer)
+    revoke_client_token = singleton(RevokeClientToken, grants=client_grants, tokens=token_issuer)
     settle_lost_calls = singleton(SettleLostCalls, calls=gateway_approvals, ledger=gateway_ledger, notes=gateway_notes)
     release_ended_sessions = singleton(
         ReleaseEndedSessions, access=gateway_access, sessions=gateway_sessions, connections=McpServers.connections

@@ -15,6 +15,7 @@ from interfaces.console.routes import (
     agents,
     approvals,
     audit,
+    authorize,
     budgets,
     chat,
     compare,
@@ -48,6 +49,7 @@ from interfaces.console.routes import (
     workflows,
 )
 from interfaces.console.routes.approvals import WaitingApprovals
+from interfaces.console.routes.authorize import ConsentPages
 from interfaces.console.routes.budgets import Budgets
 from interfaces.console.routes.chat import ChatPages
 from interfaces.console.routes.compare import Comparison
@@ -98,6 +100,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "run_costs": run_costs,
         "run_starters": run_starters,
         "budgets": built_by(container, Budgets),
+        "consent_pages": built_by(container, ConsentPages),
         "gateway_pages": built_by(container, GatewayPages),
         "schedule_pages": built_by(container, SchedulePages),
         "palette": built_by(container, Palette),
@@ -146,6 +149,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         agents,
         approvals,
         audit,
+        authorize,
         budgets,
         chat,
         compare,

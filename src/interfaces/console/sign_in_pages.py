@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 
 from litestar.datastructures import Cookie
 
+from application.gateway.authorization.check_authorization import organization_of
+from application.gateway.authorization.describe_authorization import AUTHORIZE_PATH
 from application.identity.begin_sign_in import LASTS, PendingSignIn
 from application.identity.queries import ListOfferedProviders
 from application.identity.sign_out_address import SignOutAddress, SignOutAddressCommand
@@ -18,7 +20,7 @@ from interfaces.console_paths import PATH, SIGN_IN_PATH
 
 COOKIE = "dragoman_sign_in"
 CALLBACK_PATH = f"{SIGN_IN_PATH}/callback"
-_MAX_TARGET = 1_000
+_MAX_TARGET = 2_000
 """Browsers drop cookies above 4,096 bytes."""
 
 
@@ -59,6 +61,9 @@ class SignInPages:
         self, target: str, organization: str | None = None, *, problem: str | None = None
     ) -> dict[str, object]:
         """What the sign-in page shows. Every process shows the same."""
+        page, _, query = target.partition("?")
+        if organization is None and page == AUTHORIZE_PATH:
+            organization = organization_of(query)
         offered = await self._offered.execute(None if organization is None else OrganizationId(organization))
         return {"target": local_page(target), "problem": problem, "providers": offered}
 

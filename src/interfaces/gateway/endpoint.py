@@ -7,11 +7,12 @@ A plain ASGI application, so that a call costs no unnecessary routing and parsin
 import asyncio
 from itertools import starmap
 from typing import NamedTuple
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 import msgspec
 from litestar.types import HTTPScope, Receive, Send
 
+from application.gateway.authorization.check_authorization import SCOPE
 from application.gateway.calls.request_cancellations import RequestCancellations, SentRequest
 from application.gateway.sessions.gateway_access import GatewayAccess
 from application.mcp.oauth_client import PublicAddress
@@ -54,7 +55,9 @@ from interfaces.gateway.wire import JSON_MEDIA, read_body, read_headers, send_er
 from interfaces.request_notes import notes_of
 
 MAX_BATCH = 50
-METADATA_PATH = "/.well-known/oauth-protected-resource"
+METADATA_PATH = "/.well-known/oauth-protected-resource/mcp"
+_MAX_QUERY = 500
+_IN_QUERIES = "=&%+-._~:/,"
 _ONCE = frozenset({"authorization", "content-type", "host", "mcp-session-id", "origin", VERSION_HEADER})
 """A proxy may have read the other value of a duplicate of these headers."""
 
@@ -196,18 +199,26 @@ class GatewayEndpoint:
         status = 200
         if error.kind is ErrorKind.UNAUTHENTICATED:
             status = 401
-            base = self._address.url or ""
-            challenge = f'Bearer realm="dragoman", resource_metadata="{base}{METADATA_PATH}/mcp"'
             # A request without a token only learns what to send (RFC 6750, section 3.1).
-            if error.code != "token_missing":
-                challenge += f', error="invalid_token", error_description="{error.detail}"'
-            headers.append((b"www-authenticate", challenge.encode("latin-1", "replace")))
+            reason = None if error.code == "token_missing" else "invalid_token"
+            headers.append(self._challenge(scope, error, reason))
         elif error.kind is ErrorKind.UNAVAILABLE:
             status = 503
         elif error.kind is ErrorKind.FORBIDDEN:
             status = 403
+            headers.append(self._challenge(scope, error, "insufficient_scope"))
         fault = error_json(None, _refusal(error))
         await send_whole(send, status, msgspec.json.encode(fault), headers)
+
+    def _challenge(self, scope: HTTPScope, error: ServiceError, reason: str | None) -> tuple[bytes, bytes]:
+        """Where the client learns how to get a token (RFC 9728): for the URL that it called, which may name an agent."""
+        query = quote(scope["query_string"], safe=_IN_QUERIES)
+        of_query = f"?{query}" if 0 < len(query) <= _MAX_QUERY else ""
+        challenge = f'Bearer realm="dragoman", resource_metadata="{self._address.url or ""}{METADATA_PATH}{of_query}"'
+        challenge += f', scope="{SCOPE}"'
+        if reason is not None:
+            challenge += f', error="{reason}", error_description="{error.detail}"'
+        return b"www-authenticate", challenge.encode("latin-1", "replace")
 
     async def _batch(self, asked: _Asked, session: GatewaySession, values: list[JsonValue]) -> None:
         """Several messages at a time, which only 2025-03-26 allows. Each one counts towards the

@@ -15,6 +15,7 @@ from interfaces.http.approvals import routes as approvals
 from interfaces.http.audit import routes as audit
 from interfaces.http.auth import authentication
 from interfaces.http.bodies import MAX_JSON_BYTES, BodyDecoding
+from interfaces.http.gateway_authorization.router import gateway_authorization_router
 from interfaces.http.gateway_sessions import routes as gateway_sessions
 from interfaces.http.identity_providers import routes as identity_providers
 from interfaces.http.mcp_servers import routes as mcp_servers
@@ -126,6 +127,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
             health.health_router(),
             metrics_router(),
             oauth.oauth_router(),
+            gateway_authorization_router(container),
         ],
         dependencies={
             **_of_process(container),

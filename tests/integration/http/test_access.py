@@ -123,7 +123,7 @@ CASES = [
     Case(method="GET", path="/v1/api-keys", role=Role.ADMIN),
     *OF_PEOPLE,
     Case(method="POST", path="/v1/sign-in-links", role=Role.VIEWER, status=201),
-    Case(method="GET", path="/v1/gateway-sessions", role=Role.OPERATOR),
+    Case(method="GET", path="/v1/gateway-sessions", role=Role.RUNNER),
     Case(
         method="POST",
         path="/v1/gateway-sessions",

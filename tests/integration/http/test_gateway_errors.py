@@ -3,12 +3,15 @@ learn more (RFC 6750, RFC 9728)."""
 
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from pytest_mock import MockerFixture
 
 from application.mcp.contents import ContentMethod
 from domain.errors import ErrorKind, ServiceError
+from domain.identity.role import Role
+from tests.builders import an_audit_event
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
 from tests.integration.http.gateway_caller import (
     ECHO,
@@ -21,7 +24,8 @@ from tests.integration.http.gateway_caller import (
     an_agent,
     opened,
 )
-from tests.integration.http.service import Service
+from tests.integration.http.service import Service, token_of
+from tests.people_builders import a_provider
 
 PARSE, INVALID, NO_METHOD, PARAMS = -32700, -32600, -32601, -32602
 MISMATCH, UNSUPPORTED, NO_RESOURCE = -32020, -32022, -32002
@@ -138,7 +142,7 @@ async def test_who_has_no_token_is_led_to_a_document_that_describes_just_this_re
     without = await Caller(service=service, token=None).send(asking)
     scheme, found = challenge_of(without.headers["www-authenticate"])
     # Who sent nothing is told no error (RFC 6750, section 3.1).
-    assert (without.status_code, scheme, sorted(found)) == (401, "Bearer", ["realm", "resource_metadata"])
+    assert (without.status_code, scheme, sorted(found)) == (401, "Bearer", ["realm", "resource_metadata", "scope"])
 
     wrong = await Caller(service=service, token="dgs_wrong").send(asking)
     scheme, found = challenge_of(wrong.headers["www-authenticate"])
@@ -155,7 +159,7 @@ async def test_who_has_no_token_is_led_to_a_document_that_describes_just_this_re
         assert document["resource"] == f"https://{HOST}/mcp"
         assert document["bearer_methods_supported"] == ["header"]
         assert document["resource_name"]
-        # Tokens come from the API: there is no authorization server to send anybody to, and none is made up.
+        # Without an identity provider, tokens come from the API.
         assert document.keys() == {"resource", "resource_name", "bearer_methods_supported"}
     assert (await service.client.get(f"{METADATA}/other")).status_code == 404
 
@@ -176,3 +180,103 @@ async def test_what_cannot_be_taken_note_of_is_said_to_be_so(service: Service, m
         assert (response.status_code, response.json()["error"]["data"]) == (503, {"code": "storage_unavailable"})
     together = await caller.send([ping, answer], headers={"mcp-protocol-version": "2025-03-26"})
     assert [sorted(one) for one in together.json()] == [["id", "jsonrpc", "result"], ["error", "id", "jsonrpc"]]
+
+
+@pytest.mark.requirement("P5")
+async def test_with_an_identity_provider_the_document_names_an_authorization_server(service: Service) -> None:
+    await service.stores.identity_providers.add(a_provider(installation=True), an_audit_event(77))
+    query = "agent=reader&tool_search=always"
+    asking = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    refused = await service.client.post(f"/mcp?{query}", json=asking)
+    _, found = challenge_of(refused.headers["www-authenticate"])
+    assert (refused.status_code, found["scope"]) == (401, "mcp")
+    assert found["resource_metadata"] == f"https://{HOST}{METADATA}/mcp?{query}"
+    document = (await service.client.get(f"{METADATA}/mcp?{query}")).json()
+    # The resource is the URL that the client was given, with the agent in it.
+    assert document["resource"] == f"https://{HOST}/mcp?{query}"
+    assert document["authorization_servers"] == [f"https://{HOST}"]
+
+    server = (await service.client.get("/.well-known/oauth-authorization-server")).json()
+    assert server["issuer"] == f"https://{HOST}"
+    assert server["code_challenge_methods_supported"] == ["S256"]
+    assert server["authorization_response_iss_parameter_supported"] is True
+    assert server["client_id_metadata_document_supported"] is True
+    assert {server[name] for name in server if name.endswith("_endpoint")} == {
+        f"https://{HOST}{path}" for path in ("/console/authorize", "/oauth/token", "/oauth/revoke", "/register")
+    }
+
+
+@pytest.mark.requirement("P5")
+async def test_who_calls_with_what_no_header_can_hold_gets_a_challenge_all_the_same(service: Service) -> None:
+    asking = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    for query in ('a="x', "a=%22%0d%0aSet-Cookie:x", "a=\\", "a=" + "b" * 5_000):
+        refused = await service.client.post(f"/mcp?{query}", json=asking)
+        _, found = challenge_of(refused.headers["www-authenticate"])
+        assert found["resource_metadata"].startswith(f"https://{HOST}{METADATA}/mcp")
+        assert "set-cookie" not in refused.headers
+
+
+@pytest.mark.requirement("P5")
+async def test_who_may_not_use_tools_is_told_so_as_oauth_says_it(service: Service) -> None:
+    await an_agent(service)
+    viewer = Caller(service=service, token=token_of(Role.VIEWER), query="?agent=toolbox")
+    refused = await viewer.send({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    _, found = challenge_of(refused.headers["www-authenticate"])
+    assert (refused.status_code, found["error"], found["scope"]) == (403, "insufficient_scope", "mcp")
+
+
+@pytest.mark.requirement("P5")
+async def test_without_an_identity_provider_there_is_no_authorization_server(service: Service) -> None:
+    assert (await service.client.get("/.well-known/oauth-authorization-server")).status_code == 404
+    form = {
+        "grant_type": "authorization_code",
+        "client_id": "x",
+        "code": "x",
+        "redirect_uri": "x",
+        "code_verifier": "x",
+    }
+    answer = await service.client.post("/oauth/token", data=form)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+
+
+@pytest.mark.requirement("P5")
+@pytest.mark.parametrize(
+    ("path", "form", "error"),
+    [
+        ("/oauth/token", {}, "invalid_request"),
+        ("/oauth/token", {"grant_type": "password", "client_id": "x"}, "unsupported_grant_type"),
+        ("/oauth/token", {"grant_type": "refresh_token", "client_id": "x"}, "invalid_request"),
+        ("/oauth/token", {"grant_type": "refresh_token", "refresh_token": "x"}, "invalid_request"),
+        ("/oauth/revoke", {"token": "x"}, "invalid_request"),
+    ],
+)
+async def test_a_faulty_request_for_tokens_gets_the_errors_of_oauth(
+    service: Service, path: str, form: dict[str, str], error: str
+) -> None:
+    answer = await service.client.post(path, data=form)
+    assert (answer.status_code, answer.json()["error"]) == (400, error)
+    assert answer.headers["cache-control"] == "no-store"
+    doubled = f"{urlencode(form)}&client_id=a&client_id=b"
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    assert (await service.client.post(path, content=doubled, headers=headers)).status_code == 400
+    assert (
+        await service.client.post(path, content=b"{", headers={"content-type": "application/json"})
+    ).status_code == 400
+    assert (await service.client.post(path, content=b"a=" + b"b" * 20_000, headers=headers)).status_code == 413
+
+
+@pytest.mark.requirement("P5")
+async def test_clients_register_themselves_a_few_times_a_minute(service: Service) -> None:
+    await service.stores.identity_providers.add(a_provider(installation=True), an_audit_event(77))
+    callback = "http://127.0.0.1:7777/callback"
+    answer = await service.client.post("/register", json={"client_name": "Editor", "redirect_uris": [callback]})
+    registered = answer.json()
+    assert (answer.status_code, registered["token_endpoint_auth_method"]) == (201, "none")
+    assert registered["client_id"].startswith("dgc_")
+    assert (registered["client_name"], registered["redirect_uris"]) == ("Editor", [callback])
+    faulty: tuple[object, ...] = ("text", {"redirect_uris": []}, {"redirect_uris": ["http://evil.example/"]})
+    for body in faulty:
+        assert (await service.client.post("/register", json=body)).status_code == 400
+    answers = [await service.client.post("/register", json={"redirect_uris": [callback]}) for _ in range(30)]
+    assert answers[-1].status_code == 429
+    assert int(answers[-1].headers["retry-after"]) > 0

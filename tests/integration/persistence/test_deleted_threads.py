@@ -37,6 +37,7 @@ from tests.builders import (
     a_new_run,
     a_run,
     a_settled_call,
+    a_thread,
     a_tool_call,
     after,
     an_audit_event,
@@ -46,6 +47,7 @@ from tests.builders import (
 from tests.contract.run_changes import cancel, messages_of
 from tests.contract.run_steps import claim, reply_step, settle_step
 from tests.contract.stores import Stores
+from tests.gateway_builders import a_client_grant
 from tests.schedule_builders import a_firing, a_schedule, made
 from tests.webhook_builders import a_webhook, announcing
 
@@ -54,6 +56,7 @@ OF_A_THREAD = {
     "budget_reservation",
     "gateway_call",
     "gateway_client",
+    "gateway_grant",
     "gateway_note",
     "gateway_session",
     "idempotency_key",
@@ -169,9 +172,9 @@ async def _call_through_the_gateway(stores: Stores) -> None:
         created_at=START,
         expires_at=after(60),
     )
-    await stores.gateway_sessions.add(
-        session, an_audit_event(70, action=AuditAction.GATEWAY_SESSION_CREATED), thread=None
-    )
+    grant = a_client_grant(session.id, resource=f"https://dragoman.example/mcp?agent={SECRET_WORD}")
+    created = an_audit_event(70, action=AuditAction.GATEWAY_SESSION_CREATED)
+    await stores.client_grants.add(grant, session, created, thread=a_thread())
     call = GatewayCall(
         id=ToolCallId(numbered("call", 77)),
         session_id=session.id,

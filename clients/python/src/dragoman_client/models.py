@@ -2821,7 +2821,11 @@ class GatewaySessionView(TypedDict):
     names: ToolNames
     """Names of its tools."""
     created_by: str
-    """The API key that opened it."""
+    """The API key or user that opened it."""
+    client_id: str | None
+    """The OAuth client to which the user granted it; null if it has another origin."""
+    client_name: str | None
+    """What that client calls itself."""
     created_at: str
     """Time of the creation."""
     expires_at: str
@@ -3274,7 +3278,11 @@ class OpenedGatewaySessionView(TypedDict):
     names: ToolNames
     """Names of its tools."""
     created_by: str
-    """The API key that opened it."""
+    """The API key or user that opened it."""
+    client_id: str | None
+    """The OAuth client to which the user granted it; null if it has another origin."""
+    client_name: str | None
+    """What that client calls itself."""
     created_at: str
     """Time of the creation."""
     expires_at: str

@@ -32,6 +32,7 @@ class GatewayAccess:
     """Rules:
     - Unknown, expired and revoked tokens get the same answer.
     - An API key with the role runner opens the tools of a named agent, as a session for the UTC day.
+    - The token of an OAuth client is for one agent, and refused at the URL of another one.
     - A session token has the service's rate limit; all sessions of a key together have the key's limit.
     - Sessions are cached for `fresh_s`; while this process gets change notifications
       (`is_notified`), until the next change. Sessions that end with a run are cached while `ends`
@@ -69,7 +70,7 @@ class GatewayAccess:
         self._generation = 0
 
     async def open(self, token: str, *, agent: str | None = None) -> GatewaySession:
-        """The open session; `agent` is for API keys. Raises UNAUTHENTICATED `token_invalid`,
+        """The open session; `agent` is for API keys and for tokens of OAuth clients. Raises UNAUTHENTICATED `token_invalid`,
         FORBIDDEN, INVALID `agent_missing`, NOT_FOUND `agent_not_found`, LIMIT `rate_limited`."""
         if not token.startswith(SESSION_TOKEN_PREFIX):
             principal = await self._authenticate.execute(AuthenticateCommand(token=token))
@@ -82,8 +83,10 @@ class GatewayAccess:
             if session is None:
                 raise _unauthenticated()
             self._keep(token_hash, session, generation)
-        if not session.is_open(self._clock.now()):
+        if not session.takes_token(self._clock.now()):
             raise _unauthenticated()
+        if agent is not None and session.client_id is not None:
+            await self._require_agent(session, agent)
         counted = self._limits.take_of_session(ApiKeyId(session.id), session.created_by, session.rate_limit)
         if counted is not None:
             await counted
@@ -143,6 +146,11 @@ class GatewayAccess:
             return
         self._hashes[session.id] = token_hash
         self._known.put(token_hash, _Known(session=session, read_at=self._clock.monotonic()))
+
+    async def _require_agent(self, session: GatewaySession, name: str) -> None:
+        found = await self._agents.get(session.organization_id, session.agent_id)
+        if name != session.agent_id and (found is None or found.config.name != name):
+            raise _unauthenticated()
 
     async def of_principal(self, principal: Principal, name: str | None) -> GatewaySession:
         """The session of this day with the named agent, of one who is authenticated. Raises as `open`."""

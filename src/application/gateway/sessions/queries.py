@@ -8,12 +8,13 @@ from domain.identity.role import Role
 
 
 class ListGatewaySessions:
-    """Operators see the sessions of their organization, ended ones too."""
+    """Operators see the sessions of their organization, and runners those that they opened, ended ones too."""
 
     def __init__(self, *, sessions: GatewaySessionStore) -> None:
         self._sessions = sessions
 
     async def execute(self, principal: Principal, page: PageRequest) -> Page[GatewaySession]:
         """Newest first. Raises FORBIDDEN, INVALID `cursor_invalid`."""
-        principal.require(Role.OPERATOR)
-        return await self._sessions.page(principal.organization_id, page)
+        principal.require(Role.RUNNER)
+        own = None if principal.role.includes(Role.OPERATOR) else principal.key_id
+        return await self._sessions.page(principal.organization_id, page, created_by=own)

@@ -18,13 +18,16 @@ from domain.ids import GatewaySessionId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevokeGatewaySessionCommand:
+    """`reason` is audited."""
+
     principal: Principal
     session_id: GatewaySessionId
+    reason: str | None = None
 
 
 class RevokeGatewaySession:
     """Rules:
-    - Operators end sessions of their organization. Audited `gateway_session.revoked`.
+    - Operators end sessions of their organization, and others their own. Audited `gateway_session.revoked`.
     - Calls that were sent continue. The session's own connections to servers close.
     """
 
@@ -48,13 +51,15 @@ class RevokeGatewaySession:
     async def execute(self, command: RevokeGatewaySessionCommand) -> None:
         """Raises FORBIDDEN, NOT_FOUND `gateway_session_not_found`, also for an ended session."""
         principal = command.principal
-        principal.require(Role.OPERATOR)
+        if not principal.role.includes(Role.OPERATOR):
+            await self._require_own(principal, command.session_id)
         audit = audit_entry(
             principal,
             AuditAction.GATEWAY_SESSION_REVOKED,
             command.session_id,
             ids=self._ids,
             at=self._clock.now(),
+            details={} if command.reason is None else {"reason": command.reason},
         )
         if not await self._sessions.revoke(principal.organization_id, command.session_id, audit):
             raise not_found("gateway session", command.session_id)
@@ -63,3 +68,9 @@ class RevokeGatewaySession:
         await self._connections.release(
             ConnectionScope(organization_id=principal.organization_id, gateway_session_id=command.session_id)
         )
+
+    async def _require_own(self, principal: Principal, session_id: GatewaySessionId) -> None:
+        principal.require(Role.RUNNER)
+        session = await self._sessions.get(principal.organization_id, session_id)
+        if session is None or session.created_by != principal.key_id:
+            principal.require(Role.OPERATOR)

@@ -3,11 +3,12 @@
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, bindparam, func, or_, select, update
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.gateway.session import GatewaySession, ToolNames
+from domain.identity.user import UserStatus
 from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId, WorkflowRunId
 from domain.rate_limit import RateLimit
 from domain.threads.thread import Thread
@@ -17,7 +18,15 @@ from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import AnyRow, newest_first
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
-from infrastructure.persistence.tables import api_key, gateway_session, run, thread, workflow_run
+from infrastructure.persistence.tables import (
+    api_key,
+    gateway_session,
+    identity_provider,
+    run,
+    thread,
+    user_account,
+    workflow_run,
+)
 
 _insert = gateway_session.insert()
 _insert_unless_there = upsert(gateway_session).on_conflict_do_nothing(index_elements=["id"])
@@ -33,7 +42,16 @@ _with_end = select(
 _get = _with_end.where(
     gateway_session.c.organization_id == bindparam("of_organization"), gateway_session.c.id == bindparam("session_id")
 )
-_by_hash = _with_end.where(gateway_session.c.token_hash == bindparam("token_hash"))
+# What a person granted ends with the person's access.
+_admitted = (
+    select(user_account.c.id)
+    .join(identity_provider, identity_provider.c.id == user_account.c.provider_id)
+    .where(user_account.c.id == gateway_session.c.created_by, user_account.c.status == UserStatus.ACTIVE.value)
+    .exists()
+)
+_by_hash = _with_end.where(
+    gateway_session.c.token_hash == bindparam("token_hash"), or_(gateway_session.c.client_id.is_(None), _admitted)
+)
 _open_session = (
     gateway_session.c.organization_id == bindparam("of_organization"),
     gateway_session.c.id == bindparam("session_id"),
@@ -69,9 +87,7 @@ class SqlGatewaySessionStore:
     async def add(self, session: GatewaySession, audit: AuditEvent, *, thread: Thread | None) -> None:
 
         def unit(connection: Connection) -> None:
-            if thread is not None:
-                connection.execute(_insert_thread, _thread_row(thread))
-            connection.execute(_insert, _row(session))
+            insert_session(connection, session, thread)
             record(connection, audit)
 
         await self._database.write(unit, scope=session.organization_id)
@@ -103,10 +119,14 @@ class SqlGatewaySessionStore:
 
         return await self._database.read(unit, scope=SYSTEM)
 
-    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[GatewaySession]:
+    async def page(
+        self, organization_id: OrganizationId, request: PageRequest, *, created_by: ApiKeyId | None = None
+    ) -> Page[GatewaySession]:
         statement = _with_end.where(
             gateway_session.c.organization_id == organization_id, gateway_session.c.token_hash.is_not(None)
         )
+        if created_by is not None:
+            statement = statement.where(gateway_session.c.created_by == created_by)
         return await self._database.read(
             lambda connection: newest_first(
                 connection,
@@ -144,6 +164,13 @@ class SqlGatewaySessionStore:
         return await self._database.write(unit, scope=organization_id)
 
 
+def insert_session(connection: Connection, session: GatewaySession, thread: Thread | None) -> None:
+    """Store a new session, with its thread if that is its own."""
+    if thread is not None:
+        connection.execute(_insert_thread, _thread_row(thread))
+    connection.execute(_insert, _row(session))
+
+
 def _thread_row(new: Thread) -> dict[str, object]:
     return {
         "id": new.id,
@@ -168,6 +195,9 @@ def _row(session: GatewaySession) -> dict[str, object]:
         "created_at": session.created_at,
         "expires_at": session.expires_at,
         "revoked_at": session.revoked_at,
+        "client_id": session.client_id,
+        "client_name": session.client_name,
+        "token_expires_at": session.token_expires_at,
     }
 
 
@@ -193,6 +223,9 @@ def session_of(row: AnyRow) -> GatewaySession:
         created_at=row.created_at,
         expires_at=row.expires_at,
         revoked_at=row.ended_at,
+        client_id=row.client_id,
+        client_name=row.client_name,
+        token_expires_at=row.token_expires_at,
     )
 
 

@@ -35,6 +35,7 @@ _lock_organization = (
 _lock = select(identity_provider.c.version).where(*_of).with_for_update()
 _of_issuer = select(identity_provider).where(identity_provider.c.issuer == bindparam("of_issuer"))
 _named = select(identity_provider).where(identity_provider.c.id == bindparam("of_provider"))
+_any = select(identity_provider.c.id).limit(1)
 _offered = (
     select(identity_provider)
     .where(
@@ -118,6 +119,10 @@ class SqlIdentityProviderStore:
             lambda connection: connection.execute(_named, {"of_provider": provider_id}).first(), scope=SYSTEM
         )
         return None if row is None else self._provider_of(row)
+
+    async def exist(self) -> bool:
+        found = await self._database.read(lambda connection: connection.execute(_any).first(), scope=SYSTEM)
+        return found is not None
 
     async def offered(self, organization_id: OrganizationId | None) -> tuple[IdentityProvider, ...]:
         rows = await self._database.read(

@@ -1,4 +1,4 @@
--- revision 0069
+-- revision 0072
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -581,7 +581,7 @@ CREATE TABLE gateway_session (
 	expires_at BIGINT NOT NULL,
 	revoked_at BIGINT,
 	node_ids TEXT,
-	workflow_run_id TEXT,
+	workflow_run_id TEXT, client_id TEXT, client_name TEXT, token_expires_at BIGINT,
 	CONSTRAINT pk_gateway_session PRIMARY KEY (id),
 	CONSTRAINT fk_gateway_session_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT fk_gateway_session_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE,
@@ -738,3 +738,21 @@ CREATE TABLE audit_forward (
 	sent_at BIGINT NOT NULL,
 	CONSTRAINT pk_audit_forward PRIMARY KEY (organization_id)
 );
+CREATE TABLE gateway_grant (
+	session_id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	client_hash TEXT NOT NULL,
+	redirect_uri TEXT NOT NULL,
+	resource TEXT NOT NULL,
+	challenge TEXT NOT NULL,
+	code_hash TEXT NOT NULL,
+	code_expires_at BIGINT NOT NULL,
+	redeemed_at BIGINT,
+	family_hash TEXT,
+	refresh_hash TEXT,
+	CONSTRAINT pk_gateway_grant PRIMARY KEY (session_id),
+	CONSTRAINT fk_gateway_grant_session_id_gateway_session FOREIGN KEY(session_id) REFERENCES gateway_session (id) ON DELETE CASCADE,
+	CONSTRAINT uq_gateway_grant_code_hash UNIQUE (code_hash),
+	CONSTRAINT uq_gateway_grant_family_hash UNIQUE (family_hash)
+);
+CREATE INDEX ix_gateway_grant_client_hash ON gateway_grant (client_hash);

@@ -11,7 +11,13 @@ tree is a written page.
 from infrastructure.persistence.tables.agents import agent, agent_version
 from infrastructure.persistence.tables.approvals import approval, timer
 from infrastructure.persistence.tables.audit import audit_event, audit_forward, audit_head, audit_key, audit_seal
-from infrastructure.persistence.tables.gateway import gateway_call, gateway_client, gateway_note, gateway_session
+from infrastructure.persistence.tables.gateway import (
+    gateway_call,
+    gateway_client,
+    gateway_grant,
+    gateway_note,
+    gateway_session,
+)
 from infrastructure.persistence.tables.identity import api_key, identity_provider, organization, user_account
 from infrastructure.persistence.tables.limits import limit_lease
 from infrastructure.persistence.tables.mcp import (
@@ -53,6 +59,7 @@ __all__ = [
     "budget_reservation",
     "gateway_call",
     "gateway_client",
+    "gateway_grant",
     "gateway_note",
     "gateway_session",
     "idempotency_key",

@@ -24,7 +24,27 @@ gateway_session = Table(
     Column("created_at", Moment, nullable=False),
     Column("expires_at", Moment, nullable=False),
     Column("revoked_at", Moment),
+    Column("client_id", PlainText),
+    Column("client_name", PlainText),
+    Column("token_expires_at", Moment),
     Index(None, "organization_id", "created_at", "id"),
+)
+
+# What people granted to OAuth clients: one row for each session with a `client_id`. Codes and tokens are hashes.
+gateway_grant = Table(
+    "gateway_grant",
+    metadata,
+    Column("session_id", PlainText, ForeignKey("gateway_session.id", ondelete="CASCADE"), primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("client_hash", PlainText, nullable=False, index=True),
+    Column("redirect_uri", PlainText, nullable=False),
+    Column("resource", PlainText, nullable=False),
+    Column("challenge", PlainText, nullable=False),
+    Column("code_hash", PlainText, nullable=False, unique=True),
+    Column("code_expires_at", Moment, nullable=False),
+    Column("redeemed_at", Moment),
+    Column("family_hash", PlainText, unique=True),
+    Column("refresh_hash", PlainText),
 )
 
 # Settings of clients with older MCP versions after their handshake; an ended client is refused.

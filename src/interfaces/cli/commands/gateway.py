@@ -126,14 +126,14 @@ def list_sessions(context: typer.Context, as_json: JsonFlag = False) -> None:
     session_of(context).show_list(
         GatewaySessionView,
         path_to("gateway-sessions"),
-        ("id", "agent", "ends", "opened", "names", "run"),
+        ("id", "agent", "ends", "opened", "names", "for"),
         lambda one, names: (
             one["id"],
             names.get(one["agent_id"], one["agent_id"]),
             f"revoked {one['revoked_at']}" if one["revoked_at"] else one["expires_at"],
             one["created_at"],
             one["names"],
-            one["run_id"] or one["workflow_run_id"] or "",
+            one["run_id"] or one["workflow_run_id"] or one["client_name"] or "",
         ),
         names=("agt",),
         empty="There are no gateway sessions. Open one with `dragoman gateway open --agent NAME`.",

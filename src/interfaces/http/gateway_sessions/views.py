@@ -18,7 +18,9 @@ class GatewaySessionView(TypedDict):
     node_ids: Annotated[list[str] | None, "Tool nodes of the workflow run; null if it has another origin."]
     thread_id: Annotated[str, "Id of the thread that holds the files of its calls."]
     names: Annotated[ToolNames, "Names of its tools."]
-    created_by: Annotated[str, "The API key that opened it."]
+    created_by: Annotated[str, "The API key or user that opened it."]
+    client_id: Annotated[str | None, "The OAuth client to which the user granted it; null if it has another origin."]
+    client_name: Annotated[str | None, "What that client calls itself."]
     created_at: CreatedAt
     expires_at: ExpiresAt
     revoked_at: Annotated[Timestamp | None, "Time of its revocation, or of the end of its run; null while it is open."]
@@ -49,6 +51,8 @@ def gateway_session_view(session: GatewaySession) -> GatewaySessionView:
         "thread_id": session.thread_id,
         "names": session.names,
         "created_by": session.created_by,
+        "client_id": session.client_id,
+        "client_name": session.client_name,
         "created_at": timestamp(session.created_at),
         "expires_at": timestamp(session.expires_at),
         "revoked_at": None if session.revoked_at is None else timestamp(session.revoked_at),

@@ -18,13 +18,16 @@ from domain.identity.api_key import hash_token
 from domain.ids import ApiKeyId
 from domain.rate_limit import RateLimit
 from infrastructure.events.wakeups import InProcessWakeups
-from tests.builders import RUN, THREAD, a_key, a_thread, an_agent, an_audit_event
+from tests.builders import AGENT, RUN, THREAD, a_key, a_thread, after, an_agent, an_audit_event
 from tests.contract.run_steps import finish_step, start_and_claim
 from tests.contract.stores import Stores, in_memory_stores
 from tests.contract.test_gateway import a_session
 from tests.doubles.gateway import InMemoryGatewaySessionStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
+from tests.gateway_builders import CLIENT
+from tests.people_builders import USER, a_provider, a_user
+from tests.refusals import refused
 
 
 class CountingSessions(InMemoryGatewaySessionStore):
@@ -135,3 +138,29 @@ async def test_nothing_listens_for_a_session_that_was_dropped(harness: Harness) 
     harness.access.dropped(session.id)
     await listening()
     assert harness.wakeups.topic_count == 0
+
+
+@pytest.mark.requirement("P5")
+async def test_the_token_of_a_client_expires_before_its_session(harness: Harness) -> None:
+    token = await a_clients_session(harness)
+    await harness.access.open(token)
+    harness.clock.advance(60)
+    with refused("token_invalid"):
+        await harness.access.open(token)
+
+
+@pytest.mark.requirement("P5")
+async def test_the_token_of_a_client_is_refused_at_the_url_of_another_agent(harness: Harness) -> None:
+    await harness.stores.agents.add(an_agent(), an_audit_event(91))
+    token = await a_clients_session(harness)
+    for own in (None, "researcher", AGENT):
+        await harness.access.open(token, agent=own)
+    with refused("token_invalid"):
+        await harness.access.open(token, agent="another")
+
+
+async def a_clients_session(harness: Harness) -> str:
+    """Of a person who is admitted, with a token for a minute."""
+    await harness.stores.identity_providers.add(a_provider(), an_audit_event(92))
+    await harness.stores.user_access.add(a_user(), an_audit_event(93))
+    return await harness.add(1, created_by=ApiKeyId(USER), client_id=CLIENT, token_expires_at=after(60))

@@ -6,8 +6,9 @@ from pytest_mock import MockerFixture
 from application.gateway.ports import GatewaySessionStore
 from application.gateway.sessions.queries import ListGatewaySessions
 from application.system.pages import PageRequest
+from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from tests.builders import START
+from tests.builders import ORG, START
 from tests.doubles.gateway import InMemoryGatewaySessionStore
 from tests.gateway_builders import a_gateway_session, a_state_with
 from tests.refusals import refused, storage_away
@@ -24,13 +25,22 @@ async def test_operators_see_the_sessions_of_their_organization_ended_ones_too()
     assert (await sessions.execute(principal=a_stranger(), page=PageRequest(limit=10))).items == ()
 
 
+@pytest.mark.requirement("P5")
+async def test_a_runner_sees_the_sessions_that_they_opened() -> None:
+    sessions = ListGatewaySessions(sessions=InMemoryGatewaySessionStore(a_state_with(ENDED)))
+    opener = Principal(organization_id=ORG, key_id=ENDED.created_by, role=Role.RUNNER)
+
+    assert (await sessions.execute(principal=opener, page=PageRequest(limit=10))).items == (ENDED,)
+    assert (await sessions.execute(principal=a_principal(Role.RUNNER), page=PageRequest(limit=10))).items == ()
+
+
 @pytest.mark.requirement("F5")
-async def test_a_runner_sees_no_sessions(mocker: MockerFixture) -> None:
+async def test_a_viewer_sees_no_sessions(mocker: MockerFixture) -> None:
     store = mocker.create_autospec(GatewaySessionStore, instance=True)
 
     with refused("role_insufficient"):
         await ListGatewaySessions(sessions=store).execute(
-            principal=a_principal(Role.RUNNER), page=PageRequest(limit=10)
+            principal=a_principal(Role.VIEWER), page=PageRequest(limit=10)
         )
 
     store.page.assert_not_awaited()

@@ -92,6 +92,13 @@ async def test_a_runner_may_not_end_a_session(ports: Ports) -> None:
     ports.assert_nothing_was_told()
 
 
+@pytest.mark.requirement("P5")
+async def test_who_opened_a_session_ends_it(ports: Ports) -> None:
+    await ports.revoke(Principal(organization_id=ORG, key_id=SESSION.created_by, role=Role.RUNNER))
+
+    assert ports.is_revoked
+
+
 @pytest.mark.requirement("F5")
 async def test_a_session_of_another_organization_is_not_found_and_stays_open(ports: Ports) -> None:
     with refused("gateway_session_not_found"):

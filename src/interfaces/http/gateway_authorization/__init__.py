@@ -1,0 +1,1 @@
+"""The authorization server of the gateway over HTTP: metadata, registration, tokens."""
