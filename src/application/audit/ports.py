@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
-from domain.audit.chain import ChainHead, ChainKey, ChainKeys, Entry
+from domain.audit.chain import ChainHead, ChainKey, ChainKeys, Entry, Link
 from domain.audit.chain_check import StoredLink
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId
@@ -116,6 +116,38 @@ class AuditSeals(Protocol):
 
         Raises: CONFLICT `audit_chain_broken`, also if an entry to remove is not as it was sealed,
         or is under an unknown key.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Month:
+    """A month of a table that has ended, and the time at which it did."""
+
+    name: str
+    ends: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiredPart:
+    """The checked beginning of a chain, up to `last`, from the entry after the number `start` on. `audit` records its removal."""
+
+    organization_id: OrganizationId
+    start: int
+    last: Link
+    audit: AuditEvent
+
+
+class AuditMonths(Protocol):
+    """Removes entries by whole months, on a database that stores them so."""
+
+    async def oldest(self) -> Month | None:
+        """The oldest month. None if none has ended, or entries are not stored by months."""
+
+    async def remove(self, month: Month, parts: Sequence[ExpiredPart], *, keys: ChainKeys) -> bool:
+        """Remove the entries of these parts with the month, and sign the new starts of their chains. Other entries of the month
+        stay; if they are more than a tenth of it, nothing is removed. Whether it was.
+
+        Raises: CONFLICT `audit_chain_broken`, and UNAVAILABLE `storage_unavailable`, also if the month or a chain has changed.
         """
 
 

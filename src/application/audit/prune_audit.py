@@ -65,12 +65,21 @@ class _PruneEntry:
     at: datetime
 
     def __call__(self, through: int, count: int) -> AuditEvent:
-        return AuditEvent(
-            id=self.id,
-            organization_id=self.command.organization_id,
-            action=AuditAction.AUDIT_PRUNED,
-            actor="system",
-            resource=self.command.organization_id,
-            at=self.at,
-            details={"through": through, "removed": count, "before": self.command.before.isoformat()},
+        return pruned_entry(
+            self.id, self.command.organization_id, at=self.at, before=self.command.before, through=through, count=count
         )
+
+
+def pruned_entry(
+    event_id: AuditEventId, organization_id: OrganizationId, *, at: datetime, before: datetime, through: int, count: int
+) -> AuditEvent:
+    """The record of a removal: entries up to the number `through`, from before `before`."""
+    return AuditEvent(
+        id=event_id,
+        organization_id=organization_id,
+        action=AuditAction.AUDIT_PRUNED,
+        actor="system",
+        resource=organization_id,
+        at=at,
+        details={"through": through, "removed": count, "before": before.isoformat()},
+    )

@@ -50,7 +50,7 @@ class ApplyRetention:
     - A workflow run is removed `retention_days` after its end, with its outputs. The runs of its
       agents are removed with their threads.
     - The audit trail is pruned by whole days (UTC). Otherwise every sweep would prune the record of
-      the previous pruning.
+      the previous pruning. Where it is stored by months, it is pruned by whole months.
     - Usage sums stay.
     - Threads are removed in steps, oldest data first, one transaction each, so that others can
       write. If a thread becomes active meanwhile, the rest of it stays.
@@ -66,6 +66,7 @@ class ApplyRetention:
         audit_log: AuditLog,
         clock: Clock,
         ids: IdSource,
+        audit_by_months: bool = False,
         stretch: int = STRETCH,
     ) -> None:
         self._retention = retention
@@ -73,6 +74,7 @@ class ApplyRetention:
         self._audit_log = audit_log
         self._clock = clock
         self._ids = ids
+        self._audit_by_months = audit_by_months
         self._stretch = stretch
 
     async def execute(self, command: ApplyRetentionCommand) -> RetentionApplied:
@@ -110,8 +112,9 @@ class ApplyRetention:
 
     async def _prune(self, organization_id: OrganizationId, before: datetime) -> int:
         day = before.replace(hour=0, minute=0, second=0, microsecond=0)
+        first = day.replace(day=1) if self._audit_by_months else day
         try:
-            return await self._prune_audit.execute(PruneAuditCommand(organization_id=organization_id, before=day))
+            return await self._prune_audit.execute(PruneAuditCommand(organization_id=organization_id, before=first))
         except ServiceError as error:
             if error.kind is not ErrorKind.CONFLICT:
                 raise

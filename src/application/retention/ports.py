@@ -1,10 +1,12 @@
 """Ports of the retention slice: expired data, and the lock for the one process that removes it."""
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from application.audit.ports import Month
 from domain.ids import OrganizationId, ThreadId
 
 
@@ -100,6 +102,13 @@ class MonthlyTables(Protocol):
 
     async def remove_empty_months(self) -> int:
         """Remove the oldest months that have ended and have no rows; how many. Raises as `add_months`."""
+
+    async def oldest_of_gateway_calls(self) -> Month | None:
+        """The oldest month of gateway calls. None if none has ended, or calls are not stored by months."""
+
+    async def remove_gateway_calls(self, month: Month, organizations: Sequence[OrganizationId]) -> bool:
+        """Remove the month with the settled calls of these organizations. Other calls of the month stay; if they are more than a
+        tenth of it, nothing is removed. Whether it was. Raises as `add_months`, also if the month has changed meanwhile."""
 
 
 class ExpiringTools(Protocol):

@@ -5,7 +5,8 @@ from collections.abc import Coroutine
 
 from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand
-from application.retention.ports import ExpiringTools, FreeSpace, MonthlyTables, RetentionStore, SweepLock
+from application.retention.maintain_months import MaintainMonths
+from application.retention.ports import ExpiringTools, FreeSpace, RetentionStore, SweepLock
 from application.runs.ports import KEY_LIFETIME
 from application.system.pages import PageRequest
 from application.system.ports import Clock
@@ -30,8 +31,7 @@ class RetentionSweep:
     - Organizations without `retention_days` keep their threads.
     - Idempotency keys older than a day, expired authorizations and bound values of expired tools of
       workflow runs are removed everywhere.
-    - Months are added to tables before they begin, and removed once they are empty. If a table is in use for long, a later sweep
-      does so.
+    - Months of tables are maintained first. If a table is in use for long, a later sweep does so.
     - At the end, space that removed rows took is returned in steps.
     """
 
@@ -42,7 +42,7 @@ class RetentionSweep:
         retention: RetentionStore,
         tools: ExpiringTools,
         apply_retention: ApplyRetention,
-        months: MonthlyTables,
+        maintain_months: MaintainMonths,
         space: FreeSpace,
         lock: SweepLock,
         clock: Clock,
@@ -52,7 +52,7 @@ class RetentionSweep:
         self._retention = retention
         self._tools = tools
         self._apply_retention = apply_retention
-        self._months = months
+        self._maintain_months = maintain_months
         self._space = space
         self._lock = lock
         self._clock = clock
@@ -66,6 +66,7 @@ class RetentionSweep:
             return is_ours
 
     async def _sweep(self) -> None:
+        await self._months()
         cursor: str | None = None
         while True:
             page = await self._organizations.page(PageRequest(limit=ORGANIZATIONS, cursor=cursor))
@@ -78,19 +79,14 @@ class RetentionSweep:
                 break
         while await self._retention.forget_authorizations(self._clock.now(), limit=self._batch) == self._batch:
             pass
-        await self._tend_months()
         while await self._space.give_back():
             pass
 
-    async def _tend_months(self) -> None:
+    async def _months(self) -> None:
         try:
-            await self._months.add_months()
-            removed = await self._months.remove_empty_months()
+            await self._maintain_months.execute()
         except ServiceError as error:
-            logger.warning("months of tables were not changed: %s", error.detail)
-        else:
-            if removed:
-                logger.info("removed %d empty months of tables", removed)
+            logger.warning("months of tables are maintained by a later sweep: %s", error.detail)
 
     async def _forget_keys(self, organization: Organization) -> None:
         before = self._clock.now() - KEY_LIFETIME

@@ -49,6 +49,18 @@ class StoredLink:
     entry: Entry | None
 
 
+def leading(links: Sequence[StoredLink], before: int) -> tuple[StoredLink, ...]:
+    """The links before the first one whose entry was created at `before` (microseconds since 1970) or later. An entry without a
+    readable time does not end them: their check reports it."""
+    count = 0
+    for stored in links:
+        at = None if stored.entry is None else stored.entry[_AT]
+        if isinstance(at, int) and at >= before:
+            break
+        count += 1
+    return tuple(links[:count])
+
+
 @dataclass(slots=True)
 class ChainCheck:
     """Verifies the links after `number`, in order, in batches of any size.

@@ -177,6 +177,11 @@ def sweep_lock(settings: Settings) -> SweepLock:
     return PostgresSweepLock(library_url(settings.postgres_url))
 
 
+def has_months(settings: Settings) -> bool:
+    """Whether large tables are stored by months."""
+    return settings.postgres_url is not None
+
+
 def token_cache(rows: RowNotifications) -> TokenCache:
     cache = TokenCache(TOKEN_CACHE_CAPACITY, fresh=rows.fresh, on_forget=lambda: rows.wrote(("api_key",), None))
     rows.listen(cache.forget_organization, "api_key", "user_account")

@@ -3,8 +3,11 @@
 from dependency_injector import containers, providers
 
 from application.audit.forward_audit import ForwardAudit
+from application.audit.ports import AuditMonths
+from application.audit.remove_audit_month import RemoveAuditMonth
 from application.metrics.ports import BacklogReader
 from application.retention.apply_retention import ApplyRetention
+from application.retention.maintain_months import MaintainMonths
 from application.retention.ports import ExpiringTools, FreeSpace, MonthlyTables, RetentionStore, SweepLock
 from application.retention.sweep import RetentionSweep
 from application.revocation.revoke_api_key import RevokeApiKey
@@ -29,6 +32,7 @@ from infrastructure.containers.wiring import Singletons
 from infrastructure.containers.workflows import Workflows
 from infrastructure.metrics.metrics_export import MetricsExport
 from infrastructure.metrics.page import PrometheusPage
+from infrastructure.persistence.audit.months import SqlAuditMonths
 from infrastructure.persistence.retention.free_space import SqlFreeSpace
 from infrastructure.persistence.retention.months import SqlMonthlyTables
 from infrastructure.persistence.retention.store import SqlRetentionStore
@@ -76,13 +80,26 @@ class Maintenance(containers.DeclarativeContainer):
     sweep_lock: providers.Provider[SweepLock] = singleton(storage_assembly.sweep_lock, Platform.settings)
     expiring_tools: providers.Provider[ExpiringTools] = singleton(SqlWorkflowToolStore)
     monthly_tables: providers.Provider[MonthlyTables] = singleton(SqlMonthlyTables)
+    audit_months: providers.Provider[AuditMonths] = singleton(SqlAuditMonths)
     free_space: providers.Provider[FreeSpace] = singleton(SqlFreeSpace)
     retention_sweep = singleton(
         RetentionSweep,
         retention=retention,
         tools=expiring_tools,
-        apply_retention=singleton(ApplyRetention, retention=retention, prune_audit=Identity.prune_audit),
-        months=monthly_tables,
+        apply_retention=singleton(
+            ApplyRetention,
+            retention=retention,
+            prune_audit=Identity.prune_audit,
+            audit_by_months=singleton(storage_assembly.has_months, Platform.settings),
+        ),
+        maintain_months=singleton(
+            MaintainMonths,
+            tables=monthly_tables,
+            audit_months=audit_months,
+            remove_audit_month=singleton(
+                RemoveAuditMonth, months=audit_months, chain=Storage.audit_chain, keys=Storage.seal_keys
+            ),
+        ),
         space=free_space,
         lock=sweep_lock,
     )

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from sqlalchemy import BigInteger, Connection, bindparam, delete, exists, func, select, tuple_
 
 from application.audit.ports import Place, PruneEntry, Scanned, Sealed, Waiting
-from domain.audit.chain import SEALED_FIELDS, ChainHead, ChainKeys, Link, continuable, extended, first_head, pruned
-from domain.audit.chain_check import ChainCheck, StoredLink
+from domain.audit.chain import ChainHead, ChainKeys, Link, continuable, extended, first_head, pruned
+from domain.audit.chain_check import ChainCheck, leading
 from domain.errors import ServiceError, conflict
 from domain.ids import OrganizationId
 from infrastructure.persistence.audit.entries import (
@@ -25,8 +25,6 @@ from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.prepared import prepared_insert
 from infrastructure.persistence.tables import audit_event, audit_head, audit_seal, organization
-
-_AT = SEALED_FIELDS.index("at")
 
 _organizations = select(organization.c.id).order_by(organization.c.id)
 # Reading the start of sealing here avoids another scan of sealed entries.
@@ -139,12 +137,12 @@ class SqlAuditSeals:
         ahead = await self._database.read(looked_ahead, scope=SYSTEM)
 
         def unit(connection: Connection) -> Sealed:
-            head = _own_head(connection, organization_id, keys)
+            head = own_head(connection, organization_id, keys)
             extension = ahead if ahead is not None and ahead.head == head else ready(connection, head)
             if extension.rows:
                 _insert_seal.run(connection, *extension.rows)
             if extension.after != head:
-                _save(connection, extension.after)
+                save_head(connection, extension.after)
             return Sealed(count=len(extension.rows), last=extension.last)
 
         return await self._database.write(unit, scope=SYSTEM)
@@ -156,18 +154,18 @@ class SqlAuditSeals:
         def unit(connection: Connection) -> int:
             if stored_head(connection, organization_id) is None:
                 return 0
-            head = _own_head(connection, organization_id, keys)
-            old = _leading(links_behind(connection, organization_id, head.pruned_through, limit), micros(before))
+            head = own_head(connection, organization_id, keys)
+            old = leading(links_behind(connection, organization_id, head.pruned_through, limit), micros(before))
             if not old:
                 return 0
             check = ChainCheck(keys.known, head.pruned_through, head.pruned_seal)
             # A seal under an unknown key is unchecked: it must not permit the removal of entries.
             if check.take(old) is not None or check.unknown:
-                raise _broken(organization_id)
+                raise broken(organization_id)
             last = old[-1].link
             connection.execute(_forget_entry, [{"of_event": stored.link.event_id} for stored in old])
             connection.execute(_forget_seals, {"of_organization": organization_id, "through": last.number})
-            _save(connection, pruned(head, last, key=keys.current))
+            save_head(connection, pruned(head, last, key=keys.current))
             record(connection, audit(last.number, len(old)))
             return len(old)
 
@@ -178,7 +176,7 @@ def place_of_row(at: object, event_id: str) -> Place:
     return Place(at=at if isinstance(at, int) else 0, event_id=event_id)
 
 
-def _own_head(connection: Connection, organization_id: OrganizationId, keys: ChainKeys) -> ChainHead:
+def own_head(connection: Connection, organization_id: OrganizationId, keys: ChainKeys) -> ChainHead:
     """The head, locked and verified. Raises CONFLICT `audit_chain_broken`."""
     wanted = {"of_organization": organization_id}
     head = stored_head(connection, organization_id, lock=True)
@@ -186,29 +184,18 @@ def _own_head(connection: Connection, organization_id: OrganizationId, keys: Cha
         first = first_head(keys.current, organization_id)
         created = connection.execute(_first_head, _chain_head.write(first)).rowcount == 1
         if created and connection.execute(_any_seal, wanted).scalar_one():
-            raise _broken(organization_id)
+            raise broken(organization_id)
         head = stored_head(connection, organization_id, lock=True) or first
 
     def last_key_id() -> str | None:
         return connection.execute(_last_key, wanted).scalar_one_or_none()
 
     if not continuable(head, keys, last_key_id):
-        raise _broken(organization_id)
+        raise broken(organization_id)
     return head
 
 
-def _leading(links: tuple[StoredLink, ...], before: int) -> tuple[StoredLink, ...]:
-    """The links before the first entry to keep, or before an unreadable one."""
-    count = 0
-    for stored in links:
-        at = None if stored.entry is None else stored.entry[_AT]
-        if isinstance(at, int) and at >= before:
-            break
-        count += 1
-    return links[:count]
-
-
-def _save(connection: Connection, head: ChainHead) -> None:
+def save_head(connection: Connection, head: ChainHead) -> None:
     values = _chain_head.write(head)
     connection.execute(_save_head, {"of_organization": values.pop("organization_id"), **values})
 
@@ -217,7 +204,7 @@ def _row(organization_id: OrganizationId, link: Link) -> dict[str, object]:
     return {"organization_id": organization_id, **_link.write(link)}
 
 
-def _broken(organization_id: OrganizationId) -> ServiceError:
+def broken(organization_id: OrganizationId) -> ServiceError:
     return conflict(
         "audit_chain_broken",
         f"The audit chain of {organization_id} has been changed and is not continued: see `audit verify`.",

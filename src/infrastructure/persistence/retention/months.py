@@ -1,24 +1,28 @@
 """Monthly partitions of tables on PostgreSQL: added before their month begins, removed after it. See ADR 0089."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import Connection, Row, text
 
+from application.audit.ports import Month
+from domain.ids import OrganizationId
 from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.postgres.months import month_of, most_staying, oldest_month, remove_month
 from infrastructure.persistence.tables import audit_event, gateway_call
 
 TABLES: Final = (audit_event, gateway_call)
+_CALLS: Final = gateway_call.name
 AHEAD: Final = 2
 """Months after the present one that have a partition: as long may no process be able to add one."""
 
 _add = text("SELECT add_months(:of, :ahead)")
-# By its bounds: a scan of the partitioned table reads no other partition.
-_oldest = text("""
-    SELECT month, low, high FROM months_of(:of)
-    WHERE month ~ '[0-9]$' AND to_date(right(month, 7), 'YYYY_MM') + interval '1 month' <= now() AT TIME ZONE 'UTC'
-    ORDER BY month LIMIT 1
+_count_calls = text("SELECT count(*) FROM gateway_call WHERE id >= :low AND id < :high")
+_staying_calls = text("""
+    SELECT id FROM gateway_call
+    WHERE id >= :low AND id < :high AND (state <> 'settled' OR organization_id <> ALL(CAST(:organizations AS text[])))
+    LIMIT :at_most
 """)
-_remove_empty = text("SELECT remove_month(:of, :month, 0, '{}')")
 
 
 class SqlMonthlyTables:
@@ -44,19 +48,32 @@ class SqlMonthlyTables:
                 month = oldest_month(connection, of)
                 if month is None or _has_rows(connection, of, month):
                     return False
-                connection.execute(_remove_empty, {"of": of, "month": month.month})
+                remove_month(connection, of, month.month, expected=0, kept=())
                 return True
 
             while await self._database.write(unit, scope=SYSTEM):
                 removed += 1
         return removed
 
+    async def oldest_of_gateway_calls(self) -> Month | None:
+        return await self._database.read(lambda connection: month_of(oldest_month(connection, _CALLS)), scope=SYSTEM)
 
-def oldest_month(connection: Connection, of: str) -> "Row[tuple[str, str, str]] | None":
-    """Name of the partition and bounds of its ids; None if no month has ended, and on SQLite."""
-    if connection.dialect.name == "sqlite":
-        return None
-    return connection.execute(_oldest, {"of": of}).first()
+    async def remove_gateway_calls(self, month: Month, organizations: Sequence[OrganizationId]) -> bool:
+
+        def unit(connection: Connection) -> bool:
+            found = oldest_month(connection, _CALLS)
+            if found is None or found.month != month.name:
+                return False
+            bounds = {"low": found.low, "high": found.high}
+            count: int = connection.execute(_count_calls, bounds).scalar_one()
+            staying = {**bounds, "organizations": list(organizations), "at_most": most_staying(count) + 1}
+            kept = connection.execute(_staying_calls, staying).scalars().all()
+            if len(kept) > most_staying(count):
+                return False
+            remove_month(connection, _CALLS, month.name, expected=count, kept=kept)
+            return True
+
+        return await self._database.write(unit, scope=SYSTEM)
 
 
 def _has_rows(connection: Connection, of: str, month: "Row[tuple[str, str, str]]") -> bool:

@@ -10,7 +10,8 @@ from pytest_mock import MockerFixture, MockType
 
 from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand, RetentionApplied
-from application.retention.ports import ExpiringTools, FreeSpace, MonthlyTables, RetentionStore, SweepLock
+from application.retention.maintain_months import MaintainMonths
+from application.retention.ports import ExpiringTools, FreeSpace, RetentionStore, SweepLock
 from application.retention.sweep import RetentionSweep
 from application.runs.ports import IdempotencyKey
 from domain.errors import ErrorKind, ServiceError
@@ -49,8 +50,7 @@ class Ports:
         self.apply_retention.execute.return_value = APPLIED
         self.space: MockType = mocker.create_autospec(FreeSpace, instance=True)
         self.space.give_back.return_value = False
-        self.months: MockType = mocker.create_autospec(MonthlyTables, instance=True)
-        self.months.remove_empty_months.return_value = 0
+        self.maintain_months: MockType = mocker.create_autospec(MaintainMonths, instance=True)
         self.is_free = True
         self.is_held = False
         self.lock: MockType = mocker.create_autospec(SweepLock, instance=True)
@@ -66,7 +66,7 @@ class Ports:
             retention=self.retention,
             tools=self.tools,
             apply_retention=self.apply_retention,
-            months=self.months,
+            maintain_months=self.maintain_months,
             space=self.space,
             lock=self.lock,
             clock=FixedClock(NOW),
@@ -253,23 +253,21 @@ async def test_a_process_that_does_not_sweep_returns_no_space(ports: Ports) -> N
 
 
 @pytest.mark.requirement("K5")
-async def test_months_are_added_and_empty_ones_removed_after_organizations_had_their_retention(ports: Ports) -> None:
-    async def removed() -> int:
-        assert ports.apply_retention.execute.await_count == 2
-        return 1
+async def test_months_of_tables_are_maintained_before_organizations_have_their_retention(ports: Ports) -> None:
+    async def maintained() -> None:
+        ports.apply_retention.execute.assert_not_awaited()
 
-    ports.months.remove_empty_months.side_effect = removed
+    ports.maintain_months.execute.side_effect = maintained
 
     assert await ports.sweeping.execute()
 
-    ports.months.add_months.assert_awaited_once()
-    ports.months.remove_empty_months.assert_awaited_once()
+    ports.maintain_months.execute.assert_awaited_once()
 
 
 @pytest.mark.requirement("K5")
 async def test_a_table_that_is_in_use_does_not_end_the_sweep(ports: Ports) -> None:
-    ports.months.add_months.side_effect = storage_away()
+    ports.maintain_months.execute.side_effect = storage_away()
 
     assert await ports.sweeping.execute()
 
-    ports.space.give_back.assert_awaited()
+    assert ports.swept() == {retention_of(KEEPS_30_DAYS), retention_of(KEEPS_7_DAYS)}

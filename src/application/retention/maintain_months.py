@@ -1,0 +1,70 @@
+"""MaintainMonths: add months to tables before they begin, and remove those that are no longer needed."""
+
+from datetime import timedelta
+
+from application.audit.ports import AuditMonths, Month
+from application.audit.remove_audit_month import RemoveAuditMonth, RemoveAuditMonthCommand
+from application.identity.ports import OrganizationStore
+from application.retention.ports import MonthlyTables
+from application.system.pages import PageRequest
+from application.system.ports import Clock
+from domain.identity.organization import Organization
+from domain.ids import OrganizationId
+
+ORGANIZATIONS = 100
+
+
+class MaintainMonths:
+    """Rules:
+    - The present month and the next ones are there before their rows.
+    - A month is removed at once, with the audit entries or the settled gateway calls of all organizations whose `retention_days`
+      have passed since its end, if that is nearly all of it. Otherwise entries are pruned one by one, and calls go with their
+      sessions.
+    - The oldest month is removed first, and none while an older one stays.
+    - A month without rows is removed.
+
+    Raises: ServiceError storage_unavailable if a table is in use for long, audit_chain_broken.
+    """
+
+    def __init__(
+        self,
+        *,
+        organizations: OrganizationStore,
+        tables: MonthlyTables,
+        audit_months: AuditMonths,
+        remove_audit_month: RemoveAuditMonth,
+        clock: Clock,
+    ) -> None:
+        self._organizations = organizations
+        self._tables = tables
+        self._audit_months = audit_months
+        self._remove_audit_month = remove_audit_month
+        self._clock = clock
+
+    async def execute(self) -> None:
+        await self._tables.add_months()
+        while (month := await self._audit_months.oldest()) is not None:
+            released = await self._released(month)
+            command = RemoveAuditMonthCommand(month=month, organizations=released)
+            if not released or not await self._remove_audit_month.execute(command):
+                break
+        while (month := await self._tables.oldest_of_gateway_calls()) is not None:
+            released = await self._released(month)
+            if not released or not await self._tables.remove_gateway_calls(month, released):
+                break
+        await self._tables.remove_empty_months()
+
+    async def _released(self, month: Month) -> tuple[OrganizationId, ...]:
+        """Organizations that need nothing from before the month's end."""
+        released: list[OrganizationId] = []
+        cursor: str | None = None
+        while True:
+            page = await self._organizations.page(PageRequest(limit=ORGANIZATIONS, cursor=cursor))
+            released += [one.id for one in page.items if self._releases(one, month)]
+            cursor = page.next_cursor
+            if cursor is None:
+                return tuple(released)
+
+    def _releases(self, organization: Organization, month: Month) -> bool:
+        days = organization.retention_days
+        return days is not None and month.ends <= self._clock.now() - timedelta(days=days)

@@ -1,0 +1,41 @@
+"""Months of partitioned tables: which is the oldest, and its removal. Revision 0069 has the functions. See ADR 0089."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, Row, text
+
+from application.audit.ports import Month
+
+# By its bounds: a scan of the partitioned table reads no other partition.
+_oldest = text("""
+    SELECT month, low, high FROM months_of(:of)
+    WHERE month ~ '[0-9]$' AND to_date(right(month, 7), 'YYYY_MM') + interval '1 month' <= now() AT TIME ZONE 'UTC'
+    ORDER BY month LIMIT 1
+""")
+_remove = text("SELECT remove_month(:of, :month, :expected, CAST(:kept AS text[]))")
+
+
+def month_of(found: "Row[tuple[str, str, str]] | None") -> Month | None:
+    """The month of a partition."""
+    if found is None:
+        return None
+    year, month = (int(part) for part in found.month.split("_")[-2:])
+    return Month(name=found.month, ends=datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC))
+
+
+def most_staying(count: int) -> int:
+    """How many rows of a month may stay when it is removed: they are copied while its table is locked."""
+    return count // 10
+
+
+def remove_month(connection: Connection, of: str, month: str, *, expected: int, kept: Sequence[str]) -> None:
+    """Remove it but for the rows with these ids. Fails if it has not the expected number of rows any more."""
+    connection.execute(_remove, {"of": of, "month": month, "expected": expected, "kept": list(kept)})
+
+
+def oldest_month(connection: Connection, of: str) -> "Row[tuple[str, str, str]] | None":
+    """Name of the partition and bounds of its ids; None if no month has ended, and on SQLite."""
+    if connection.dialect.name == "sqlite":
+        return None
+    return connection.execute(_oldest, {"of": of}).first()

@@ -1,0 +1,118 @@
+"""MaintainMonths: which months go at once, for which organizations, and in which order."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from pytest_mock import MockerFixture, MockType
+
+from application.audit.ports import AuditMonths, Month
+from application.audit.remove_audit_month import RemoveAuditMonth, RemoveAuditMonthCommand
+from application.retention.maintain_months import MaintainMonths
+from application.retention.ports import MonthlyTables
+from domain.identity.organization import Organization
+from tests.builders import ORG, OTHER_ORG, START, an_organization
+from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
+from tests.refusals import refused, storage_away
+
+pytestmark = pytest.mark.requirement("K5")
+
+NOW = START + timedelta(days=400)
+KEEPS_30_DAYS = replace(an_organization(ORG), retention_days=30)
+KEEPS_90_DAYS = replace(an_organization(OTHER_ORG), retention_days=90)
+
+
+def ended(days_ago: int) -> Month:
+    return Month(name=f"ended_{days_ago}", ends=NOW - timedelta(days=days_ago))
+
+
+class Ports:
+    """Two organizations, and no month that has ended."""
+
+    def __init__(self, mocker: MockerFixture) -> None:
+        self.organizations: tuple[Organization, ...] = (KEEPS_30_DAYS, KEEPS_90_DAYS)
+        self.tables: MockType = mocker.create_autospec(MonthlyTables, instance=True)
+        self.tables.oldest_of_gateway_calls.return_value = None
+        self.tables.remove_gateway_calls.return_value = True
+        self.audit_months: MockType = mocker.create_autospec(AuditMonths, instance=True)
+        self.audit_months.oldest.return_value = None
+        self.remove_audit_month: MockType = mocker.create_autospec(RemoveAuditMonth, instance=True)
+        self.remove_audit_month.execute.return_value = True
+
+    async def maintain(self) -> None:
+        state = InMemoryState()
+        state.organizations = {one.id: one for one in self.organizations}
+        await MaintainMonths(
+            organizations=InMemoryOrganizationStore(state),
+            tables=self.tables,
+            audit_months=self.audit_months,
+            remove_audit_month=self.remove_audit_month,
+            clock=FixedClock(NOW),
+        ).execute()
+
+    def removed(self) -> list[RemoveAuditMonthCommand]:
+        return [call.args[0] for call in self.remove_audit_month.execute.await_args_list]
+
+
+@pytest.fixture
+def ports(mocker: MockerFixture) -> Ports:
+    return Ports(mocker)
+
+
+async def test_months_are_added_and_empty_ones_removed_where_none_has_ended(ports: Ports) -> None:
+    await ports.maintain()
+
+    ports.tables.add_months.assert_awaited_once()
+    ports.tables.remove_empty_months.assert_awaited_once()
+    ports.remove_audit_month.execute.assert_not_awaited()
+    ports.tables.remove_gateway_calls.assert_not_awaited()
+
+
+async def test_a_month_goes_for_the_organizations_whose_retention_has_passed_since_its_end(ports: Ports) -> None:
+    months = [ended(120), ended(90), ended(30), ended(29)]
+    ports.audit_months.oldest.side_effect = months
+
+    await ports.maintain()
+
+    assert ports.removed() == [
+        RemoveAuditMonthCommand(month=months[0], organizations=(OTHER_ORG, ORG)),
+        RemoveAuditMonthCommand(month=months[1], organizations=(OTHER_ORG, ORG)),
+        RemoveAuditMonthCommand(month=months[2], organizations=(ORG,)),
+    ]
+
+
+async def test_gateway_calls_go_likewise(ports: Ports) -> None:
+    ports.tables.oldest_of_gateway_calls.side_effect = months = [ended(100), ended(40), None]
+
+    await ports.maintain()
+
+    removed = [call.args for call in ports.tables.remove_gateway_calls.await_args_list]
+    assert removed == [(months[0], (OTHER_ORG, ORG)), (months[1], (ORG,))]
+
+
+async def test_organizations_that_keep_everything_let_no_month_go(ports: Ports) -> None:
+    ports.organizations = (an_organization(ORG),)
+    ports.audit_months.oldest.return_value = ports.tables.oldest_of_gateway_calls.return_value = ended(5_000)
+
+    await ports.maintain()
+
+    ports.remove_audit_month.execute.assert_not_awaited()
+    ports.tables.remove_gateway_calls.assert_not_awaited()
+
+
+async def test_no_month_is_removed_while_an_older_one_stays(ports: Ports) -> None:
+    ports.audit_months.oldest.return_value = ports.tables.oldest_of_gateway_calls.return_value = ended(200)
+    ports.remove_audit_month.execute.return_value = ports.tables.remove_gateway_calls.return_value = False
+
+    await ports.maintain()
+
+    assert len(ports.removed()) == ports.tables.remove_gateway_calls.await_count == 1
+
+
+async def test_a_table_in_use_is_reported(ports: Ports) -> None:
+    ports.tables.add_months.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await ports.maintain()
