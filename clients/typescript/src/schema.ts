@@ -2966,7 +2966,7 @@ export interface components {
          *     The values are part of the public contract.
          * @enum {string}
          */
-        ProviderKind: "openai" | "anthropic" | "azure" | "bedrock" | "cerebras" | "cohere" | "deepseek" | "fireworks" | "google" | "groq" | "huggingface" | "mistral" | "moonshotai" | "ollama" | "openrouter" | "together" | "vertex" | "xai" | "zai";
+        ProviderKind: "openai" | "alibaba" | "anthropic" | "azure" | "bedrock" | "cerebras" | "cohere" | "crusoe" | "deepseek" | "fireworks" | "github-copilot" | "google" | "groq" | "heroku" | "huggingface" | "meta" | "mistral" | "moonshotai" | "nebius" | "ollama" | "openrouter" | "ovhcloud" | "sambanova" | "snowflake" | "together" | "vercel" | "vertex" | "xai" | "zai";
         /**
          * ProviderTestView
          * @description The outcome of a test.

@@ -40,21 +40,31 @@ class ProviderKind(StrEnum):
     The values are part of the public contract."""
 
     OPENAI = "openai"
+    ALIBABA = "alibaba"
     ANTHROPIC = "anthropic"
     AZURE = "azure"
     BEDROCK = "bedrock"
     CEREBRAS = "cerebras"
     COHERE = "cohere"
+    CRUSOE = "crusoe"
     DEEPSEEK = "deepseek"
     FIREWORKS = "fireworks"
+    GITHUB_COPILOT = "github-copilot"
     GOOGLE = "google"
     GROQ = "groq"
+    HEROKU = "heroku"
     HUGGINGFACE = "huggingface"
+    META = "meta"
     MISTRAL = "mistral"
     MOONSHOTAI = "moonshotai"
+    NEBIUS = "nebius"
     OLLAMA = "ollama"
     OPENROUTER = "openrouter"
+    OVHCLOUD = "ovhcloud"
+    SAMBANOVA = "sambanova"
+    SNOWFLAKE = "snowflake"
     TOGETHER = "together"
+    VERCEL = "vercel"
     VERTEX = "vertex"
     XAI = "xai"
     ZAI = "zai"
@@ -95,19 +105,28 @@ class EchoReasoning(StrEnum):
 
 OFFICIAL_BASE_URLS = {
     ProviderKind.OPENAI: "https://api.openai.com/v1",
+    ProviderKind.ALIBABA: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
     ProviderKind.ANTHROPIC: "https://api.anthropic.com",
     ProviderKind.CEREBRAS: "https://api.cerebras.ai/v1",
     ProviderKind.COHERE: "https://api.cohere.ai/compatibility/v1",
+    ProviderKind.CRUSOE: "https://api.inference.crusoecloud.com/v1",
     ProviderKind.DEEPSEEK: "https://api.deepseek.com",
     ProviderKind.FIREWORKS: "https://api.fireworks.ai/inference/v1",
+    ProviderKind.GITHUB_COPILOT: "https://api.githubcopilot.com",
     ProviderKind.GOOGLE: "https://generativelanguage.googleapis.com/v1beta/openai",
     ProviderKind.GROQ: "https://api.groq.com/openai/v1",
+    ProviderKind.HEROKU: "https://us.inference.heroku.com/v1",
     ProviderKind.HUGGINGFACE: "https://router.huggingface.co/v1",
+    ProviderKind.META: "https://api.meta.ai/v1",
     ProviderKind.MISTRAL: "https://api.mistral.ai/v1",
     ProviderKind.MOONSHOTAI: "https://api.moonshot.ai/v1",
+    ProviderKind.NEBIUS: "https://api.studio.nebius.com/v1",
     ProviderKind.OLLAMA: "http://localhost:11434/v1",
     ProviderKind.OPENROUTER: "https://openrouter.ai/api/v1",
+    ProviderKind.OVHCLOUD: "https://oai.endpoints.kepler.ai.cloud.ovh.net/v1",
+    ProviderKind.SAMBANOVA: "https://api.sambanova.ai/v1",
     ProviderKind.TOGETHER: "https://api.together.xyz/v1",
+    ProviderKind.VERCEL: "https://ai-gateway.vercel.sh/v1",
     ProviderKind.XAI: "https://api.x.ai/v1",
     ProviderKind.ZAI: "https://api.z.ai/api/paas/v4",
 }
@@ -115,6 +134,7 @@ OFFICIAL_BASE_URLS = {
 _EXAMPLE_BASE_URLS = {
     ProviderKind.AZURE: "https://RESOURCE.openai.azure.com/openai/v1",
     ProviderKind.BEDROCK: "https://bedrock-runtime.REGION.amazonaws.com/openai/v1",
+    ProviderKind.SNOWFLAKE: "https://ACCOUNT.snowflakecomputing.com/api/v2/cortex/v1",
     ProviderKind.VERTEX: "https://REGION-aiplatform.googleapis.com",
 }
 _CLOUD_SETTINGS = {

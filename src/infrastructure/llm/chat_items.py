@@ -12,7 +12,7 @@ from infrastructure.llm.reply_parts import CallInProgress
 from infrastructure.llm.wire_content import malformed_params
 
 REASONING = "reasoning_content"
-REASONING_TEXTS = (REASONING, "reasoning")
+REASONING_TEXTS = (REASONING, "reasoning", "reasoning_text")
 
 _encode = msgspec.json.Encoder().encode
 

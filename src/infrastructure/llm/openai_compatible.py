@@ -20,6 +20,19 @@ from infrastructure.llm.wire_parameters import with_taken_settings
 WIRE = "chat"
 """In the origin of items."""
 _MAX_MODELS = 1_000
+_COMMON = ChatDialect()
+_OPENAI = ChatDialect(token_limit_field="max_completion_tokens")
+_DIALECTS = {
+    ProviderKind.ALIBABA: ChatDialect(audio_urls=True),
+    ProviderKind.AZURE: _OPENAI,
+    ProviderKind.GITHUB_COPILOT: _OPENAI,
+    ProviderKind.META: ChatDialect(tool_choice=False),
+    ProviderKind.MISTRAL: ChatDialect(stream_options=False, short_ids=True),
+    ProviderKind.SNOWFLAKE: ChatDialect(
+        token_limit_field="max_completion_tokens", claude_reasoning=True, ends_without_reason=True
+    ),
+}
+"""Of vendors that refuse what others take. Mistral refuses unknown fields, and ids of calls that it could not have given."""
 
 
 class OpenAICompatibleModels:
@@ -42,8 +55,10 @@ class OpenAICompatibleModels:
         reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        dialect = _dialect(provider)
+        self._ends_without_reason = dialect.ends_without_reason
         self._wires = WiresByInput(
-            provider, lambda takes: OpenAIWire(streaming=streaming, takes=takes, dialect=_dialect(provider))
+            provider, lambda takes: OpenAIWire(streaming=streaming, takes=takes, dialect=dialect)
         )
         self._exchange = ModelExchange(
             provider=http.to(f"{provider.base_url.rstrip('/')}/chat/completions", call_headers(provider)),
@@ -63,7 +78,7 @@ class OpenAICompatibleModels:
         wire = self._wires.for_request(name, request)
         return self._exchange.run(
             wire.body(name, request, origin=model.origin, echo=model.echo),
-            OpenAIReply(request.model, origin=model.origin),
+            OpenAIReply(request.model, origin=model.origin, ends_without_reason=self._ends_without_reason),
             _OtherBodies(self._wires, wire, request, name, model),
         )
 
@@ -78,13 +93,10 @@ class OpenAICompatibleModels:
 
 
 def _dialect(provider: ProviderConfig) -> ChatDialect:
-    """OpenAI's reasoning models refuse `max_tokens`, other vendors do not know its successor. Mistral refuses unknown
-    fields, and ids of calls that it could not have given."""
-    if provider.is_openai or provider.kind is ProviderKind.AZURE:
-        return ChatDialect(token_limit_field="max_completion_tokens")
-    if provider.kind is ProviderKind.MISTRAL:
-        return ChatDialect(stream_options=False, short_ids=True)
-    return ChatDialect()
+    """OpenAI's reasoning models refuse `max_tokens`, other vendors do not know its successor."""
+    if provider.is_openai:
+        return _OPENAI
+    return _DIALECTS.get(provider.kind, _COMMON)
 
 
 class _Model:

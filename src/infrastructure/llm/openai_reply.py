@@ -49,6 +49,8 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True):
     audio: msgspec.Raw = _NOT_READ
     reasoning_content: str | None = None
     reasoning: str | None = None
+    reasoning_text: str | None = None
+    padding: msgspec.Raw = _NOT_READ
 
 
 class _Choice(msgspec.Struct):
@@ -110,10 +112,11 @@ _READ_OF_CALL = ("index", "id", "function")
 
 class OpenAIReply:
     """Accumulates one reply. `model` is `PROVIDER:NAME`. With an `origin`, a reply with fields that are
-    not of the API has items."""
+    not of the API has items. `ends_without_reason`: a complete reply may have no finish reason."""
 
-    def __init__(self, model: str, *, origin: str = "") -> None:
+    def __init__(self, model: str, *, origin: str = "", ends_without_reason: bool = False) -> None:
         self._model = model
+        self._ends_without_reason = ends_without_reason
         self._origin = origin
         self._texts: list[str] = []
         self._calls: list[CallInProgress] = []
@@ -141,7 +144,9 @@ class OpenAIReply:
         return self._read(data)
 
     def read_whole(self, data: bytes) -> str:
-        return self._read(data)
+        text = self._read(data)
+        self._is_done = True
+        return text
 
     def taken_reasoning(self) -> str:
         return taken_text(self._reasoning) if self._reasoning else ""
@@ -149,6 +154,8 @@ class OpenAIReply:
     def reply(self) -> ModelReply:
         """The complete reply. Raises ModelError if the finish reason or the name of a call is
         missing."""
+        if self._finish_reason is None and self._ends_without_reason and self._is_done and (self._texts or self._calls):
+            self._finish_reason = "tool_calls" if self._calls else "stop"
         if self._finish_reason is None:
             raise invalid_reply("ended its reply too early")
         if any(not call.name for call in self._calls):
@@ -200,7 +207,7 @@ class OpenAIReply:
             return ""
         if message.refusal:
             self._is_refusal = True
-        if message.reasoning_content or message.reasoning:
+        if message.reasoning_content or message.reasoning or message.reasoning_text:
             self._read_own({name: getattr(message, name) for name in REASONING_TEXTS})
         text = _text_of(message)
         if text:

@@ -28,6 +28,7 @@ from domain.tools.tool import Tool
 from infrastructure.llm.chat_echo import ChatEcho
 from infrastructure.llm.chat_items import REASONING, as_it_came, call_ids, without_reasoning
 from infrastructure.llm.items_check import sendable_items
+from infrastructure.llm.model_families import is_claude
 from infrastructure.llm.model_inputs import ModelInput
 from infrastructure.llm.wire_cache import DEFAULT_MAX_BYTES, Form, MessageCache, ToolListCache
 from infrastructure.llm.wire_content import (
@@ -39,7 +40,7 @@ from infrastructure.llm.wire_content import (
     readable,
     wire_params,
 )
-from infrastructure.llm.wire_parameters import appended, chat_parameters
+from infrastructure.llm.wire_parameters import appended, chat_parameters, with_reasoning_object
 
 _encode = msgspec.json.Encoder().encode
 
@@ -57,11 +58,19 @@ class ChatDialect:
     - `token_limit_field` bounds the tokens of a reply.
     - `stream_options` asks for the usage of a stream; vendors that report it always may refuse to be asked.
     - `short_ids`: ids of calls have nine letters or digits.
+    - `tool_choice`: without it, a request that must not call tools has none.
+    - `audio_urls`: audio is a data URL.
+    - `claude_reasoning`: the effort of Claude is in an object `reasoning`.
+    - `ends_without_reason`: replies may have no finish reason.
     """
 
     token_limit_field: str = "max_tokens"
     stream_options: bool = True
     short_ids: bool = False
+    tool_choice: bool = True
+    audio_urls: bool = False
+    claude_reasoning: bool = False
+    ends_without_reason: bool = False
 
 
 class OpenAIWire:
@@ -77,6 +86,7 @@ class OpenAIWire:
     ) -> None:
         self._streaming = streaming
         self._takes = takes
+        self._dialect = dialect
         self._token_limit_field = dialect.token_limit_field.encode()
         self._stream = b',"stream":true' + (
             b',"stream_options":{"include_usage":true}' if dialect.stream_options else b""
@@ -97,9 +107,11 @@ class OpenAIWire:
         if request.system:
             messages.insert(0, _encode({"role": "system", "content": request.system}))
         parts = [b'{"model":', _encode(model_name)]
-        if request.tools:
+        may_call = request.tool_choice is not ToolChoice.NONE
+        has_tools = bool(request.tools) and (may_call or self._dialect.tool_choice)
+        if has_tools:
             parts += [b',"tools":', self._tools.encoded(request.tools)]
-            if request.tool_choice is ToolChoice.NONE:
+            if not may_call:
                 parts.append(b',"tool_choice":"none"')
         parts += [b',"messages":[', b",".join(messages), b"]"]
         if request.max_output_tokens is not None:
@@ -108,7 +120,10 @@ class OpenAIWire:
             parts.append(self._stream)
         if request.settings is not None or request.output_schema is not None:
             settings, schema = request.settings or NO_SETTINGS, request.output_schema
-            parts.append(appended(chat_parameters(settings, has_tools=bool(request.tools), schema=schema)))
+            parameters = chat_parameters(settings, has_tools=has_tools, schema=schema)
+            if self._dialect.claude_reasoning and is_claude(model_name):
+                parameters = with_reasoning_object(parameters)
+            parts.append(appended(parameters))
         parts.append(b"}")
         return b"".join(parts)
 
@@ -152,7 +167,8 @@ class OpenAIWire:
             case FileContent(data=None) as file:  # this API takes no addresses of files
                 return described_file(file)
             case FileContent() as file if file.media_type in AUDIO_FORMATS:
-                audio: JsonObject = {"data": file.data, "format": AUDIO_FORMATS[file.media_type]}
+                data = data_url(file) if self._dialect.audio_urls else file.data
+                audio: JsonObject = {"data": data, "format": AUDIO_FORMATS[file.media_type]}
                 return {"type": "input_audio", "input_audio": audio}
             case FileContent() as file:
                 document: JsonObject = {"filename": file.name or DEFAULT_NAME, "file_data": data_url(file)}

@@ -40,6 +40,13 @@ def chat_parameters(settings: ModelSettings, *, has_tools: bool, schema: JsonObj
     )
 
 
+def with_reasoning_object(parameters: JsonObject) -> JsonObject:
+    """Parameters of chat completions with the effort as Snowflake takes it for Claude, which then wants temperature 1."""
+    rest = {name: value for name, value in parameters.items() if name != "reasoning_effort"}
+    effort = _CORTEX_EFFORTS.get(str(parameters.get("reasoning_effort")))
+    return rest if effort is None else {"reasoning": {"effort": effort}, "temperature": 1, **rest}
+
+
 def responses_parameters(
     settings: ModelSettings, *, has_tools: bool, summary: bool, schema: JsonObject | None = None
 ) -> JsonObject:
@@ -89,6 +96,11 @@ def appended(parameters: JsonObject) -> bytes:
     return b"," + _encode(parameters)[1:-1] if parameters else b""
 
 
+_CORTEX_EFFORTS: dict[str, JsonValue] = {
+    **dict.fromkeys((Effort.MINIMAL.value, Effort.LOW.value), "low"),
+    Effort.MEDIUM.value: "medium",
+    **dict.fromkeys((Effort.HIGH.value, Effort.XHIGH.value, Effort.MAX.value), "high"),
+}
 _CLAUDE_EFFORTS: dict[Effort, JsonValue] = {
     effort: (Effort.LOW if effort is Effort.MINIMAL else effort).value for effort in Effort if effort is not Effort.NONE
 }

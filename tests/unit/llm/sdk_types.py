@@ -13,7 +13,9 @@ import pytest
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict, is_typeddict
 
-OWN_FIELDS = frozenset({"reasoning_content", "reasoning", "reasoning_details", "extra_content"})
+OWN_FIELDS = frozenset(
+    {"reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "reasoning_opaque", "extra_content"}
+)
 """Of messages and their calls in chat completions: fields of other vendors, which OpenAI's types do not have."""
 
 

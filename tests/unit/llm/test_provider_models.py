@@ -8,7 +8,7 @@ import pytest
 
 from application.models.ports import LanguageModel, ModelError, ModelEvent, ModelReply, ModelRequest
 from domain.model_providers.cloud import CloudSettings
-from domain.model_providers.provider import ProviderKind, default_base_url
+from domain.model_providers.provider import ProviderKind, ProviderWire, default_base_url
 from domain.runs.finish_reason import FinishReason
 from domain.runs.usage import ModelUsage
 from infrastructure.http.egress import EgressPolicy
@@ -23,6 +23,7 @@ pytestmark = pytest.mark.requirement("H4")
 BASE_URLS = {
     ProviderKind.AZURE: "https://acme.openai.azure.com/openai/v1",
     ProviderKind.BEDROCK: "https://bedrock-runtime.eu-central-1.amazonaws.com/openai/v1",
+    ProviderKind.SNOWFLAKE: "https://acme.snowflakecomputing.com/api/v2/cortex/v1",
 }
 PATHS = {ProviderKind.ANTHROPIC: "/v1/messages", ProviderKind.OPENAI: "/responses"}
 KEY_HEADERS = {ProviderKind.ANTHROPIC: ("x-api-key", "sk-1"), ProviderKind.AZURE: ("api-key", "sk-1")}
@@ -43,6 +44,19 @@ async def test_each_kind_is_called_at_its_vendor_with_the_key_where_the_vendor_l
     [sent] = http.requests
     assert sent.url == base_url + PATHS.get(kind, "/chat/completions")
     assert KEY_HEADERS.get(kind, ("authorization", "Bearer sk-1")) in sent.headers.items()
+
+
+async def test_models_of_openai_at_bedrock_are_called_over_responses_with_a_key_of_bedrock() -> None:
+    http = AnsweringHttp(SomeAnswer(401, whole=b"{}"))
+    url = "https://bedrock-mantle.us-east-1.api.aws/openai/v1"
+    provider = ProviderConfig(
+        name="mantle", kind=ProviderKind.BEDROCK, base_url=url, wire=ProviderWire.RESPONSES, api_key="bedrock-key"
+    )
+    with pytest.raises(ModelError):
+        await all_events(opened(provider, http).stream(a_request("mantle:openai.gpt-5.6-luna")))
+    [sent] = http.requests
+    assert sent.url == f"{url}/responses"
+    assert sent.headers["authorization"] == "Bearer bedrock-key"
 
 
 @pytest.mark.parametrize("kind", [ProviderKind.BEDROCK, ProviderKind.VERTEX])

@@ -1225,7 +1225,7 @@ class ProviderErrorView(TypedDict):
     """Message, without secrets, at most 2 KiB."""
 
 
-ProviderKind: TypeAlias = Literal['openai', 'anthropic', 'azure', 'bedrock', 'cerebras', 'cohere', 'deepseek', 'fireworks', 'google', 'groq', 'huggingface', 'mistral', 'moonshotai', 'ollama', 'openrouter', 'together', 'vertex', 'xai', 'zai']
+ProviderKind: TypeAlias = Literal['openai', 'alibaba', 'anthropic', 'azure', 'bedrock', 'cerebras', 'cohere', 'crusoe', 'deepseek', 'fireworks', 'github-copilot', 'google', 'groq', 'heroku', 'huggingface', 'meta', 'mistral', 'moonshotai', 'nebius', 'ollama', 'openrouter', 'ovhcloud', 'sambanova', 'snowflake', 'together', 'vercel', 'vertex', 'xai', 'zai']
 """
 The vendor of a provider's API. All but `anthropic` and `vertex` are asked as OpenAI is, unless their wire is `native`.
 The values are part of the public contract.

@@ -28,6 +28,7 @@ class StrictChat:
 
     paths = ("/chat/completions",)
     _takes_schemas = False
+    _taken = _TAKEN
 
     def __init__(self) -> None:
         self._count = 0
@@ -75,7 +76,7 @@ class StrictChat:
     def _parameters(self, body: Json) -> Iterator[Refusal]:
         if "response_format" in body and not self._takes_schemas:
             yield bad_request("This response_format type is unavailable now", param=None, code="invalid_request_error")
-        for name in sorted(set(body) - _TAKEN - {"response_format"}):
+        for name in sorted(set(body) - self._taken - {"response_format"}):
             yield bad_request(f"Unsupported parameter: '{name}' is not supported with this model.", param=name)
 
     def _pairs(self, messages: list[Json]) -> Iterator[Refusal]:
