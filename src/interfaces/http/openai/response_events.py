@@ -18,6 +18,7 @@ from interfaces.http.openai.response_items import (
     function_item,
     mcp_call_item,
     message_item,
+    phase_of,
     reasoning_item,
     text_part,
 )
@@ -51,8 +52,8 @@ class ResponseEvents:
     sequence: int = 0
     output: list[JsonObject] = field(default_factory=list)
     spent: Spending = field(default_factory=Spending)
-    created_at: float | None = None
-    completed_at: float | None = None
+    created_at: int | None = None
+    completed_at: int | None = None
     error: JsonObject | None = None
     incomplete: JsonObject | None = None
     inputs: list[JsonObject] = field(default_factory=list)
@@ -75,7 +76,7 @@ class ResponseEvents:
             self._skip(event)
             return
         if self.created_at is None:
-            self.created_at = event.at.timestamp()
+            self.created_at = int(event.at.timestamp())
             yield self._about("response.created")
             yield self._about("response.queued")
             yield from self._listed()
@@ -89,7 +90,7 @@ class ResponseEvents:
             status=self.status,
             output=list(self.output),
             spent=self.spent,
-            created_at=self.created_at or 0.0,
+            created_at=self.created_at or 0,
             completed_at=self.completed_at,
             error=self.error,
             incomplete=self.incomplete,
@@ -160,11 +161,11 @@ class ResponseEvents:
             shown = "" if opened is None else opened.text
             if text.startswith(shown):
                 yield from self._say(identifier, text[len(shown) :])
-            yield from self._close(identifier, "completed")
+            yield from self._close(identifier, "completed", phase_of(message))
         elif role == "tool":
             yield from self._results(message)
 
-    def _close(self, message_id: str, status: str) -> Iterator[JsonObject]:
+    def _close(self, message_id: str, status: str, phase: str | None = None) -> Iterator[JsonObject]:
         """End what is open of a message: its reasoning, then its text."""
         key = str(reasoning_item(message_id, None, status)["id"])
         opened = self._open.pop(key, None)
@@ -178,7 +179,7 @@ class ResponseEvents:
             text = opened.text if status == "completed" else ""
             yield self._at(opened, message_id, "response.output_text.done", content_index=0, text=text, logprobs=[])
             yield self._at(opened, message_id, "response.content_part.done", content_index=0, part=text_part(text))
-            yield self._done(opened, message_item(message_id, text, status))
+            yield self._done(opened, message_item(message_id, text, status, phase=phase))
 
     # --- calls ---
 
@@ -265,7 +266,7 @@ class ResponseEvents:
             found = parsed_output(text).value
             identifier = str(self._held["id"])
             yield from self._say(identifier, text if found is None else arguments_text(found))
-            yield from self._close(identifier, "completed")
+            yield from self._close(identifier, "completed", phase_of(self._held))
 
     def _ended(self, event: RunEvent) -> Iterator[JsonObject]:
         match event.type:
@@ -297,7 +298,7 @@ class ResponseEvents:
             elif prefix == "mcp":
                 call = self._calls[f"call_{own}"]
                 yield self._done(self._open[key], mcp_call_item(call, "incomplete", arguments=str(call["arguments"])))
-        self.status, self.completed_at = status, event.at.timestamp()
+        self.status, self.completed_at = status, int(event.at.timestamp())
         yield self._about(kind)
         self.part += 1
 

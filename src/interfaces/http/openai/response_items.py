@@ -11,16 +11,25 @@ OWN_TOOLS = "dragoman"
 """The label of tools that belong to no MCP server."""
 
 
-def message_item(message_id: str, text: str | None, status: str) -> JsonObject:
+def message_item(message_id: str, text: str | None, status: str, *, phase: str | None = None) -> JsonObject:
+    """`phase` is left out as long as it is not known: the Open Responses schema has no null for it."""
     content: list[JsonValue] = [] if text is None else [text_part(text)]
-    return {
+    item: JsonObject = {
         "id": message_id,
         "type": "message",
         "role": "assistant",
         "status": status,
         "content": content,
-        "phase": None,
     }
+    return item if phase is None else {**item, "phase": phase}
+
+
+def phase_of(message: JsonObject) -> str:
+    """Whether a reply comes before calls or is an answer."""
+    content = message["content"]
+    parts = content if isinstance(content, list) else []
+    calls = any(isinstance(part, dict) and part["type"] == "tool_use" for part in parts)
+    return "commentary" if calls else "final_answer"
 
 
 def text_part(text: str) -> JsonObject:

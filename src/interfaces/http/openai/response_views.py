@@ -20,6 +20,8 @@ _ABSENT = (
     "user",
 )
 """Fields of the protocol that Dragoman has nothing for."""
+_DEFAULT_SAMPLING = 1.0
+"""What the protocol shows where nobody set it: Open Responses requires a number. Nothing is sent to the model."""
 _USED_UP = ("completed", "incomplete", "failed", "cancelled")
 
 
@@ -30,12 +32,12 @@ def response_view(
     status: str,
     output: list[JsonObject],
     spent: Spending,
-    created_at: float,
-    completed_at: float | None,
+    created_at: int,
+    completed_at: int | None,
     error: JsonObject | None,
     incomplete: JsonObject | None,
 ) -> JsonObject:
-    """A response: what its request said, and what has come of it."""
+    """A response: what its request said, and what has come of it. Times are in whole seconds since 1970."""
     asked = run.client_request or {}
     settings = run.model_settings
     return {
@@ -60,12 +62,14 @@ def response_view(
         "reasoning": {"effort": _named(settings.effort), "summary": None},
         "service_tier": "default",
         "store": asked.get("store", True),
-        "temperature": settings.temperature,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+        "temperature": _DEFAULT_SAMPLING if settings.temperature is None else settings.temperature,
         "text": asked.get("text", {"format": {"type": "text"}}),
         "tool_choice": asked.get("tool_choice", "auto"),
         "tools": asked.get("tools", []),
         "top_logprobs": 0,
-        "top_p": settings.top_p,
+        "top_p": _DEFAULT_SAMPLING if settings.top_p is None else settings.top_p,
         "truncation": "disabled",
         "usage": usage_view(spent) if status in _USED_UP else None,
     }

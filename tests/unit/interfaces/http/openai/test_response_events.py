@@ -185,3 +185,24 @@ def test_other_ends_say_why_and_leave_nothing_open(end: Happened, status: str, w
     assert [item["status"] for item in output(events)] == ["incomplete", "incomplete"]
     added = [event for event in shown if event["type"] == "response.output_item.added"]
     assert len(added) == len([event for event in shown if event["type"] == "response.output_item.done"])
+
+
+def test_replies_before_calls_are_commentary_and_the_last_one_is_the_answer() -> None:
+    call = use("call_1")
+    happened = [QUEUED, STARTED, delta("Let me look."), completed("Let me look.", call), started("call_1")]
+    answered = [results(("call_1", False)), completed("Found.", message_id="msg_2"), COMPLETED]
+    _, response = told([*happened, *answered])
+    output = cast("list[JsonObject]", response.view()["output"])
+    assert [item.get("phase") for item in output] == ["commentary", None, "final_answer"]
+
+
+def test_a_response_has_numbers_where_open_responses_requires_them() -> None:
+    _, response = told([QUEUED, STARTED, completed("Hi."), COMPLETED])
+    view = response.view()
+    assert [type(view[name]) for name in ("created_at", "completed_at")] == [int, int]
+    assert {name: view[name] for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty")} == {
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+    }
