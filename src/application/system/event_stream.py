@@ -1,6 +1,7 @@
 """Parser of server-sent events from bytes, each event of bounded size (WHATWG HTML, 9.2.6). No I/O."""
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 _END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
@@ -35,12 +36,14 @@ class EventStream:
 
     - Lines end with LF, CRLF or CR.
     - Comments and events with neither data nor an id are skipped. An event with an id alone has empty data.
-    - A larger event is discarded while it arrives and becomes an `OversizedEvent`.
+    - A larger event is discarded while it arrives and becomes an `OversizedEvent`. With `limit_of`, an event may have as many
+      bytes as that says of the beginning of its data.
     - An event that is not complete when the stream ends is discarded.
     """
 
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, max_bytes: int, *, limit_of: Callable[[bytes], int] | None = None) -> None:
+        self._max_bytes = self._limit = max_bytes
+        self._limit_of = limit_of
         self._buffer = bytearray()
         self._searched = 0
         self._dropped = 0
@@ -109,8 +112,8 @@ class EventStream:
                 events.append(event)
             else:
                 self._skipped += 1
-            self._searched, self._dropped = 0, 0
-        if self._dropped + len(self._buffer) > self._max_bytes:
+            self._searched, self._dropped, self._limit = 0, 0, self._max_bytes
+        if self._is_too_large(self._buffer):
             self._discard()
         self._searched = max(0, len(self._buffer) - 3)
         return events
@@ -123,6 +126,12 @@ class EventStream:
         end = _END.search(self._buffer, self._searched)
         return end.end() if end else 0
 
+    def _is_too_large(self, part: bytes | bytearray) -> bool:
+        """Whether the event is that ends with `part`, which is all of it if nothing was dropped."""
+        if not self._dropped and len(part) > self._limit and self._limit_of is not None:
+            self._limit = max(self._limit, self._limit_of(_data_in(bytes(part[:_HEAD_BYTES]))))
+        return self._dropped + len(part) > self._limit
+
     def _discard(self) -> None:
         if not self._dropped:
             self._head = bytes(self._buffer[:_HEAD_BYTES])
@@ -131,17 +140,21 @@ class EventStream:
         del self._buffer[:surplus]
 
     def _read(self, block: bytes) -> StreamEvent | OversizedEvent | None:
-        size = self._dropped + len(block)
-        if size > self._max_bytes:
+        if self._is_too_large(block):
             head = self._head if self._dropped else block[:_HEAD_BYTES]
-            prefix = _DATA.search(head)
-            return OversizedEvent(size, head[prefix.end() if prefix else 0 :], block[-_TAIL_BYTES:].rstrip())
+            return OversizedEvent(self._dropped + len(block), _data_in(head), block[-_TAIL_BYTES:].rstrip())
         if self._at_start:
             self._at_start = False
             block = block.removeprefix(_BYTE_ORDER_MARK)
         if self._has_returns:
             block = block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         return _read_event(block.rstrip(b"\n"))
+
+
+def _data_in(head: bytes) -> bytes:
+    """The data in the beginning of an event."""
+    prefix = _DATA.search(head)
+    return head[prefix.end() if prefix else 0 :]
 
 
 def _read_event(block: bytes) -> StreamEvent | None:

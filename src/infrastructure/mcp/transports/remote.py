@@ -6,6 +6,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Protocol
 
@@ -32,6 +33,7 @@ from infrastructure.mcp.faults import (
     too_large_fault,
 )
 from infrastructure.mcp.pace import DROPPED, MESSAGE, NOISE, Pace
+from infrastructure.mcp.transports.stdio_framing import MAX_UNASKED_BYTES, limit_of
 
 CONNECT_TIMEOUT_S = 10.0
 KEEPALIVE_S = 4.0
@@ -287,11 +289,11 @@ class Endpoint:
     async def read_events(
         self, response: aiohttp.ClientResponse, pace: Pace, *, max_bytes: int | None = None
     ) -> AsyncIterator[StreamEvent | OversizedEvent]:
-        """The events of a stream, to its end, each within `max_bytes` if that is less than the limit of replies. Events, which may hold no message, and comments are
-        charged to `pace`. Raises TransportFailedError for a broken stream or an endless event."""
+        """The events of a stream, to its end, each within `max_bytes`; without, within the limit of what it is. Events, which
+        may hold no message, and comments are charged to `pace`. Raises TransportFailedError for a broken stream or an endless event."""
         _is_compressed(response)
         limit = min(self.max_response_bytes, max_bytes or self.max_response_bytes)
-        stream = EventStream(limit)
+        stream = EventStream(min(limit, MAX_UNASKED_BYTES), limit_of=partial(limit_of, max_bytes=limit))
         async for chunk in response.content.iter_any():
             for start in range(0, len(chunk), _PIECE_BYTES):
                 events = stream.feed(chunk[start : start + _PIECE_BYTES])

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp.shared.message import SessionMessage
 
-from infrastructure.mcp.pace import NOISE, Pace
+from infrastructure.mcp.pace import DROPPED, MESSAGE, NOISE, Pace
 from infrastructure.mcp.transports.pipes import WritePipe
 from infrastructure.mcp.transports.started_server import StartedServer, StartServer
 from infrastructure.mcp.transports.stdio_framing import (
@@ -167,7 +167,10 @@ class StdioTransport:
     def _read_line(self, line: bytes | OversizedLine) -> bool:
         """Whether it was the result of a call."""
         if isinstance(line, OversizedLine):
-            self._hand_over(read_oversized(line, self._max_line_bytes))
+            item = read_oversized(line, self._max_line_bytes)
+            if isinstance(item, Exception):
+                self._reader.pace.spend(MESSAGE, line.size // DROPPED)
+            self._hand_over(item)
             return False
         is_result = False
 

@@ -68,11 +68,18 @@ class OversizedLine:
     tail: bytes
 
 
+def limit_of(head: bytes, max_bytes: int) -> int:
+    """How many bytes a message with this beginning may have: `max_bytes`, unless it says at once that it is unasked."""
+    return min(MAX_UNASKED_BYTES, max_bytes) if b'"method"' in _leading_members(head) else max_bytes
+
+
 class BoundedLines:
-    """Splits a byte stream into lines, buffering at most `max_bytes` of an incomplete line."""
+    """Splits a byte stream into lines, buffering at most `max_bytes` of an incomplete line (of an unasked message
+    `MAX_UNASKED_BYTES`)."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
+        self._first_limit = self._limit = min(MAX_UNASKED_BYTES, max_bytes)
         self._line = bytearray()
         self._size = 0
         self._head = b""
@@ -82,7 +89,7 @@ class BoundedLines:
         *complete, rest = data.split(b"\n")
         lines: list[bytes | OversizedLine] = []
         for part in complete:
-            if not self._size and len(part) <= self._max_bytes:
+            if not self._size and len(part) <= self._first_limit:
                 lines.append(part)
                 continue
             self._extend(part)
@@ -91,18 +98,19 @@ class BoundedLines:
         return lines
 
     def _extend(self, part: bytes) -> None:
-        was_within = self._size <= self._max_bytes
+        was_within = self._size <= self._limit
         self._size += len(part)
         self._line += part
-        if self._size > self._max_bytes:
-            if was_within:
-                self._head = bytes(self._line[:_HEAD_BYTES])
+        if was_within and self._size > self._limit:
+            self._head = bytes(self._line[:_HEAD_BYTES])
+            self._limit = max(self._limit, limit_of(self._head, self._max_bytes))
+        if self._size > self._limit:
             del self._line[:-_TAIL_BYTES]
 
     def _take(self) -> bytes | OversizedLine:
-        line, size = bytes(self._line), self._size
-        self._line, self._size = bytearray(), 0
-        return OversizedLine(size, self._head, line) if size > self._max_bytes else line
+        line, size, limit = bytes(self._line), self._size, self._limit
+        self._line, self._size, self._limit = bytearray(), 0, self._first_limit
+        return OversizedLine(size, self._head, line) if size > limit else line
 
 
 def read_line(line: bytes, settled: Settled | None = None, values: int = 0) -> list[SessionMessage | Exception]:
@@ -168,7 +176,7 @@ def read_oversized(line: OversizedLine | OversizedEvent, limit: int) -> SessionM
     """An error reply for the call of a discarded line or event, else an `OversizedLineError`."""
     call_id = _reply_id(line.head, line.tail)
     if call_id is None:
-        return OversizedLineError(line.size, limit)
+        return OversizedLineError(line.size, limit_of(line.head, limit))
     return _error_reply(
         call_id,
         ErrorData(

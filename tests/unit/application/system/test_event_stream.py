@@ -157,3 +157,23 @@ def test_an_event_that_never_ends_is_counted_and_not_held(piece: bytes) -> None:
         assert stream.feed(piece) == []
     assert stream.unfinished_bytes == 1000 * len(piece)
     assert len(stream._buffer) <= LIMIT
+
+
+@pytest.mark.requirement("S3")
+@pytest.mark.parametrize("step", [300, 1001, 100_000])
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+def test_the_beginning_of_an_event_says_how_large_it_may_be(step: int, newline: bytes) -> None:
+    long, short = b"data: long" + b"x" * 3 * LIMIT, b"data: short" + b"x" * 3 * LIMIT
+    text = b"".join(event + 2 * newline for event in (long, b"data: 1", short, b"data: 2", long))
+    stream = EventStream(LIMIT, limit_of=lambda head: 4 * LIMIT if head.startswith(b"long") else 0)
+    held = 0
+    events: list[StreamEvent | OversizedEvent] = []
+    for begin in range(0, len(text), step):
+        events += stream.feed(text[begin : begin + step])
+        held = max(held, len(stream._buffer))
+    first, one, refused, two, last = events
+    assert isinstance(refused, OversizedEvent)
+    assert (first, last) == (StreamEvent(long[6:]), StreamEvent(long[6:]))
+    assert (one, two) == (StreamEvent(b"1"), StreamEvent(b"2"))
+    assert len(short) < refused.size <= len(short) + 2 * len(newline)
+    assert held <= 4 * LIMIT

@@ -74,6 +74,26 @@ def test_a_line_without_end_takes_no_more_memory_than_the_limit_allows() -> None
     assert framing.feed(b" line\n") == [b"next line"]
 
 
+@pytest.mark.requirement("S3")
+@pytest.mark.parametrize("end", [b"\n", b'"}\n'])
+def test_a_large_message_that_says_at_once_that_nobody_asked_for_it_is_dropped_while_it_arrives(end: bytes) -> None:
+    framing = BoundedLines(4 * MAX_UNASKED_BYTES)
+    assert framing.feed(b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "') == []
+    held = 0
+    for _ in range(3 * MAX_UNASKED_BYTES // 1_000):
+        assert framing.feed(b"x" * 1_000) == []
+        held = max(held, len(framing._line))
+    [line] = framing.feed(end)
+    assert isinstance(line, OversizedLine)
+    assert held <= MAX_UNASKED_BYTES
+    refused = read_oversized(line, 4 * MAX_UNASKED_BYTES)
+    assert isinstance(refused, OversizedLineError)
+    assert (refused.size, refused.limit) == (line.size, MAX_UNASKED_BYTES)
+    reply = b'{"jsonrpc":"2.0","id":1,"result":{"method":"' + b"x" * 3 * MAX_UNASKED_BYTES + b'"}}'
+    assert framing.feed(reply + b"\n") == [reply]
+    assert framing.feed(b"next\n") == [b"next"]
+
+
 @pytest.mark.requirement("B11")
 @pytest.mark.parametrize("call_id", [7, "7", 'a"b\\'])
 @pytest.mark.parametrize(
