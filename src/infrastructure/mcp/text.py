@@ -13,7 +13,12 @@ def clean(text: str) -> str:
     """Remove control characters (newline and tab stay); lone surrogates become U+FFFD."""
     if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():  # in C, true for nearly all
         return text
-    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", _CONTROL.sub("", text))
+    return without_halves(_CONTROL.sub("", text))
+
+
+def without_halves(text: str) -> str:
+    """Lone surrogates become U+FFFD."""
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def clean_value(value: JsonValue) -> JsonValue:

@@ -1,10 +1,12 @@
 """Parses `tools/list` (MCP server/tools): all pages, in a fixed order, invalid entries skipped. No
 I/O except `list_page`."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 from mcp.shared.inbound import find_invalid_x_mcp_header, x_mcp_header_map
 
 from application.mcp.ports import McpFailure, McpFailureKind
@@ -14,7 +16,9 @@ from domain.mcp.catalog import McpToolDefinition, SkippedTool
 from domain.mcp.declared_tool import MAX_DESCRIPTION, MAX_SCHEMA, DeclaredTool
 from domain.mcp.tool_name import is_legal_mcp_name
 from infrastructure.mcp.catalogs.display import read_display
-from infrastructure.mcp.text import capped, clean
+from infrastructure.mcp.pace import FREE_BYTES
+from infrastructure.mcp.text import capped, clean, without_halves
+from infrastructure.mcp.transports.value_count import MAX_VALUES, count_values
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 
 MAX_TOOLS = 10_000
@@ -36,8 +40,33 @@ class ToolListing:
     header_maps: Mapping[str, HeaderMap]
 
 
-async def read_listing(list_page: ListPage) -> ToolListing:
-    """Read all pages; `list_page` takes the cursor. Raises: the errors of `list_page`; McpFailure
+class Entry(NamedTuple):
+    """An entry of a list as it was read. `size` is that of a definition in characters."""
+
+    read: McpToolDefinition | SkippedTool
+    size: int = 0
+    header_map: HeaderMap | None = None
+
+    @classmethod
+    def of(cls, entry: object) -> "Entry":
+        read = _read_tool(entry)
+        if isinstance(read, SkippedTool):
+            return cls(read)
+        return cls(read, _size(read), x_mcp_header_map(read.input_schema))
+
+    @classmethod
+    def of_text(cls, text: bytes) -> "Entry":
+        """Of the JSON text of an entry."""
+        if len(text) > FREE_BYTES and count_values(text) > MAX_VALUES:
+            return cls(SkippedTool(name="", reason=f"it has more than {MAX_VALUES:,} values"))
+        try:
+            return cls.of(msgspec.json.decode(text))
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return cls.of(_odd_value(text))
+
+
+async def read_listing(list_page: ListPage, *, entry_of: Callable[[bytes], Entry] = Entry.of_text) -> ToolListing:
+    """Read all pages; `list_page` takes the cursor. `entry_of` reads entries that are JSON text (`msgspec.Raw`). Raises: the errors of `list_page`; McpFailure
     INVALID_REPLY for invalid pages or a list without an end."""
     tools: dict[str, McpToolDefinition] = {}
     skipped: list[SkippedTool] = []
@@ -51,18 +80,18 @@ async def read_listing(list_page: ListPage) -> ToolListing:
         if not isinstance(entries, list):
             raise _invalid("The server's list of tools is not valid.")
         async for entry in in_turns(entries):
-            definition = _read_tool(entry)
+            definition, size, header_map = entry_of(bytes(entry)) if isinstance(entry, msgspec.Raw) else Entry.of(entry)
             if isinstance(definition, SkippedTool):
                 skipped.append(definition)
             elif definition.name in tools:
                 skipped.append(SkippedTool(name=definition.name, reason="another tool of the server has this name"))
-            elif (size := _size(definition)) > left:
+            elif size > left:
                 reason = f"the definitions of a server have at most {MAX_LISTING:,} characters"
                 skipped.append(SkippedTool(name=definition.name, reason=reason))
             else:
                 left -= size
                 tools[definition.name] = definition
-                if header_map := x_mcp_header_map(definition.input_schema):
+                if header_map:
                     header_maps[definition.name] = header_map
         cursor = page.get("nextCursor")
         if not cursor:
@@ -101,6 +130,14 @@ async def with_usable_schemas(listing: ToolListing) -> ToolListing:
         tools=tuple(tool for tool in listing.tools if tool.name not in names),
         skipped=_by_name(*listing.skipped, *skipped),
     )
+
+
+def _odd_value(text: bytes) -> object:
+    """JSON that strict parsers reject (invalid UTF-8, lone surrogates); None for what is none."""
+    try:
+        return json.loads(without_halves(json.dumps(json.loads(text.decode(errors="replace")), ensure_ascii=False)))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _by_name(*skipped: SkippedTool) -> tuple[SkippedTool, ...]:

@@ -5,7 +5,7 @@ Below: the session on a transport."""
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from mcp import ClientSession
@@ -19,8 +19,8 @@ from pydantic import ValidationError
 from application.mcp.news import ListKind
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.mcp.client_request import ClientRequestKind
-from domain.mcp.declared_tool import DeclaredTool
 from infrastructure.mcp.catalogs.list_news import changed_list, listening
+from infrastructure.mcp.catalogs.tool_lists import ToolLists
 from infrastructure.mcp.connections.asked_calls import AskedCalls
 from infrastructure.mcp.connections.negotiation import CAPABILITIES, Negotiate
 from infrastructure.mcp.connections.server_session import ObservedDispatcher, ServerFacts, ServerSession
@@ -64,7 +64,7 @@ class McpConnection:
     - Call `enter` before each use and `leave` after it. An unused connection ends after
       `idle_timeout_s`.
     - `asks`: requests that the server may send during calls.
-    - `declared_tools`: definitions of a server that is sent calls only.
+    - `lists`: what the server listed before; with declared tools, it is sent calls only.
     - `is_private`: a single run or session uses the connection.
     - `keep_alive_s`: interval of pings while unused, for versions that have pings, to detect a dead
       peer.
@@ -80,7 +80,7 @@ class McpConnection:
         connect_timeout_s: float,
         idle_timeout_s: float,
         asks: frozenset[ClientRequestKind] = frozenset(),
-        declared_tools: Sequence[DeclaredTool] = (),
+        lists: ToolLists,
         is_private: bool = False,
         keep_alive_s: float | None = None,
         on_tools_changed: Callable[[], None] | None = None,
@@ -93,7 +93,7 @@ class McpConnection:
         self._connect_timeout_s = connect_timeout_s
         self._idle_timeout_s = idle_timeout_s
         self._asks = asks
-        self._declared_tools = declared_tools
+        self._lists = lists
         self._is_private = is_private
         self._keep_alive_s = keep_alive_s
         self._on_tools_changed = on_tools_changed
@@ -275,7 +275,7 @@ class McpConnection:
             transport=self._transport,
             client=self._client,
             asked_calls=asked_calls,
-            declared_tools=self._declared_tools,
+            lists=self._lists,
         )
         is_modern = session.facts.protocol_version in MODERN_PROTOCOL_VERSIONS
         # Listens without subscribers too: a change invalidates the tool definitions of this

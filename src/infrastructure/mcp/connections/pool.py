@@ -319,7 +319,7 @@ class SdkMcpConnections:
             connect_timeout_s=self._connect_timeout_s,
             idle_timeout_s=config.idle_timeout_s,
             asks=config.asks,
-            declared_tools=config.declared_tools,
+            lists=record.lists,
             is_private=config.isolation is not Isolation.SHARED,
             keep_alive_s=self._keep_alive_s if outlives_runs else None,
             on_tools_changed=life.changes.announce if life.changes else None,

@@ -7,6 +7,7 @@ from datetime import datetime
 from application.mcp.ports import McpFailure, McpFailureKind, ServerState, ServerStatus
 from application.system.ports import Clock
 from domain.mcp.server import McpServer
+from infrastructure.mcp.catalogs.tool_lists import ToolLists
 
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
@@ -41,6 +42,7 @@ class ServerRecord:
         on_status: StatusChanged | None = None,
     ) -> None:
         self.server = server
+        self.lists = ToolLists(server.config.declared_tools)
         self._tool_count: int | None = None
         self._clock = clock
         self._on_lost = on_lost

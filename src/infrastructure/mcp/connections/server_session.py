@@ -3,7 +3,7 @@ session, which validates every result. Below: `exchanges.py`; `content.py` and `
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -47,9 +47,9 @@ from application.mcp.ports import (
 )
 from application.system.deadline import Deadline
 from domain.mcp.catalog import McpToolDefinition
-from domain.mcp.declared_tool import DeclaredTool
 from domain.mcp.log_level import LogLevel
-from infrastructure.mcp.catalogs.catalog import HeaderMap, ToolListing, declared_listing, read_listing
+from infrastructure.mcp.catalogs.catalog import HeaderMap, ToolListing
+from infrastructure.mcp.catalogs.tool_lists import ToolLists
 from infrastructure.mcp.connections.asked_calls import AskedCall, AskedCalls
 from infrastructure.mcp.connections.content import read_reply
 from infrastructure.mcp.connections.negotiation import CAPABILITIES
@@ -84,6 +84,7 @@ class ObservedDispatcher(JSONRPCDispatcher):
         self.pace = reader.pace
         reader.tap = self.exchanges.take
         reader.answers = self.exchanges.settle
+        reader.is_list = self.exchanges.is_list
 
     async def run(
         self,
@@ -123,7 +124,7 @@ class ServerFacts:
 
 
 class ServerSession:
-    """A negotiated connection. Calls run concurrently, each cancelled separately. `declared_tools`: only calls are sent."""
+    """A negotiated connection. Calls run concurrently, each cancelled separately. With declared tools in `lists`, only calls are sent."""
 
     def __init__(
         self,
@@ -133,7 +134,7 @@ class ServerSession:
         transport: ServerTransport,
         client: Implementation,
         asked_calls: AskedCalls,
-        declared_tools: Sequence[DeclaredTool] = (),
+        lists: ToolLists,
     ) -> None:
         assert session.protocol_version is not None  # negotiated
         self.facts = _read_facts(session, session.protocol_version)
@@ -158,7 +159,7 @@ class ServerSession:
         self._exchanges = dispatcher.exchanges
         self._cancellations: set[asyncio.Task[None]] = set()
         self._asked_calls = asked_calls
-        self._declared_tools = declared_tools
+        self._lists = lists
         self._log_level: LogLevel | None = None
 
     @property
@@ -205,7 +206,7 @@ class ServerSession:
             return page
 
         generation = self._generation
-        listing = await (declared_listing(self._declared_tools) if self._declared_tools else read_listing(list_page))
+        listing = await self._lists.read(list_page)
         self._header_maps = listing.header_maps
         if generation == self._generation:
             self._definitions = {tool.name: tool for tool in listing.tools}
@@ -361,7 +362,7 @@ class ServerSession:
 
     def _abandon(self, request_id: str, reason: str) -> None:
         """Cancel the request at the server, without waiting (MCP utilities/cancellation)."""
-        if self.is_over or self._declared_tools or (self._is_modern and self._transport.disconnect_cancels):
+        if self.is_over or self._lists.declared or (self._is_modern and self._transport.disconnect_cancels):
             return
         task = asyncio.create_task(self._send_cancelled(request_id, reason), name="mcp-cancel")
         self._cancellations.add(task)

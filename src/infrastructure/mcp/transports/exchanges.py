@@ -24,6 +24,7 @@ MAX_MESSAGE_CHARACTERS = 16 * 1024
 _LISTENER_GRACE_S = 1.0
 _PROGRESS = "notifications/progress"
 _MESSAGE = "notifications/message"
+_LIST = "tools/list"
 
 
 class Sink(Protocol):
@@ -62,6 +63,7 @@ class Exchanges:
         self._waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self._progress: dict[str, _Progress] = {}
         self._logs: dict[str, LogRelay] = {}
+        self._lists: set[str] = set()
         self._is_closed = False
 
     def new_id(self) -> str:
@@ -78,13 +80,15 @@ class Exchanges:
         on_progress: ProgressCallback | None = None,
         logs: LogTap | None = None,
     ) -> dict[str, Any]:
-        """Send a request; returns the raw result, after progress and log messages were delivered
+        """Send a request; returns the raw result (of a large list of tools, entries may be `msgspec.Raw`), after progress and log messages were delivered
         (at most a second later). Raises MCPError. The caller bounds the time, and notifies the
         server of a cancellation."""
         if self._is_closed:
             raise closed_error()
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = answer
+        if method == _LIST:
+            self._lists.add(request_id)
         progress = messages = None
         if on_progress is not None:
             progress = self._progress[request_id] = _Progress(on_progress)
@@ -110,6 +114,7 @@ class Exchanges:
 
     def _forget(self, request_id: str) -> None:
         del self._waiting[request_id]
+        self._lists.discard(request_id)
         progress = self._progress.pop(request_id, None)
         if progress is not None and progress.relay is not None:
             progress.relay.stop()
@@ -130,6 +135,10 @@ class Exchanges:
             self._log(item, message.params or {})
             return True
         return False
+
+    def is_list(self, call_id: int | str) -> bool:
+        """Whether the request asked for a list of tools."""
+        return call_id in self._lists
 
     def settle(self, call_id: int | str, result: dict[str, Any]) -> bool:
         """Whether the result belonged to one of these requests, and was delivered."""

@@ -21,7 +21,7 @@ from infrastructure.mcp.faults import (
 from infrastructure.mcp.pace import REQUEST, Pace
 from infrastructure.mcp.transports.message_sink import MessageSink
 from infrastructure.mcp.transports.remote import Endpoint, content_type_of, status_fault
-from infrastructure.mcp.transports.stdio_framing import read_line, read_oversized, values_in
+from infrastructure.mcp.transports.stdio_framing import read_counted, read_oversized
 from infrastructure.mcp.transports.stdio_pipes import MessageReader
 
 _ACCEPT_EVENTS = {"accept": "text/event-stream", "cache-control": "no-store"}
@@ -125,8 +125,7 @@ class LegacySseTransport:
             await self._reader.room()
 
     def _take(self, data: bytes) -> None:
-        values = values_in(data)
-        items = read_line(data, self._reader.settled, values)
+        items, values = read_counted(data, self._reader.settled, self._reader.is_list)
         if not items:  # a result
             self._reader.pace.charge_reply(len(data), values)
         for item in items:

@@ -15,9 +15,8 @@ from infrastructure.mcp.transports.stdio_framing import (
     BoundedLines,
     OversizedLine,
     UnreadableLineError,
-    read_line,
+    read_counted,
     read_oversized,
-    values_in,
 )
 from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWriter
 from infrastructure.mcp.transports.stdio_process import MARGIN_S
@@ -179,8 +178,7 @@ class StdioTransport:
             is_result = self._reader.settled(call_id, result)
             return is_result
 
-        values = values_in(line)
-        messages = read_line(line, settled, values)
+        messages, values = read_counted(line, settled, self._reader.is_list)
         if is_result:
             self._reader.pace.charge_reply(len(line), values)
         elif not messages:

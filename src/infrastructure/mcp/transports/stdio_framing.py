@@ -14,6 +14,8 @@ from mcp.types import ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_
 from application.system.event_stream import OversizedEvent
 from infrastructure.mcp.faults import REPLY_TOO_LARGE, REPLY_UNREADABLE, TOO_MANY_VALUES, fault_reply
 from infrastructure.mcp.pace import FREE_BYTES
+from infrastructure.mcp.text import without_halves
+from infrastructure.mcp.transports.list_pages import page_of
 from infrastructure.mcp.transports.value_count import MAX_VALUES, count_values, id_of_excessive
 
 MAX_UNASKED_BYTES: Final = 512 * 1024
@@ -23,7 +25,6 @@ size in memory."""
 _HEAD_BYTES = 4096
 _TAIL_BYTES = 1024
 _SHOWN_CHARACTERS = 200
-_HALF_PAIR = re.compile(r"[\ud800-\udfff]")
 
 # JSON tokens without nesting: enough to read an envelope around an unparsed value.
 _STRING = rb'"(?:[^"\\]|\\.)*"'
@@ -144,6 +145,21 @@ def read_line(line: bytes, settled: Settled | None = None, values: int = 0) -> l
         return _read_odd_line(text)
 
 
+def read_counted(
+    line: bytes, settled: Settled | None, is_list: Callable[[int | str], bool]
+) -> tuple[list[SessionMessage | Exception], int]:
+    """`read_line`, and the `values_in` the line. Of a reply to a request for which `is_list` holds, a large one, entries
+    stay undecoded and are not counted (`list_pages.py`)."""
+    if len(line) > FREE_BYTES:
+        call_id = _reply_id(line[:_HEAD_BYTES], line[-_TAIL_BYTES:])
+        if call_id is not None and is_list(call_id) and (page := page_of(line)) is not None and page[0] == call_id:
+            if settled is not None and settled(*page):
+                return [], 0
+            return [SessionMessage(JSONRPCResponse.model_construct(jsonrpc="2.0", id=page[0], result=page[1]))], 0
+    values = values_in(line)
+    return read_line(line, settled, values), values
+
+
 def values_in(line: bytes) -> int:
     """How many values are in a large line, at least up to one too many; 0 for a small one."""
     return count_values(line) if len(line) > FREE_BYTES else 0
@@ -201,7 +217,7 @@ def _read_odd_line(line: bytes) -> list[SessionMessage | Exception]:
 
 
 def _read_object(part: object) -> SessionMessage | Exception:
-    text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", json.dumps(part, ensure_ascii=False)).encode()
+    text = without_halves(json.dumps(part, ensure_ascii=False)).encode()
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
     except ValueError:

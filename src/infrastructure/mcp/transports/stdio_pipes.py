@@ -60,6 +60,8 @@ class MessageReader:
         """Sees each item first, and consumes those for which it returns True."""
         self.answers: Callable[[int | str, dict[str, Any]], bool] | None = None
         """Receives each result first; True consumes it, and no item is built."""
+        self.is_list: Callable[[int | str], bool] = lambda _call_id: False
+        """Whether the request asked for a list of tools."""
 
     @property
     def is_full(self) -> bool:

@@ -37,9 +37,16 @@ from infrastructure.mcp.faults import (
     fault_reply,
 )
 from infrastructure.mcp.pace import MESSAGE, REQUEST, Pace
+from infrastructure.mcp.transports.list_pages import page_of
 from infrastructure.mcp.transports.message_sink import MessageSink
 from infrastructure.mcp.transports.remote import Endpoint, content_type_of, status_fault
-from infrastructure.mcp.transports.stdio_framing import MAX_UNASKED_BYTES, read_line, read_oversized, values_in
+from infrastructure.mcp.transports.stdio_framing import (
+    MAX_UNASKED_BYTES,
+    read_counted,
+    read_line,
+    read_oversized,
+    values_in,
+)
 from infrastructure.mcp.transports.stdio_pipes import MessageReader
 from infrastructure.mcp.transports.value_count import MAX_VALUES, id_of_excessive
 
@@ -134,6 +141,9 @@ class StreamableHttpTransport:
                 text: bytes | None = None
                 if content_type_of(response) == "application/json" and response.status == _OK:
                     text = await self._endpoint.read_body(response)
+                    if self._reader.is_list(request_id) and (page := page_of(text)) and page[0] == request_id:
+                        self._reader.pace.charge_reply(len(text))
+                        return page[1]
                     values = values_in(text)
                     is_refused = values > MAX_VALUES and id_of_excessive(text) is not None
                     self._reader.pace.charge_reply(len(text), values, is_refused=is_refused)
@@ -247,8 +257,7 @@ class StreamableHttpTransport:
         """Pass on the messages of an event with their request; returns whether its reply was among
         them."""
         answered = False
-        values = values_in(data)
-        items = read_line(data, values=values)
+        items, values = read_counted(data, None, self._reader.is_list)
         for item in items:
             size = len(data) // len(items)
             reply = _reply_in([item])
