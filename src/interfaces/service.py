@@ -25,7 +25,8 @@ from interfaces.worker.execution import executing, finish_runs
 
 logger = logging.getLogger(__name__)
 
-_COLLECT_AFTER = (10_000, 20, 50)
+_COLLECT_AFTER = (5_000, 10, 200)
+"""A collection of the second generation looks at up to 50,000 objects, which takes 4 ms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

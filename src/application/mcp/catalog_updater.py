@@ -2,7 +2,7 @@
 people, runs and servers. Below: connections and the stored catalogs."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections
@@ -13,7 +13,7 @@ from domain.identity.api_key import Principal
 from domain.ids import AuditEventId
 from domain.json_value import JsonObject
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
-from domain.mcp.pinning import FirstUse, PinnedTool, approves_all, has_same_definitions, newly_quarantined, pinned
+from domain.mcp.pinning import FirstUse, PinnedTool, Pinning, approves_all
 from domain.mcp.server import McpServer
 from domain.tools.names import model_facing_name
 
@@ -66,17 +66,18 @@ class CatalogUpdater:
             if previous is not None and _age(previous) > _age(listed):
                 return previous
             holds = approves_all if previous else await self._holds(server)
-            await _compare(listed, previous)
-            catalog = pinned(listed, previous, holds=holds)
-            news = newly_quarantined(catalog, previous)
+            pinning = Pinning(listed, previous, holds=holds)
+            async for _ in in_turns(pinning.steps()):
+                continue
+            catalog = pinning.catalog
             saved = await self._catalogs.save(
                 server.organization_id,
                 catalog,
-                self._audit(server, news, principal),
-                has_same_definitions=previous is not None and has_same_definitions(catalog, previous),
+                self._audit(server, pinning.news, principal),
+                has_same_definitions=pinning.has_same_definitions,
             )
             if saved:
-                for tool in news[:AUDITED_TOOLS]:
+                for tool in pinning.news[:AUDITED_TOOLS]:
                     logger.warning(
                         "MCP tool quarantined until it is approved",
                         extra={"server_id": server.id, "server": server.config.slug, "tool": tool.definition.name},
@@ -91,7 +92,7 @@ class CatalogUpdater:
         return (FirstUse.REVIEW if organization is None else organization.first_use).holds
 
     def _audit(
-        self, server: McpServer, news: tuple[PinnedTool, ...], principal: Principal | None
+        self, server: McpServer, news: Sequence[PinnedTool], principal: Principal | None
     ) -> tuple[AuditEvent, ...]:
         entries = [
             self._entry(
@@ -127,16 +128,6 @@ class CatalogUpdater:
             server_id=server.id,
             details=details,
         )
-
-
-async def _compare(listed: McpCatalog, previous: McpCatalog | None) -> None:
-    """Compute what pinning compares, of up to 10,000 tools; the definitions keep it."""
-    async for tool in in_turns(listed.tools):
-        _ = tool.digest if previous is not None else tool.hides_text
-    if previous is not None:
-        approved = (tool for tool in previous.quarantined.values() if tool is not None)
-        async for tool in in_turns((*previous.tools, *previous.dormant, *approved)):
-            _ = tool.digest
 
 
 def _age(catalog: McpCatalog) -> tuple[int, float]:

@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from typing import Final, TypeVar
 
-SLICE_S: Final = 0.002
+SLICE_S: Final = 0.001
 """Time on the processor before others run."""
 _REST: Final = 3
 """How many times as long as the slice they have the loop for themselves."""

@@ -83,6 +83,11 @@ class McpToolDefinition:
         server's order of keys does not matter; `1`, `1.0` and `true` differ."""
         return canonical_digest(self.as_json())
 
+    def with_digest(self, digest: str) -> "McpToolDefinition":
+        """This definition, whose digest was computed before."""
+        vars(self)["digest"] = digest
+        return self
+
     def is_same_as(self, other: "McpToolDefinition") -> bool:
         """Whether the pinned parts are equal. With a definition of an earlier release, these are the
         parts that it pinned."""

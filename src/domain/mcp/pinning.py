@@ -6,9 +6,10 @@ Listing approves nothing after that.
 
 import difflib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 
 from domain.hidden_text import escaped, revealed
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
@@ -48,16 +49,17 @@ class PinnedTool:
 def pinned_tool(catalog: McpCatalog, name: str) -> PinnedTool | None:
     """The tool with this name in a stored catalog."""
     definition = catalog.find(name)
-    if definition is None:
-        return None
-    return PinnedTool(definition=definition, approved=catalog.quarantined.get(name, definition))
+    return None if definition is None else as_pinned(catalog, definition)
+
+
+def as_pinned(catalog: McpCatalog, tool: McpToolDefinition) -> PinnedTool:
+    """A tool of a stored catalog."""
+    return PinnedTool(definition=tool, approved=catalog.quarantined.get(tool.name, tool))
 
 
 def pinned_tools(catalog: McpCatalog) -> tuple[PinnedTool, ...]:
     """All tools of a stored catalog, in its order."""
-    return tuple(
-        PinnedTool(definition=tool, approved=catalog.quarantined.get(tool.name, tool)) for tool in catalog.tools
-    )
+    return tuple(as_pinned(catalog, tool) for tool in catalog.tools)
 
 
 class FirstUse(StrEnum):
@@ -77,60 +79,100 @@ def approves_all(_: McpToolDefinition) -> bool:
     return False
 
 
+class Pinning:
+    """A listed catalog, compared with the approved definitions. Without a `previous` catalog all
+    tools are approved, except those that `holds` says to hold for review.
+
+    A tool that is no longer listed becomes dormant. It is usable again when it returns with its
+    approved definition.
+    """
+
+    def __init__(
+        self,
+        listed: McpCatalog,
+        previous: McpCatalog | None,
+        *,
+        holds: Callable[[McpToolDefinition], bool] = FirstUse.APPROVE.holds,
+    ) -> None:
+        self._previous = previous
+        self._holds = holds
+        self.catalog = listed
+        """The listed catalog, with approvals after the last of the `steps`."""
+        self.news: list[PinnedTool] = []
+        """Tools that entered quarantine, or whose quarantined definition changed, in the catalog's order."""
+        self.has_same_definitions = False
+        """Whether the previous catalog has the same tools, in the same order and states."""
+
+    def steps(self) -> Iterator[None]:
+        """Compares a tool in each step: there may be 10,000 in a list."""
+        if self._previous is None:
+            yield from self._approve_first()
+        else:
+            yield from self._compare(self._previous)
+        yield from self._find_news()
+        if self._previous is not None:
+            yield from self._find_differences(self._previous)
+
+    def _approve_first(self) -> Iterator[None]:
+        quarantined: dict[str, McpToolDefinition | None] = {}
+        for tool in self.catalog.tools:
+            if self._holds(tool):
+                quarantined[tool.name] = None
+            yield
+        self.catalog = replace(self.catalog, quarantined=quarantined)
+
+    def _compare(self, previous: McpCatalog) -> Iterator[None]:
+        approved = {tool.name: tool for tool in previous.dormant}
+        for tool in previous.tools:
+            if (former := previous.quarantined.get(tool.name, tool)) is not None:
+                approved[tool.name] = former
+            yield
+        quarantined: dict[str, McpToolDefinition | None] = {}
+        gone = dict(approved)
+        for tool in self.catalog.tools:
+            gone.pop(tool.name, None)
+            known = approved.get(tool.name)
+            if known is None or not known.is_same_as(tool):
+                quarantined[tool.name] = known
+            yield
+        dormant = tuple(gone[name] for name in sorted(gone))
+        self.catalog = replace(self.catalog, quarantined=quarantined, dormant=dormant, revision=previous.revision)
+
+    def _find_news(self) -> Iterator[None]:
+        previous, quarantined = self._previous, self.catalog.quarantined
+        for tool in self.catalog.tools if quarantined else ():
+            yield
+            if tool.name not in quarantined:
+                continue
+            before = previous.find(tool.name) if previous is not None and tool.name in previous.quarantined else None
+            if before is None or not before.is_same_as(tool):
+                self.news.append(PinnedTool(definition=tool, approved=quarantined[tool.name]))
+
+    def _find_differences(self, previous: McpCatalog) -> Iterator[None]:
+        catalog = self.catalog
+        if catalog.quarantined.keys() != previous.quarantined.keys():
+            return
+        if (len(catalog.tools), len(catalog.dormant)) != (len(previous.tools), len(previous.dormant)):
+            return
+        now, before = chain(catalog.tools, catalog.dormant), chain(previous.tools, previous.dormant)
+        for one, other in zip(now, before, strict=True):
+            if (one.name, one.pin_version, one.digest) != (other.name, other.pin_version, other.digest):
+                return
+            yield
+        self.has_same_definitions = True
+
+
 def pinned(
     listed: McpCatalog,
     previous: McpCatalog | None,
     *,
     holds: Callable[[McpToolDefinition], bool] = FirstUse.APPROVE.holds,
 ) -> McpCatalog:
-    """The listed catalog, compared with the approved definitions. Without a `previous` catalog all
-    tools are approved, except those that `holds` says to hold for review.
-
-    A tool that is no longer listed becomes dormant. It is usable again when it returns with its
-    approved definition.
-    """
-    if previous is None:
-        return replace(listed, quarantined={tool.name: None for tool in listed.tools if holds(tool)})
-    approved = {tool.name: tool for tool in previous.dormant}
-    for tool in pinned_tools(previous):
-        if tool.approved is not None:
-            approved[tool.definition.name] = tool.approved
-    quarantined = {
-        tool.name: approved.get(tool.name)
-        for tool in listed.tools
-        if tool.name not in approved or not approved[tool.name].is_same_as(tool)
-    }
-    gone = approved.keys() - {tool.name for tool in listed.tools}
-    dormant = tuple(approved[name] for name in sorted(gone))
-    return replace(listed, quarantined=quarantined, dormant=dormant, revision=previous.revision)
-
-
-def newly_quarantined(catalog: McpCatalog, previous: McpCatalog | None) -> tuple[PinnedTool, ...]:
-    """Tools that entered quarantine, or whose quarantined definition changed, in the catalog's
-    order."""
-    found = []
-    for tool in catalog.tools:
-        if tool.name not in catalog.quarantined:
-            continue
-        before = previous.find(tool.name) if previous is not None and tool.name in previous.quarantined else None
-        if before is None or not before.is_same_as(tool):
-            found.append(PinnedTool(definition=tool, approved=catalog.quarantined[tool.name]))
-    return tuple(found)
-
-
-def has_same_definitions(catalog: McpCatalog, previous: McpCatalog) -> bool:
-    """Whether both have the same tools, in the same order and states."""
-    if catalog.quarantined.keys() != previous.quarantined.keys():
-        return False
-    now, before = (*catalog.tools, *catalog.dormant), (*previous.tools, *previous.dormant)
-    return (
-        len(catalog.tools) == len(previous.tools)
-        and len(now) == len(before)
-        and all(
-            one.name == other.name and one.pin_version == other.pin_version and one.digest == other.digest
-            for one, other in zip(now, before, strict=True)
-        )
-    )
+    """The listed catalog with approvals, compared at once."""
+    pinning = Pinning(listed, previous, holds=holds)
+    for _ in pinning.steps():
+        continue
+    return pinning.catalog
 
 
 def with_approved(catalog: McpCatalog, name: str) -> McpCatalog:

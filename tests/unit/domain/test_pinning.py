@@ -1,17 +1,19 @@
 """Pinning of tool definitions: what is approved, what waits in quarantine, and how the difference reads."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from domain.json_value import JsonObject, JsonValue
-from domain.mcp.catalog import McpToolDefinition
+from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import (
     DIFF_LIMIT,
     DefinitionState,
     FirstUse,
+    Pinning,
     approves_all,
-    newly_quarantined,
     pinned,
     pinned_tool,
     pinned_tools,
@@ -131,16 +133,35 @@ def test_only_usable_tools_are_offered() -> None:
     assert with_approved(stored, "zip").usable == (a_definition("zip"),)
 
 
+def news(
+    listed: McpCatalog,
+    before: McpCatalog | None,
+    holds: Callable[[McpToolDefinition], bool] = FirstUse.APPROVE.holds,
+) -> list[str]:
+    pinning = Pinning(listed, before, holds=holds)
+    for _ in pinning.steps():
+        continue
+    return [tool.definition.name for tool in pinning.news]
+
+
 def test_each_quarantine_is_news_once() -> None:
     first = pinned(a_catalog(tools=(ECHO,)), None)
     second = pinned(a_catalog(tools=(CHANGED, a_definition("zip"))), first)
     again = pinned(a_catalog(tools=(CHANGED, a_definition("zip")), taken_at=after(1)), second)
     twice = pinned(a_catalog(tools=(replace(CHANGED, description="?"), a_definition("zip"))), again)
-    news = [
-        [tool.definition.name for tool in newly_quarantined(catalog, before)]
-        for before, catalog in ((None, first), (first, second), (second, again), (again, twice))
-    ]
-    assert news == [[], ["echo", "zip"], [], ["echo"]]
+    pairs = ((None, first), (first, second), (second, again), (again, twice))
+    assert [news(catalog, before) for before, catalog in pairs] == [[], ["echo", "zip"], [], ["echo"]]
+
+
+@pytest.mark.requirement("S3")
+def test_no_step_of_a_comparison_computes_more_than_one_digest() -> None:
+    stored = pinned(a_catalog(tools=tuple(a_definition(f"tool_{number}") for number in range(50))), None)
+    listed = tuple(a_definition(f"tool_{number}", description="changed") for number in range(50))
+    pinning = Pinning(a_catalog(tools=listed), stored)
+    digests = [sum("digest" in vars(tool) for tool in listed) for _ in pinning.steps()]
+    assert (digests[0], digests[-1]) == (0, len(listed))
+    assert max(after - before for before, after in pairwise(digests)) == 1
+    assert len(pinning.news) == len(listed)
 
 
 def test_a_catalog_is_made_in_the_place_of_the_one_it_was_held_against() -> None:
@@ -155,7 +176,7 @@ def test_a_definition_that_an_earlier_release_pinned_stays_approved_and_is_pinne
     listed = replace(ECHO, display=title)
     again = pinned(a_catalog(tools=(listed,)), stored)
     assert states_after(stored, listed) == {"echo": "approved"}
-    assert newly_quarantined(again, stored) == ()
+    assert news(again, stored) == []
     assert states_after(again, replace(ECHO, display={"title": "Echo for administrators"})) == {"echo": "quarantined"}
     assert states_after(stored, CHANGED) == {"echo": "quarantined"}
 
@@ -165,7 +186,7 @@ def test_a_quarantined_definition_of_an_earlier_release_is_no_news() -> None:
     stored = pinned(a_catalog(tools=(old_changed,)), pinned(a_catalog(tools=(old,)), None))
     now = pinned(a_catalog(tools=(replace(CHANGED, display={"title": "Echo"}),)), stored)
     assert list(now.quarantined) == ["echo"]
-    assert newly_quarantined(now, stored) == ()
+    assert news(now, stored) == []
 
 
 @pytest.mark.requirement("S5")
@@ -185,7 +206,7 @@ def test_a_first_definition_that_hides_text_waits_for_approval_and_its_siblings_
 ) -> None:
     hiding = replace(ECHO, **hidden)  # type: ignore[arg-type]  # fields by name
     stored = pinned(a_catalog(tools=(hiding, a_definition("zip"))), None)
-    assert [tool.definition.name for tool in newly_quarantined(stored, None)] == ["echo"]
+    assert news(stored, None) == ["echo"]
     assert [tool.name for tool in stored.usable] == ["zip"]
     trusted = pinned(a_catalog(tools=(hiding,)), None, holds=approves_all)
     assert trusted.usable == (hiding,)
@@ -194,7 +215,7 @@ def test_a_first_definition_that_hides_text_waits_for_approval_and_its_siblings_
 @pytest.mark.requirement("S5")
 def test_where_first_definitions_are_reviewed_all_of_them_wait() -> None:
     stored = pinned(a_catalog(tools=(ECHO, a_definition("zip"))), None, holds=FirstUse.REVIEW.holds)
-    assert [tool.definition.name for tool in newly_quarantined(stored, None)] == ["echo", "zip"]
+    assert news(a_catalog(tools=stored.tools), None, FirstUse.REVIEW.holds) == ["echo", "zip"]
     assert with_approved(stored, "zip").usable == (a_definition("zip"),)
 
 

@@ -124,6 +124,8 @@ async def with_usable_schemas(listing: ToolListing) -> ToolListing:
         async for tool in in_turns(listing.tools)
         if (problem := schemas.problem_with(tool.input_schema)) is not None
     ]
+    if not skipped:
+        return listing
     names = {tool.name for tool in skipped}
     return replace(
         listing,

@@ -1,6 +1,8 @@
 """The newest catalog of each MCP server in SQL, with approvals."""
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, Text, bindparam, delete, select, type_coerce, update
 
 from application.system.turns import in_turns
 from domain.audit.event import AuditEvent
@@ -8,6 +10,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.pinning import DefinitionState
 from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.mcp.rows import DORMANT, catalog_of, definition_rows, pinned_tool_of, state_row
 from infrastructure.persistence.tables import mcp_server, mcp_server_state, mcp_tool_definition
@@ -17,8 +20,11 @@ _state = select(mcp_server_state).where(
     mcp_server_state.c.server_id == bindparam("server_id"),
 )
 _revision = select(mcp_server_state.c.revision).where(mcp_server_state.c.server_id == bindparam("server_id"))
+# JSON as text: a list of 10,000 tools is decoded on the event loop in slices, in a thread it would hold the interpreter.
 _pinned = select(
-    mcp_tool_definition.c.definition, mcp_tool_definition.c.standing, mcp_tool_definition.c.approved_definition
+    type_coerce(mcp_tool_definition.c.definition, Text).label("definition"),
+    mcp_tool_definition.c.standing,
+    type_coerce(mcp_tool_definition.c.approved_definition, Text).label("approved_definition"),
 )
 _definitions = _pinned.where(mcp_tool_definition.c.server_id == bindparam("server_id")).order_by(
     mcp_tool_definition.c.position
@@ -38,7 +44,9 @@ _lock = (
 _drop_state = delete(mcp_server_state).where(mcp_server_state.c.server_id == bindparam("server_id"))
 _drop_definitions = delete(mcp_tool_definition).where(mcp_tool_definition.c.server_id == bindparam("server_id"))
 _insert_state = mcp_server_state.insert()
-_insert_definition = mcp_tool_definition.insert()
+_insert_definition = mcp_tool_definition.insert().values(
+    definition=bindparam("definition_json", type_=Text), approved_definition=bindparam("approved_json", type_=Text)
+)
 _approve = (
     update(mcp_tool_definition)
     .where(
@@ -62,14 +70,25 @@ class SqlMcpCatalogStore:
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
 
-        def unit(connection: Connection) -> McpCatalog | None:
+        def unit(connection: Connection) -> tuple[AnyRow, Sequence[AnyRow]] | None:
             wanted = {"organization_id": organization_id, "server_id": server_id}
             state = connection.execute(_state, wanted).first()
             if state is None:
                 return None
-            return catalog_of(state, connection.execute(_definitions, {"server_id": server_id}).all())
+            return state, connection.execute(_definitions, {"server_id": server_id}).all()
 
-        return await self._database.read(unit, scope=organization_id)
+        if (found := await self._database.read(unit, scope=organization_id)) is None:
+            return None
+        state, rows = found
+        tools: list[McpToolDefinition] = []
+        quarantined: dict[str, McpToolDefinition | None] = {}
+        dormant: list[McpToolDefinition] = []
+        async for row in in_turns(rows):
+            tool = pinned_tool_of(row)
+            (dormant if row.standing == DORMANT else tools).append(tool.definition)
+            if tool.approved is not tool.definition:
+                quarantined[tool.definition.name] = tool.approved
+        return catalog_of(state, tools, quarantined, dormant)
 
     async def save(
         self,

@@ -1,6 +1,7 @@
 """MCP servers and catalogs to rows and back."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
@@ -86,7 +87,7 @@ NEW, CHANGED, DORMANT = "new", "changed", "dormant"
 
 
 def definition_rows(organization_id: OrganizationId, catalog: McpCatalog) -> Iterator[dict[str, object]]:
-    """Columns of `mcp_tool_definition`, one row for each tool and each dormant definition."""
+    """One row for each tool and each dormant definition, with JSON as text."""
 
     def row(position: int, tool: McpToolDefinition) -> dict[str, object]:
         standing = former = None
@@ -100,37 +101,47 @@ def definition_rows(organization_id: OrganizationId, catalog: McpCatalog) -> Ite
             "position": position,
             "organization_id": organization_id,
             "name": tool.name,
-            "definition": _definition.write(tool),
+            "definition_json": _text_of(tool),
             "standing": standing,
-            "approved_definition": None if former is None else _definition.write(former),
+            "approved_json": None if former is None else _text_of(former),
         }
 
     return (row(position, tool) for position, tool in enumerate((*catalog.tools, *catalog.dormant)))
 
 
+def _text_of(tool: McpToolDefinition) -> str:
+    return encode({**_definition.write(tool), "digest": tool.digest})
+
+
 def pinned_tool_of(row: AnyRow) -> PinnedTool:
-    """From a row of `mcp_tool_definition` that is not dormant."""
+    """From a row of `mcp_tool_definition`, with JSON as text. The definition of a dormant one is approved."""
     definition = _definition_of(row.definition)
-    if row.standing is None:
+    if row.standing in (None, DORMANT):
         return PinnedTool(definition=definition, approved=definition)
     former = None if row.approved_definition is None else _definition_of(row.approved_definition)
     return PinnedTool(definition=definition, approved=former)
 
 
-def _definition_of(stored: Mapping[str, object]) -> McpToolDefinition:
-    return _definition.read({"pin_version": 1, **stored})  # rows of earlier releases have none
+def _definition_of(text: str) -> McpToolDefinition:
+    stored = cast(dict[str, object], decode(text))
+    definition = _definition.read({"pin_version": 1, **stored})  # rows of earlier releases have none
+    digest = stored.get("digest")
+    return definition.with_digest(digest) if isinstance(digest, str) else definition
 
 
-def catalog_of(state: AnyRow, definitions: Sequence[AnyRow]) -> McpCatalog:
-    """From a row of `mcp_server_state` and the ordered rows of its tools."""
-    listed = [pinned_tool_of(row) for row in definitions if row.standing != DORMANT]
-    dormant = [_definition_of(row.definition) for row in definitions if row.standing == DORMANT]
+def catalog_of(
+    state: AnyRow,
+    tools: Sequence[McpToolDefinition],
+    quarantined: Mapping[str, McpToolDefinition | None],
+    dormant: Sequence[McpToolDefinition],
+) -> McpCatalog:
+    """From a row of `mcp_server_state`, and what is in the ordered rows of its tools."""
     return McpCatalog(
         server_id=McpServerId(state.server_id),
         server_version=state.server_version,
-        tools=tuple(tool.definition for tool in listed),
+        tools=tuple(tools),
         taken_at=state.taken_at,
-        quarantined={tool.definition.name: tool.approved for tool in listed if tool.approved is not tool.definition},
+        quarantined=quarantined,
         dormant=tuple(dormant),
         revision=state.revision,
         **_description.values(state.description),

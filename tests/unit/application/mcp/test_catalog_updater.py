@@ -1,11 +1,15 @@
 """CatalogUpdater: which listed tools are approved, which wait in quarantine, and what is audited of it."""
 
+import asyncio
+import time
 from dataclasses import replace
 
 import pytest
+from pytest_mock import MockerFixture
 
 from application.mcp.catalog_updater import AUDITED_TOOLS, CatalogUpdater
 from application.mcp.ports import ConnectionScope
+from application.system.turns import SLICE_S
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
@@ -182,3 +186,15 @@ async def test_definitions_that_did_not_change_are_not_stored_again() -> None:
     await harness.lists(a_definition("a", description="New."), at=5)
     await harness.lists(a_definition("a", description="New."), at=6)
     assert harness.store.same == [False, True, False, True, False, True]
+
+
+@pytest.mark.requirement("S3")
+async def test_others_run_between_the_tools_of_a_long_list(mocker: MockerFixture) -> None:
+    harness = Harness()
+    tools = tuple(a_definition(f"tool_{number:02}") for number in range(50))
+    await harness.lists(*tools)
+    clock = iter(number * SLICE_S * 2 for number in range(1_000))
+    mocker.patch.object(time, "thread_time", side_effect=lambda: next(clock))
+    rest = mocker.patch.object(asyncio, "sleep", new=mocker.AsyncMock())
+    await harness.lists(*tools, at=1)
+    assert rest.await_count == 3 * len(tools)  # the stored ones, the listed ones, and whether they differ
