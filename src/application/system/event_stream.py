@@ -49,6 +49,7 @@ class EventStream:
         self._dropped = 0
         self._head = b""
         self._skipped = 0
+        self._discarded = 0
         self._at_start = True
         self._has_returns = False
 
@@ -61,6 +62,11 @@ class EventStream:
         """Number of comments and events skipped since the last call."""
         skipped, self._skipped = self._skipped, 0
         return skipped
+
+    def take_discarded(self) -> int:
+        """Bytes discarded since the last call, of events that are too large."""
+        discarded, self._discarded = self._discarded, 0
+        return discarded
 
     def feed(self, data: bytes) -> list[StreamEvent | OversizedEvent]:
         """The events that `data` completes."""
@@ -137,6 +143,7 @@ class EventStream:
             self._head = bytes(self._buffer[:_HEAD_BYTES])
         surplus = max(0, len(self._buffer) - _TAIL_BYTES)
         self._dropped += surplus
+        self._discarded += surplus
         del self._buffer[:surplus]
 
     def _read(self, block: bytes) -> StreamEvent | OversizedEvent | None:

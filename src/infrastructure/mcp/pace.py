@@ -37,8 +37,8 @@ LEAST_PAUSE_S: Final = 0.01
 """An event loop that woke for each of many cheap messages would do little else."""
 FREE_BYTES: Final = 16 * 1024
 """Replies up to this size are free."""
-DROPPED: Final = 16
-"""Bytes that are dropped while they arrive cost this part of others."""
+DROPPED: Final = 4
+"""Bytes that are dropped while they arrive cost this part of others: most is taking them from the connection."""
 REFUSED: Final = 4
 """What is not taken, since it is too much, costs so many times as much as what is."""
 _LISTED_TOO_OFTEN: Final = "The tools of the MCP server were listed too often. Nothing was sent."

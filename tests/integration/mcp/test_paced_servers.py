@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +14,9 @@ import pytest
 from application.mcp.ports import McpFailure, McpFailureKind, ServerState
 from domain.ids import McpServerId
 from domain.mcp.server import Isolation, McpServer, McpServerKind
-from infrastructure.mcp.pace import BURST, RATE, Paces
+from infrastructure.mcp.pace import BURST, DROPPED, FREE_BYTES, RATE, Pace, Paces
+from infrastructure.mcp.transports.pipes import ReadPipe
+from infrastructure.mcp.transports.stdio import StderrLog, StdioTransport
 from tests.builders import ORG, SERVER
 from tests.integration.mcp.parts import (
     IN_RUN,
@@ -92,3 +95,57 @@ async def test_a_server_that_floods_is_disconnected_and_others_are_served(
             await until(lambda: connections.status(server).state is not ServerState.CONNECTED)
         said = [record for record in caplog.records if "without end" in record.message]
         assert {getattr(record, "server_id", None) for record in said} == {SERVER}
+
+
+class OpenPipes:
+    """A started server that is this test: it writes to `output`."""
+
+    exit_status = None
+
+    def __init__(self) -> None:
+        self._read_stdout, self.output = os.pipe()
+        self._read_stderr, self._stderr = os.pipe()
+        self._theirs, stdin = os.pipe()
+        self.stdin = open(stdin, "wb", buffering=0)  # noqa: SIM115 (the transport closes it)
+        os.set_blocking(self.output, False)
+
+    def describe_exit(self) -> str | None:
+        return None
+
+    def outputs(
+        self, on_output: Callable[[bytes], None], on_log: Callable[[bytes], None], on_end: Callable[[], None]
+    ) -> tuple[ReadPipe, ReadPipe]:
+        stdout, stderr = (os.fdopen(fd, "rb", buffering=0) for fd in (self._read_stdout, self._read_stderr))
+        return ReadPipe(stdout, on_output, on_end), ReadPipe(stderr, on_log, lambda: None)
+
+    async def stop(self, *, close_grace_s: float, kill_grace_s: float) -> None:
+        for descriptor in (self.output, self._stderr, self._theirs):
+            os.close(descriptor)
+
+
+async def accepted(server: OpenPipes, at_most: int) -> int:
+    """How many bytes of a line without end are taken, until none is for a hundred turns of the event loop."""
+    taken = blocked = 0
+    while blocked < 100 and taken < at_most:
+        try:
+            taken += os.write(server.output, b"x" * 64 * 1024)
+            blocked = 0
+        except BlockingIOError:
+            blocked += 1
+        await asyncio.sleep(0)
+    return taken
+
+
+@pytest.mark.requirement("S3")
+async def test_a_line_without_end_is_read_only_as_far_as_the_server_may_be() -> None:
+    server = OpenPipes()
+
+    async def start(*, kill_grace_s: float, on_exit: Callable[[], None]) -> OpenPipes:
+        return server
+
+    pace = Pace()
+    burst = int(BURST * DROPPED * FREE_BYTES)
+    async with StdioTransport(start, log=StderrLog(), pace=pace):
+        taken = await accepted(server, 4 * burst)
+        assert pace.delay_s > 0
+        assert burst / 2 < taken < 2 * burst

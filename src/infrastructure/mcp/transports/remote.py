@@ -290,7 +290,7 @@ class Endpoint:
         self, response: aiohttp.ClientResponse, pace: Pace, *, max_bytes: int | None = None
     ) -> AsyncIterator[StreamEvent | OversizedEvent]:
         """The events of a stream, to its end, each within `max_bytes`; without, within the limit of what it is. Events, which
-        may hold no message, and comments are charged to `pace`. Raises TransportFailedError for a broken stream or an endless event."""
+        may hold no message, comments and bytes that are discarded are charged to `pace`. Raises TransportFailedError for a broken stream or an endless event."""
         _is_compressed(response)
         limit = min(self.max_response_bytes, max_bytes or self.max_response_bytes)
         stream = EventStream(min(limit, MAX_UNASKED_BYTES), limit_of=partial(limit_of, max_bytes=limit))
@@ -299,10 +299,11 @@ class Endpoint:
                 events = stream.feed(chunk[start : start + _PIECE_BYTES])
                 for event in events:
                     if isinstance(event, OversizedEvent):
-                        pace.spend(MESSAGE, event.size // DROPPED)
+                        pace.spend(MESSAGE)
                     yield event
-                if taken := len(events) + stream.take_skipped():
-                    pace.spend(NOISE * taken)
+                taken, discarded = len(events) + stream.take_skipped(), stream.take_discarded()
+                if taken or discarded:
+                    pace.spend(NOISE * taken, discarded // DROPPED)
                     await pace.wait()
             if stream.unfinished_bytes > counted_bytes(limit):
                 raise TransportFailedError(too_large_fault(stream.unfinished_bytes, limit))

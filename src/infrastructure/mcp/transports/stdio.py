@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp.shared.message import SessionMessage
 
-from infrastructure.mcp.pace import DROPPED, MESSAGE, NOISE, Pace
+from infrastructure.mcp.pace import DROPPED, NOISE, Pace
 from infrastructure.mcp.transports.pipes import WritePipe
 from infrastructure.mcp.transports.started_server import StartedServer, StartServer
 from infrastructure.mcp.transports.stdio_framing import (
@@ -143,6 +143,8 @@ class StdioTransport:
     def _on_stdout(self, data: bytes) -> None:
         if not self._reader.closed:
             self._unread += self._lines.feed(data)
+            if discarded := self._lines.take_discarded():
+                self._reader.pace.spend(0, discarded // DROPPED)
             self._read_lines()
 
     def _read_lines(self) -> None:
@@ -154,22 +156,19 @@ class StdioTransport:
             count += not self._read_line(self._unread.popleft())
         if not self._reader.closed and self._reader.pace.take_flood():
             self._on_flood()
-        if not self._unread:
+        if not self._unread and (self._stdout.closed or self._reader.closed or not self._reader.pace.delay_s):
             self._stdout.resume()
             if self._stdout.closed:
                 self._on_last_output()
             return
         self._stdout.pause()
-        if not self._reader.is_full:  # a full reader reports when it is empty
+        if not self._unread or not self._reader.is_full:  # a full reader reports when it is empty
             self._later = asyncio.get_running_loop().call_later(self._reader.pace.delay_s, self._read_lines)
 
     def _read_line(self, line: bytes | OversizedLine) -> bool:
         """Whether it was the result of a call."""
         if isinstance(line, OversizedLine):
-            item = read_oversized(line, self._max_line_bytes)
-            if isinstance(item, Exception):
-                self._reader.pace.spend(MESSAGE, line.size // DROPPED)
-            self._hand_over(item)
+            self._hand_over(read_oversized(line, self._max_line_bytes))
             return False
         is_result = False
 

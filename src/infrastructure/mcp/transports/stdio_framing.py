@@ -84,6 +84,12 @@ class BoundedLines:
         self._line = bytearray()
         self._size = 0
         self._head = b""
+        self._discarded = 0
+
+    def take_discarded(self) -> int:
+        """Bytes discarded since the last call, of lines that are too long."""
+        discarded, self._discarded = self._discarded, 0
+        return discarded
 
     def feed(self, data: bytes) -> list[bytes | OversizedLine]:
         """The lines completed by `data`, without newlines."""
@@ -106,6 +112,7 @@ class BoundedLines:
             self._head = bytes(self._line[:_HEAD_BYTES])
             self._limit = max(self._limit, limit_of(self._head, self._max_bytes))
         if self._size > self._limit:
+            self._discarded += max(0, len(self._line) - _TAIL_BYTES)
             del self._line[:-_TAIL_BYTES]
 
     def _take(self) -> bytes | OversizedLine:
