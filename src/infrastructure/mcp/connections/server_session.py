@@ -219,10 +219,8 @@ class ServerSession:
 
     @staticmethod
     def _check_definition(call: McpCall, definitions: Mapping[str, McpToolDefinition]) -> None:
-        """Reject a call whose tool definition differs from the server's; the server rejects unlisted tools itself. A
-        connection lists its tools once, and again after a reported change."""
-        found = definitions.get(call.tool_name)
-        if call.definition is not None and found is not None and not found.is_same_as(call.definition):
+        """Reject a call whose tool definition differs from the server's; the server rejects unlisted tools itself."""
+        if call.definition and (found := definitions.get(call.tool_name)) and not found.is_same_as(call.definition):
             raise McpFailure(McpFailureKind.DEFINITION_CHANGED, "The server has changed the definition of the tool.")
 
     async def _listed_definitions(self, deadline: float) -> Mapping[str, McpToolDefinition]:
