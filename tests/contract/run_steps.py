@@ -8,6 +8,7 @@ from domain.ids import OrganizationId, RunId, ThreadId, WorkerId, message_id
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.closing import tool_message
 from domain.runs.ledger import ToolCall, ToolCallState
+from domain.runs.provider_error import ProviderError
 from domain.runs.run import MultitaskStrategy, Run, RunError, RunStatus
 from domain.runs.run_events import message_completed, run_ended, run_requires_action, tool_settled, tool_started
 from domain.runs.step import Step
@@ -132,13 +133,17 @@ def asking_step(run: Run, *calls: ToolCall) -> Step:
     )
 
 
-def finish_step(run: Run, status: RunStatus = RunStatus.COMPLETED, *, at: datetime = START) -> Step:
-    """The run ends (COMPLETED or FAILED)."""
+def finish_step(
+    run: Run, status: RunStatus = RunStatus.COMPLETED, *, at: datetime = START, said: ProviderError | None = None
+) -> Step:
+    """The run ends (COMPLETED or FAILED), with what the provider said."""
     failed = status is RunStatus.FAILED
     ended = run.ended(
         status,
         at=at,
         output=None if failed else "Done.",
-        error=RunError(code="model_unavailable", detail="The model does not answer.") if failed else None,
+        error=RunError(code="model_unavailable", detail="The model does not answer.", provider_error=said)
+        if failed
+        else None,
     )
     return Step(run=ended, events=(run_ended(ended, at=at),), audit=(run_ended_audit(ended, at=at),))

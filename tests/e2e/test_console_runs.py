@@ -160,6 +160,37 @@ def test_reasoning_is_folded_before_the_message_that_follows_it(person: Person, 
     assert person.violations() == []
 
 
+@pytest.mark.requirement("H2", "H6")
+def test_a_chat_folds_reasoning_and_says_to_admins_why_a_provider_refused(person: Person, service: Service) -> None:
+    with strict_provider(StrictResponses()) as there:
+        there.say(Said(reasoning="I read the clock.", text="It is noon."))
+        provider = {
+            "name": "chats",
+            "kind": "openai",
+            "wire": "responses",
+            "base_url": there.url,
+            "api_key": "sk-chats",
+        }
+        service.call("POST", "/model-providers", provider)
+        service.agent("thinker", "chats:gpt-test", reasoning_summary=True)
+        service.agent("refused", "chats:gpt-test", model_settings={"extra_body": {"top_p": 2}})
+        person.go("/console/chat?agent=thinker")
+        page = person.page
+        page.get_by_label("Message", exact=True).fill("What time is it?")
+        page.get_by_role("button", name="Send").click()
+        thought = page.get_by_text("I read the clock.")
+        expect(page.locator("#connection")).to_have_text("Ended: completed")
+        expect(thought).to_be_hidden()
+        page.get_by_text("Reasoning", exact=True).click()
+        expect(thought).to_be_visible()
+        person.go("/console/chat?agent=refused")
+        page.get_by_label("Message", exact=True).fill("What time is it?")
+        page.get_by_role("button", name="Send").click()
+        expect(page.locator("#connection")).to_have_text("Ended: failed")
+        expect(page.locator("#state")).to_contain_text("Unsupported parameter: 'top_p' is not supported")
+    assert person.violations() == []
+
+
 @pytest.mark.requirement("A1")
 def test_images_are_shown_where_they_are_inline_and_only_named_where_another_site_has_them(
     person: Person, service: Service

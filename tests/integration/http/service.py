@@ -21,6 +21,8 @@ from domain.identity.role import Role
 from domain.ids import ApiKeyId, RunId
 from domain.mcp.elicitation import Elicitation, InputRound
 from domain.runs.ledger import ToolCallState
+from domain.runs.provider_error import ProviderError
+from domain.runs.run import RunStatus
 from domain.runs.turn_end import turn_end
 from domain.tools.result import ToolResult
 from infrastructure.container import Container
@@ -81,11 +83,16 @@ def known_keys() -> list[ApiKey]:
     return [*of_roles, platform, a_key(ApiKeyId("key_other_admin"), organization_id=OTHER_ORG, token=OTHER_ADMIN)]
 
 
+REFUSAL = ProviderError(status=400, code="invalid_request_error", message="tools.0: <b>too long</b>")
+
+
 class Act(StrEnum):
     """What the worker does with a run it is rung for."""
 
     REST = "rest"
     FINISH = "finish"
+    FAIL = "fail"
+    """End as its model provider refuses the request."""
     ASK = "ask"
     """Ask the client to show an email; finish once that is settled."""
     ELICIT = "elicit"
@@ -119,6 +126,9 @@ class ObedientWorker:
             return
         claimed = await claim(self._stores, run_id)
         journal = self._stores.journal
+        if self.act is Act.FAIL:
+            await journal.commit(claimed.lease, finish_step(claimed.run, RunStatus.FAILED, said=REFUSAL))
+            return
         if self.act is Act.FINISH or claimed.open_calls:
             done = ToolResult.succeeded("done")
             for call in claimed.open_calls:

@@ -11,7 +11,7 @@ from interfaces.cli.answers import parsed_as, read_as
 from interfaces.cli.api import ServerEvent, ServiceApi, path_to
 from interfaces.cli.failures import ApiProblem
 from interfaces.cli.following import events_of_run, persistently
-from interfaces.cli.transcript import Part, parts_of
+from interfaces.cli.transcript import Part, parts_of, provider_words
 from interfaces.http.runs.views import RunView
 from interfaces.http.threads.views import MessageView
 
@@ -222,5 +222,6 @@ def stop_reason(run: RunView) -> str:
         case "incomplete":
             return _STOPS.get(str(run["incomplete_reason"]), "max_turn_requests")
         case status:
-            error = run["error"]
-            raise RpcFailure(FAILED, f"The run {run['id']} ended {status}." if error is None else error["detail"])
+            error, said = run["error"], provider_words(run)
+            told = f"The run {run['id']} ended {status}." if error is None else error["detail"]
+            raise RpcFailure(FAILED, f"{told} The provider said: {said}" if said else told)

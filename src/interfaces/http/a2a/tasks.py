@@ -29,6 +29,7 @@ from interfaces.http.a2a.parts import content_of, history_of
 from interfaces.http.a2a.schemas import ListTasksBody, MessageBody, SendMessageBody, TaskBody
 from interfaces.http.chats.client_threads import ChatMessageCommand, ChatName, ClientThreads
 from interfaces.http.openai.leaving import unless_left
+from interfaces.http.runs.provider_words import told_run
 from interfaces.http.runs.stored_events import stored_events
 from interfaces.http.stream_places import StreamPlace, StreamPlaces
 
@@ -77,7 +78,7 @@ class A2aTasks:
         async with self._watch_run.listening(run_id) as woken:
             begun = await self._begin(principal, agent, body, run_id)
             if body.configuration is not None and body.configuration.return_immediately:
-                return {"task": task_json(begun)}
+                return {"task": task_json(told_run(principal, begun))}
             is_new = begun.id == run_id
             waiting = (
                 self._watch_run.wait_for_new(principal, run_id, woken)
@@ -86,8 +87,12 @@ class A2aTasks:
             )
             outcome = await unless_left(receive, waiting)
         if outcome is None:
-            return {"task": task_json(begun)}
-        return {"task": task_json(outcome.run, history=history_of(outcome.run, outcome.messages, length))}
+            return {"task": task_json(told_run(principal, begun))}
+        return {
+            "task": task_json(
+                told_run(principal, outcome.run), history=history_of(outcome.run, outcome.messages, length)
+            )
+        }
 
     async def stream(
         self, principal: Principal, agent: str, body: SendMessageBody
@@ -118,7 +123,7 @@ class A2aTasks:
             raise not_cancelable(run.id)
         await self._cancel_run.execute(CancelRunCommand(principal=principal, run_id=run.id))
         ended = await self._watch_run.wait(principal, run.id, timeout_s=_STOPPING_S)
-        return task_json(ended.run)
+        return task_json(told_run(principal, ended.run))
 
     async def list(self, principal: Principal, agent: str, body: ListTasksBody) -> JsonObject:
         """Raises NOT_FOUND, INVALID."""
@@ -133,7 +138,7 @@ class A2aTasks:
             if body.history_length:
                 task = await self._with_history(principal, run.id, body.history_length)
             else:
-                task = task_json(run)
+                task = task_json(told_run(principal, run))
             if not body.include_artifacts:
                 task.pop("artifacts", None)
             tasks.append(task)
@@ -203,7 +208,7 @@ class A2aTasks:
 
     async def _with_history(self, principal: Principal, run_id: RunId, length: int | None) -> JsonObject:
         outcome = await self._watch_run.wait(principal, run_id, timeout_s=0)
-        return task_json(outcome.run, history=history_of(outcome.run, outcome.messages, length))
+        return task_json(told_run(principal, outcome.run), history=history_of(outcome.run, outcome.messages, length))
 
     async def _updates(
         self, principal: Principal, run: Run, *, to_the_end: bool = False
@@ -216,7 +221,7 @@ class A2aTasks:
                     updates.read(event for event in batch if event.seq <= seq)
                     if batch and batch[-1].seq >= seq:
                         break
-        yield updates.task(run)
+        yield updates.task(told_run(principal, run))
         while True:
             following = self._watch_run.follow(principal, run.id, after_seq=seq, to_the_end=to_the_end)
             async with aclosing(following) as followed:
@@ -229,7 +234,7 @@ class A2aTasks:
             now = await self._get_run.execute(principal, run.id)
             rests = now.status.is_terminal or now.status is RunStatus.REQUIRES_ACTION
             if rests and now.last_seq <= seq:
-                for update in updates.rest(now):
+                for update in updates.rest(told_run(principal, now)):
                     yield update
                 return
 

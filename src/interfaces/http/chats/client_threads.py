@@ -22,6 +22,7 @@ from domain.threads.message_json import tool_use_to_json
 from domain.tools.client_tool import ClientTool
 from interfaces.http.chats.shown import RunShown, Shown, asked_id
 from interfaces.http.runs.answer import Answer
+from interfaces.http.runs.provider_words import told_event
 from interfaces.http.runs.stored_events import stored_events
 
 _OURS = "thr_"
@@ -149,7 +150,10 @@ class ClientThreads:
         return Answer(run=run, after_seq=waits[-1])
 
     async def pending(self, principal: Principal, shown: RunShown) -> tuple[Shown, ...]:
-        """What has changed in a run that waits, since its last event."""
+        """What has changed in a run that waits, since its last event. For operators, `shown` then has what the provider said
+        about a failed run."""
+        if shown.rest is not None:
+            shown.rest = await told_event(self._get_run, principal, shown.rest)
         if shown.rest is None or shown.rest.type is not RunEventType.RUN_REQUIRES_ACTION:
             return ()
         run = await self._get_run.execute(principal, shown.run.id)

@@ -28,6 +28,7 @@ from interfaces.http.openai.ids import is_client_call, notice
 from interfaces.http.openai.leaving import at_rest
 from interfaces.http.openai.replies import Piece, PieceKind, Reply
 from interfaces.http.runs.answer import Answer, run_location
+from interfaces.http.runs.provider_words import told_run
 from interfaces.http.runs.stored_events import stored_events
 from interfaces.http.sse import EventStream, data_frame
 from interfaces.http.stream_places import StreamPlaces
@@ -76,7 +77,7 @@ class ChatCompletions:
         pieces = [piece async for piece in self._pieces(principal, begun, reply, stored)]
         run = reply.ended or begun.run
         if run.status in _WITHOUT_ANSWER:
-            status, error = run_error_view(run)
+            status, error = run_error_view(told_run(principal, run))
             return json_response(error, status=status, headers={**run_location(run), **NO_RETRY})
         text = "".join(piece.text for piece in pieces if piece.kind is PieceKind.TEXT)
         reasoning = "".join(piece.text for piece in pieces if piece.kind is PieceKind.REASONING)
@@ -112,7 +113,7 @@ class ChatCompletions:
             yield framed(_delta(piece))
         run = reply.ended or begun.run
         if run.status in _WITHOUT_ANSWER:
-            yield data_frame(run_error_view(run)[1])
+            yield data_frame(run_error_view(told_run(principal, run))[1])
             return
         calls = tool_calls(run)
         if calls:

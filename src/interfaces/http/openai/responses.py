@@ -28,6 +28,7 @@ from interfaces.http.openai.response_inputs import input_items
 from interfaces.http.openai.response_runs import ResponseRuns, is_stored
 from interfaces.http.openai.response_schemas import ResponseBody
 from interfaces.http.runs.answer import run_location
+from interfaces.http.runs.provider_words import told_event
 from interfaces.http.runs.stored_events import stored_events
 from interfaces.http.sse import EventStream
 from interfaces.http.stream_places import StreamPlaces
@@ -149,7 +150,7 @@ class Responses:
         events = ResponseEvents(run=run, place=place, address=self._address.url)
         async for batch in stored_events(self._get_run_events, principal, run.id):
             for event in batch:
-                for _ in events.of(event):
+                for _ in events.of(await told_event(self._get_run, principal, event)):
                     pass
             if events.has_ended:
                 break
@@ -175,8 +176,9 @@ class Responses:
         """The events of the response, until it has ended."""
         async with aclosing(self._watch_run.follow(principal, events.run.id)) as followed:
             async for batch in followed:
-                for shown in (shown for event in batch for shown in events.of(event)):
-                    yield shown
+                for event in batch:
+                    for shown in events.of(await told_event(self._get_run, principal, event)):
+                        yield shown
                 if events.has_ended:
                     return
 

@@ -226,6 +226,17 @@ async def test_a_prompt_stops_for_the_reason_for_which_its_run_ended(
     assert ended["result"] == {"stopReason": stop_reason}
 
 
+@pytest.mark.requirement("H6")
+@pytest.mark.parametrize("said", ["tools.0: too long", None])
+async def test_a_failed_prompt_says_what_the_provider_said_to_those_who_get_it(said: str | None) -> None:
+    told: JsonObject = {"status": 400, "code": None, "message": said}
+    error: JsonObject = {"code": "model_rejected", "detail": "Rejected.", **({"provider_error": told} if said else {})}
+    service = a_service("failed", error=error).on("GET", "/v1/runs/run_1/stream", stream_of(end="failed"))
+    *_, ended = await answered(service, a_request("session/prompt", PROMPT))
+    message = cast(JsonObject, ended["error"])["message"]
+    assert message == ("Rejected." if said is None else f"Rejected. The provider said: {said}")
+
+
 async def test_what_a_loaded_session_has_shown_is_not_shown_again(monkeypatch: pytest.MonkeyPatch) -> None:
     use: JsonObject = {"type": "tool_use", "id": "call_1", "name": "look", "params": {}}
     result: JsonObject = {"type": "tool_result", "tool_id": "call_1", "tool_name": "look", "result": "seen"}
