@@ -248,3 +248,37 @@ def test_the_editor_can_be_used_by_everybody_in_both_themes_at_three_widths(
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert person.complaints == []
         page.context.close()
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_canvas_of_a_workflow_and_of_a_run_can_be_used_by_everybody_in_both_themes_at_three_widths(
+    *, browser: Browser, service: Service, dark: bool
+) -> None:
+    name = f"shown-{dark}".lower()
+    ask: Json = {"id": "ask", "kind": "human_input", "config": {"prompt": "What?"}}
+    nodes = [
+        {"id": "start", "kind": "entrypoint"},
+        ask,
+        {"id": "end", "kind": "transform", "config": {"expression": "@"}},
+    ]
+    edges = [{"source": "start", "target": "ask"}, {"source": "ask", "target": "end"}]
+    workflow = service.call("POST", "/workflows", {"name": name, "nodes": nodes, "edges": edges})["id"]
+    run = service.call("POST", f"/workflows/{name}/runs", {"input": None}, expect=202)["id"]
+    for width in (1440, 1024, 390):
+        person = Person(browser, service.url, width=width, dark=dark)
+        person.sign_in(service.key)
+        page = person.page
+        person.go(f"/console/workflows/{workflow}")
+        node(page, "ask").get_by_role("button").press("Enter")
+        expect(page.get_by_label("Configuration")).to_contain_text("What?")
+        assert person.violations() == [], width
+        person.go(f"/console/workflows/runs/{run}")
+        expect(node(page, "ask")).to_contain_text("? waiting")
+        expect(page.get_by_label("Details").get_by_role("heading", name="ask")).to_be_visible()
+        page.get_by_role("region", name="Canvas").scroll_into_view_if_needed()
+        expect(node(page, "ask")).to_be_in_viewport()
+        assert person.violations() == [], width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert person.complaints == []
+        page.context.close()

@@ -275,7 +275,7 @@ def build_a_workflow(hand: Hand) -> None:
     expect(page.locator("#verdict:not([data-checking])")).to_have_text("valid")
     hand.press("Save")
     page.get_by_label("Input (JSON").fill('"The news of today."')
-    hand.press("Start")
+    hand.press("Start the run")
     expect(page.get_by_text("Is this good? Hello.")).to_be_visible()
     saved = hand.service.call("GET", "/workflows/digest")
     kinds = ["entrypoint", "agent", "native_tool", "human_input", "transform"]

@@ -80,7 +80,7 @@ def person(browser: Browser, service: Service) -> Iterator[Person]:
 
 def drawn(somebody: Person, node: str) -> Locator:
     """A node on the graph."""
-    return somebody.page.locator(f'svg [data-node="{node}"]')
+    return somebody.page.locator(f'.node[data-node="{node}"]')
 
 
 def begun(service: Service) -> str:
@@ -96,13 +96,14 @@ def test_a_workflow_is_started_approved_and_answered_while_its_graph_goes_on_by_
     page.get_by_role("link", name="story").first.click()
     page.get_by_role("heading", name="Workflow story").wait_for()
     page.get_by_label("Input (JSON").fill("{}")
-    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_label("Input (JSON")).to_have_attribute("aria-invalid", "true")
     page.get_by_label("Input (JSON").fill('{"topic": "bridges"}')
-    page.get_by_role("button", name="Start").click()
+    page.get_by_role("button", name="Start the run").click()
     page.get_by_role("heading", name="Workflow run").wait_for()
 
     expect(drawn(person, "writer")).to_contain_text("? waiting")
+    expect(page.get_by_label("Details").get_by_role("heading", name="writer")).to_be_visible()
     expect(drawn(person, "plain")).to_contain_text("◆ ready")
     expect(drawn(person, "review")).to_contain_text("○ pending")
     page.get_by_role("button", name="Approve").click()
@@ -119,6 +120,10 @@ def test_a_workflow_is_started_approved_and_answered_while_its_graph_goes_on_by_
 
     expect(drawn(person, "publish")).to_contain_text("✓ succeeded")
     expect(drawn(person, "drop")).to_contain_text("– skipped")
+    expect(page.locator('[data-wire="good publish"]')).to_have_class("wire taken")
+    expect(page.locator('[data-wire="good drop"]')).to_have_class("wire untaken")
+    drawn(person, "publish").get_by_role("button").click()
+    expect(page.get_by_label("Details")).to_contain_text('"published"')
     expect(page.locator("#status")).to_have_text("completed")
     expect(page.locator("#connection")).to_have_text("Ended: completed")
     expect(page.get_by_label("Output", exact=True)).to_contain_text('"publish": "published"')

@@ -1,17 +1,32 @@
 """The canvas of workflows as data for its script: nodes, edges, places, and what may be chosen in forms."""
 
 import json
+from collections.abc import Mapping
 
 from application.agents.queries import ListAgents
 from application.mcp.queries import ListMcpServers
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.identity.api_key import Principal
 from domain.json_value import JsonObject
+from domain.workflows.definition_json import edge_to_json, node_to_json
+from domain.workflows.execution import NodeRun, NodeStatus
 from domain.workflows.graph import WorkflowDefinition
+from domain.workflows.run import WorkflowRun
 from interfaces.console.layout import COLUMN_GAP, MARGIN, NODE_HEIGHT, NODE_WIDTH, ROW_GAP, layout
 from interfaces.console.node_forms import FORMS
 
 _NAMED = PageRequest(limit=MAX_PAGE_SIZE)
+SYMBOLS: Mapping[NodeStatus, str] = {
+    NodeStatus.PENDING: "○",
+    NodeStatus.RUNNING: "▶",
+    NodeStatus.WAITING: "?",
+    NodeStatus.READY: "◆",
+    NodeStatus.SUCCEEDED: "✓",
+    NodeStatus.FAILED: "✕",
+    NodeStatus.SKIPPED: "–",
+    NodeStatus.CANCELLED: "■",
+}
+"""Symbols of states, in addition to colour and text."""
 
 
 class CanvasChoices:
@@ -33,6 +48,24 @@ class CanvasChoices:
 def forms_text() -> str:
     """The forms of all kinds of nodes, as JSON."""
     return json.dumps([form.shown() for form in FORMS])
+
+
+def graph_text(definition: WorkflowDefinition) -> str:
+    """Nodes with titles, edges and places, as JSON."""
+    titles = {(form.kind.value, form.mode.value): form.title for form in FORMS}
+    nodes = [
+        {**node_to_json(node), "title": titles.get((node.kind, node.mode), node.kind)} for node in definition.nodes
+    ]
+    edges = [edge_to_json(edge) for edge in definition.edges]
+    return json.dumps({"nodes": nodes, "edges": edges, "places": places(definition)})
+
+
+def marks_text(definition: WorkflowDefinition, run: WorkflowRun) -> str:
+    """The state of each node in a run, and the way out that it took, as JSON."""
+    states = {node.id: run.nodes.get(node.id, NodeRun(node_id=node.id)) for node in definition.nodes}
+    return json.dumps(
+        {node_id: {"status": state.status.value, "handle": state.handle} for node_id, state in states.items()}
+    )
 
 
 def places(definition: WorkflowDefinition) -> JsonObject:

@@ -31,6 +31,7 @@ STATIC = (
     "canvas.js",
     "canvas_edit.js",
     "canvas_forms.js",
+    "canvas_show.js",
     "canvas_text.js",
     "chat.js",
     "console.css",

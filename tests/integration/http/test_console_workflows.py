@@ -1,8 +1,12 @@
 """The console's pages for workflows: what they save, start, answer and refuse."""
 
 import asyncio
+import html
+import json
+import re
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -42,6 +46,12 @@ async def stocked(service: Service) -> Service:
     return service
 
 
+def data_of(page: str, name: str) -> Any:
+    """What the page says to the script of the canvas."""
+    (found,) = re.findall(f'data-{name}="([^"]*)"', page)
+    return json.loads(html.unescape(found))
+
+
 async def saved(service: Service, text: str = TEXT) -> str:
     """The path of a new workflow's page."""
     admin = await signed_in(service)
@@ -62,8 +72,10 @@ async def test_a_workflow_is_written_checked_drawn_and_saved_as_versions(stocked
     assert (await stocked.call("GET", "/v1/workflows")).json()["data"] == []
     path = await saved(stocked)
     page = (await browse(stocked, "GET", path, headers=admin)).text
-    assert page.count('class="node') == 3
-    assert page.count('class="edge tool"') == 1
+    graph = data_of(page, "graph")
+    assert [node["title"] for node in graph["nodes"]] == ["Start", "Agent", "MCP server"]
+    assert [edge["target_handle"] for edge in graph["edges"]] == ["input", "tools"]
+    assert graph["places"].keys() == {"start", "answer", "files"}
     assert "as its tool" in page
     form = await browse(stocked, "GET", f"{path}/edit", headers=admin)
     assert "Save as version 2" in form.text
@@ -74,7 +86,7 @@ async def test_a_workflow_is_written_checked_drawn_and_saved_as_versions(stocked
     assert "reply" in (await browse(stocked, "GET", path, headers=admin)).text
     first = (await browse(stocked, "GET", f"{path}?version=1", headers=admin)).text
     assert "The newest is 2." in first
-    assert ">Start<" not in first
+    assert ">Start the run<" not in first
     assert (await browse(stocked, "GET", f"{path}?version=9", headers=admin)).status_code == 404
     stale = await browse(stocked, "POST", f"{path}/edit", headers=admin, data=changed | {"definition": TEXT})
     assert stale.status_code == 412
@@ -142,7 +154,8 @@ async def test_a_run_is_started_with_an_input_that_fits_shown_and_cancelled(stoc
         assert faults(answer) == ["input"]
     started = await browse(stocked, "POST", f"{path}/runs", headers=runner, data={"input": '{"topic": "<b>"}'})
     page = await browse(stocked, "GET", started.headers["hx-redirect"], headers=runner)
-    assert page.text.count(">○ pending<") == 2 * 3
+    assert {mark["status"] for mark in data_of(page.text, "marks").values()} == {"pending"}
+    assert page.text.count(">○ pending<") == 3
     assert "&lt;b&gt;" in page.text
     assert started.headers["hx-redirect"] in (await browse(stocked, "GET", path, headers=runner)).text
     stopped = await browse(stocked, "POST", f"{started.headers['hx-redirect']}/cancel", headers=runner)
@@ -283,7 +296,7 @@ async def test_each_role_sees_and_may_what_the_api_lets_it_and_strangers_find_no
         page = (await browse(stocked, "GET", path, headers=person)).text
         assert ">Edit<" not in page
         assert ">Delete<" not in page
-        assert (">Start<" in page) == (role is not Role.VIEWER)
+        assert (">Start the run<" in page) == (role is not Role.VIEWER)
         shown = (await browse(stocked, "GET", run, headers=person)).text
         assert ("Cancel the run" in shown) == (role is Role.OPERATOR)
         if role is not Role.OPERATOR:

@@ -23,7 +23,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import WorkflowRunId
 from domain.workflows.run import WorkflowRun
-from interfaces.console.drawing import SYMBOLS, drawing
+from interfaces.console.canvas import SYMBOLS, graph_text, marks_text
 from interfaces.console.faults import FormCheck
 from interfaces.console.human_answers import answer_to, question_of
 from interfaces.console.pages import Pages
@@ -61,7 +61,8 @@ class WorkflowRunPages:
         return {
             "run": run,
             "name": definition.name,
-            "drawn": drawing(definition, {node_id: node.status for node_id, node in run.nodes.items()}),
+            "graph": graph_text(definition),
+            "marks": marks_text(definition, run),
             "nodes": nodes_of(definition),
             "states": run.nodes,
             "symbols": SYMBOLS,

@@ -26,8 +26,7 @@ from domain.identity.role import Role
 from domain.json_value import JsonObject, JsonValue
 from domain.workflows.compiler import compile_workflow
 from domain.workflows.graph import EntrypointConfig, Workflow, WorkflowDefinition
-from interfaces.console.canvas import CanvasChoices, forms_text, places
-from interfaces.console.drawing import drawing
+from interfaces.console.canvas import CanvasChoices, forms_text, graph_text, places
 from interfaces.console.faults import FormCheck, entered_version
 from interfaces.console.json_text import JsonTextError, json_of
 from interfaces.console.pages import HEADERS, Pages
@@ -83,7 +82,7 @@ class WorkflowPages:
             "newest": newest.version,
             "versions": versions,
             "runs": runs.items,
-            "drawn": drawing(shown.definition),
+            "graph": graph_text(shown.definition),
             "plan": compilation.plan,
             "nodes": nodes_of(shown.definition),
             "definition": await asyncio.to_thread(text_of, shown.definition),

@@ -4,7 +4,7 @@
 (() => {
   const WIDTH = 208;
   const HEIGHT = 72;
-  const COLUMN = 296;
+  const COLUMN = 272;
   const ROW = 112;
   const LEAST = 0.2;
   const LEGIBLE = 0.6;
@@ -51,6 +51,25 @@
     const { cases, expression, otherwise } = node.config;
     if (expression || !Array.isArray(cases)) return ["true", "false"];
     return [...cases.map((each) => String(each?.handle ?? "")), String(otherwise || "else")];
+  }
+
+  // Its kind, and what tells it from others of the kind.
+  function title(node, kind) {
+    const { agent, server, call, tool, url, expression, prompt } = node.config;
+    const main = [agent, typeof server === "object" ? server?.slug : server, call, typeof tool === "object" ? tool?.name : tool, url, expression, prompt].filter((each) => typeof each === "string");
+    return [kind, main.join(" ")].filter(Boolean).join(" · ");
+  }
+
+  // Where a person moved nodes, in this browser.
+  const keyOf = (workflow) => `dragoman-canvas ${workflow}`;
+  function keptPlaces(workflow) {
+    try { return new Map(Object.entries(JSON.parse(localStorage.getItem(keyOf(workflow))) ?? {})); } catch { return new Map(); }
+  }
+  function keepPlaces(workflow, spots) {
+    try {
+      if (spots) localStorage.setItem(keyOf(workflow), JSON.stringify(Object.fromEntries(spots)));
+      else localStorage.removeItem(keyOf(workflow));
+    } catch { /* they are computed next time */ }
   }
 
   const isToolWire = (edge) => edge.target_handle === "tools";
@@ -128,7 +147,7 @@
       const dx = Math.max(16 - left, 0) + Math.min(view.clientWidth - 16 - left - WIDTH * at.scale, 0);
       const dy = Math.max(16 - top, 0) + Math.min(view.clientHeight - 64 - top - HEIGHT * at.scale, 0);
       view.scrollTo(0, 0);
-      if (dx || dy) { at = { ...at, x: at.x + dx, y: at.y + dy }; place(); }
+      if (dx || dy) { touched = true; at = { ...at, x: at.x + dx, y: at.y + dy }; place(); }
     }
 
     function drawMap() {
@@ -383,5 +402,5 @@
     return { show, fit, focus, choose, reveal, onPlane, area: view, choice: () => choice };
   }
 
-  window.canvas = { create, make, icon, handlesOf, isToolWire, SYMBOLS, WIDTH, HEIGHT, COLUMN, ROW };
+  window.canvas = { create, make, icon, title, handlesOf, isToolWire, keptPlaces, keepPlaces, WIDTH, HEIGHT, COLUMN, ROW };
 })();

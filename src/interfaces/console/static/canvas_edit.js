@@ -13,7 +13,6 @@
   const forms = JSON.parse(form.dataset.forms);
   const choices = JSON.parse(form.dataset.choices);
   const token = JSON.parse(document.body.getAttribute("hx-headers:inherited"));
-  const kept = `dragoman-canvas ${form.dataset.workflow}`; // where nodes were moved to, in this browser
 
   let checked = { errors: [], warnings: [], places: null };
   let spots = new Map();
@@ -26,11 +25,7 @@
   const text = canvasText.create(area, changed);
   const nodeOf = text.nodeOf;
 
-  function titleOf(node) {
-    const { agent, server, call, tool, url, expression, prompt } = node.config;
-    const main = [agent, typeof server === "object" ? server?.slug : server, call, typeof tool === "object" ? tool?.name : tool, url, expression, prompt].filter((each) => typeof each === "string");
-    return [formOf(node)?.title ?? node.kind, main.join(" ")].filter(Boolean).join(" · ");
-  }
+  const titleOf = (node) => canvas.title(node, formOf(node)?.title ?? node.kind);
 
   // --- changes of the text
 
@@ -113,8 +108,7 @@
   const board = canvas.create(document.getElementById("canvas"), { titleOf, chosen: openPanel, moved: keepSpots, connected: connect, removed: removeNode });
 
   function keepSpots() {
-    const here = Object.fromEntries(text.model().nodes.map((node) => [node.id, spots.get(node.id)]));
-    try { localStorage.setItem(kept, JSON.stringify(here)); } catch { /* they are computed next time */ }
+    canvas.keepPlaces(form.dataset.workflow, text.model().nodes.map((node) => [node.id, spots.get(node.id)]));
   }
 
   function placed(places) {
@@ -319,7 +313,7 @@
 
   function tidy() {
     spots = new Map();
-    try { localStorage.removeItem(kept); } catch { /* nothing is kept */ }
+    canvas.keepPlaces(form.dataset.workflow, null);
     placed(checked.places ?? {});
     draw();
     board.fit();
@@ -377,8 +371,7 @@
     else if (key === "y" || key === "z") { event.preventDefault(); travel(text.redo); }
   });
 
-  try { spots = new Map(Object.entries(JSON.parse(localStorage.getItem(kept)) ?? {})); } catch { spots = new Map(); }
-  if (form.dataset.workflow === "new") spots = new Map();
+  if (form.dataset.workflow !== "new") spots = canvas.keptPlaces(form.dataset.workflow);
   text.refresh();
   openPanel();
 })();
