@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanag
 from pathlib import Path
 from typing import TypeVar
 
+from application.audit.verify_audit_archive import ArchiveReport
 from application.gateway.calls import settle_lost_calls
 from application.gateway.sessions import release_ended_sessions
 from application.identity import key_uses
@@ -17,6 +18,7 @@ from application.retention import sweep
 from application.system.ended import cancelled
 from application.system.periodic import every
 from domain.errors import invalid
+from infrastructure.assembly import archive as archive_assembly
 from infrastructure.confinement.kernel import PR_SET_DUMPABLE, prctl
 from infrastructure.confinement.leftovers import end_leftovers
 from infrastructure.container import Container
@@ -194,6 +196,11 @@ def vacuum_database(container: Container) -> tuple[int, int]:
         )
     with container.home().owned():
         return vacuum(container.home().database_path)
+
+
+async def verify_audit_archive(container: Container, directory: Path) -> ArchiveReport:
+    """Check the files of an archive, without the database."""
+    return await archive_assembly.verify_audit_archive(directory, container.secret_box()).execute()
 
 
 async def _open_storage(container: Container, stack: AsyncExitStack) -> None:

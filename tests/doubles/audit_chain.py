@@ -88,7 +88,14 @@ class InMemoryAuditChain:
         return Sealed(count=len(links), last=last)
 
     async def prune(
-        self, organization_id: OrganizationId, before: datetime, *, keys: ChainKeys, audit: PruneEntry, limit: int
+        self,
+        organization_id: OrganizationId,
+        before: datetime,
+        *,
+        keys: ChainKeys,
+        audit: PruneEntry,
+        limit: int,
+        through: int | None = None,
     ) -> int:
         """Remove the old part of the chain."""
         if organization_id not in self._state.audit_heads:
@@ -98,6 +105,8 @@ class InMemoryAuditChain:
         for stored in await self.links(organization_id, head.pruned_through, limit):
             event = self._state.audit.get(AuditEventId(stored.link.event_id))
             if event is not None and event.at >= before:
+                break
+            if through is not None and stored.link.number > through:
                 break
             old.append(stored)
         if not old:

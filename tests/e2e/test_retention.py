@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.e2e.dragoman_here import DragomanHere
 from tests.e2e.dragoman_process import Dragoman
 from tests.e2e.processes import until
 from tests.e2e.service import Json, Service, a_turn, serving
@@ -18,7 +19,7 @@ FORTY_DAYS = 40 * 24 * 3_600 * 1_000_000
 EMAIL = {"to": "ada@example.org", "subject": "Hi", "body": "Hello."}
 
 
-def make_old(home: Path, *threads: str) -> None:
+def make_old(home: Path, *threads: str, sources: bool = True) -> None:
     """As if all of these threads, and all that the audit trail says, had happened forty days ago. The trail is sealed anew
     by the next start, as after a start that never sealed any of it."""
     names = ", ".join(f"'{thread}'" for thread in threads)
@@ -31,6 +32,8 @@ def make_old(home: Path, *threads: str) -> None:
     }
     with closing(sqlite3.connect(home / "dragoman.db")) as connection, connection:
         for table, (columns, which) in of_threads.items():
+            if table == "source" and not sources:
+                continue
             earlier = ", ".join(f"{column} = {column} - {FORTY_DAYS}" for column in columns)
             assert connection.execute(f"UPDATE {table} SET {earlier} WHERE {which}").rowcount > 0, table
         for table in ("audit_seal", "audit_head"):
@@ -48,6 +51,37 @@ def status(service: Service, path: str) -> int:
 
 def applied(service: Service) -> list[Json]:
     return list(service.call("GET", "/audit-events?action=retention.applied")["data"])
+
+
+@pytest.mark.requirement("K5", "C5")
+def test_audit_entries_are_in_files_that_verify_before_they_are_removed(tmp_path: Path) -> None:
+    home, archive = tmp_path / "home", tmp_path / "archive"
+    here = DragomanHere(home)
+    with serving(home) as service:
+        service.call("PATCH", "/organization", {"retention_days": 30})
+        service.agent("clerk", service.script("clerk", a_turn("Done.")))
+        run = service.run("clerk")["run"]
+    make_old(home, run["thread_id"], sources=False)
+    trail = stored(home, "audit_event")
+    archive.write_text("in the way", encoding="utf-8")
+
+    with serving(home, DRAGOMAN_ARCHIVE_DIR=str(archive)) as service:
+        until(lambda: applied(service), patience_s=60, what="retention.applied")
+        assert applied(service)[0]["details"]["audit_events"] == 0
+        assert service.call("GET", "/audit-events/verify")["pruned_through"] == 0, "what cannot be archived stays"
+    archive.unlink()
+    with serving(home, DRAGOMAN_ARCHIVE_DIR=str(archive)) as service:
+        until(lambda: service.call("GET", "/audit-events/verify")["pruned_through"], patience_s=60, what="pruning")
+        report = service.call("GET", "/audit-events/verify")
+        assert (report["ok"], report["pruned_through"]) == (True, trail)
+
+    told = here.run("audit", "verify", "--archive", str(archive), "--json").json
+    assert (told["ok"], told["checked"]) == (True, trail)
+    assert "OK" in here.run("audit", "verify", "--archive", str(archive)).out
+    [lines] = archive.glob("audit/*/*.ndjson.gz")
+    lines.write_bytes(lines.read_bytes()[:-8])
+    assert "not as it was written" in here.run("audit", "verify", "--archive", str(archive), exit_code=1).out
+    assert "not a directory" in here.run("audit", "verify", "--archive", str(lines), exit_code=2).err
 
 
 @pytest.mark.requirement("C5", "E7")

@@ -107,16 +107,49 @@ class AuditSeals(Protocol):
         head with the current key."""
 
     async def prune(
-        self, organization_id: OrganizationId, before: datetime, *, keys: ChainKeys, audit: PruneEntry, limit: int
+        self,
+        organization_id: OrganizationId,
+        before: datetime,
+        *,
+        keys: ChainKeys,
+        audit: PruneEntry,
+        limit: int,
+        through: int | None = None,
     ) -> int:
         """Remove up to `limit` entries from the start of the chain, up to the first one at or after
-        `before`. Returns how many.
+        `before`, and none after the number `through`. Returns how many.
 
         The signed head records the new start; `audit` is stored in the same transaction.
 
         Raises: CONFLICT `audit_chain_broken`, also if an entry to remove is not as it was sealed,
         or is under an unknown key.
         """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedPart:
+    """Consecutive sealed entries of one organization, at least one. `previous_seal` is that of the entry before the first."""
+
+    organization_id: OrganizationId
+    previous_seal: str
+    links: tuple[StoredLink, ...]
+
+
+class AuditArchive(Protocol):
+    """Where entries are written before retention removes them."""
+
+    async def store(self, part: ArchivedPart) -> None:
+        """Write a part durably. The same part may be written again. Raises INTERNAL `archive_failed`."""
+
+
+class ArchivedAudit(Protocol):
+    """Reads what was archived."""
+
+    async def names(self) -> tuple[str, ...]:
+        """All parts, by organization and the number of their first entry."""
+
+    async def read(self, name: str) -> ArchivedPart | None:
+        """The part; None if it is not as it was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

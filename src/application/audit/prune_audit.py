@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from application.audit.expired_chain import ExpiredChain
 from application.audit.ports import AuditSeals, SealKeys
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction, AuditEvent
@@ -27,11 +28,22 @@ class PruneAudit:
       What is left of a manipulated trail is evidence.
     - The signed head records the new start of the chain.
     - Each removal is audited (`audit.pruned`) in the same transaction.
+    - With an archive (`archiving`), all of it is archived first. What could not be written is not removed.
 
-    Raises: ServiceError audit_chain_broken.
+    Raises: ServiceError audit_chain_broken, archive_failed.
     """
 
-    def __init__(self, *, seals: AuditSeals, keys: SealKeys, clock: Clock, ids: IdSource, batch: int = BATCH) -> None:
+    def __init__(
+        self,
+        *,
+        seals: AuditSeals,
+        keys: SealKeys,
+        clock: Clock,
+        ids: IdSource,
+        archiving: ExpiredChain | None = None,
+        batch: int = BATCH,
+    ) -> None:
+        self._archiving = archiving
         self._seals = seals
         self._keys = keys
         self._clock = clock
@@ -41,6 +53,12 @@ class PruneAudit:
     async def execute(self, command: PruneAuditCommand) -> int:
         """Returns how many entries were removed."""
         keys = await self._keys.all()
+        through: int | None = None
+        if self._archiving is not None:
+            expired = await self._archiving.checked(command.organization_id, command.before, keys)
+            if expired is None:
+                return 0
+            through = expired.last.number
         removed = 0
         while True:
             count = await self._seals.prune(
@@ -49,6 +67,7 @@ class PruneAudit:
                 keys=keys,
                 audit=self._entry(command, AuditEventId(self._ids.new("aud"))),
                 limit=self._batch,
+                through=through,
             )
             removed += count
             if count < self._batch:

@@ -2,7 +2,9 @@
 
 from dependency_injector import containers, providers
 
+from application.audit.expired_chain import ExpiredChain
 from application.audit.export_audit_events import ExportAuditEvents
+from application.audit.ports import AuditArchive
 from application.audit.prune_audit import PruneAudit
 from application.audit.queries import ListAuditEvents
 from application.audit.seal_audit import SealAudit
@@ -40,6 +42,7 @@ from application.identity.sign_out_address import SignOutAddress
 from application.identity.token_cache import TokenCache
 from application.identity.update_identity_provider import UpdateIdentityProvider
 from application.identity.update_organization import UpdateOrganization
+from infrastructure.assembly import archive as archive_assembly
 from infrastructure.assembly import identity as identity_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.containers.platform import Platform
@@ -118,4 +121,13 @@ class Identity(containers.DeclarativeContainer):
         sealing=seal_audit,
         keys=Storage.seal_keys,
     )
-    prune_audit = singleton(PruneAudit, seals=Storage.audit_seals, keys=Storage.seal_keys)
+    audit_archive: providers.Provider[AuditArchive | None] = singleton(
+        archive_assembly.audit_archive, Platform.settings
+    )
+    expired_chain = singleton(ExpiredChain, chain=Storage.audit_chain, archive=audit_archive)
+    prune_audit = singleton(
+        PruneAudit,
+        seals=Storage.audit_seals,
+        keys=Storage.seal_keys,
+        archiving=singleton(archive_assembly.archiving, Platform.settings, expired=expired_chain),
+    )

@@ -97,7 +97,7 @@ class Maintenance(containers.DeclarativeContainer):
             tables=monthly_tables,
             audit_months=audit_months,
             remove_audit_month=singleton(
-                RemoveAuditMonth, months=audit_months, chain=Storage.audit_chain, keys=Storage.seal_keys
+                RemoveAuditMonth, months=audit_months, expired=Identity.expired_chain, keys=Storage.seal_keys
             ),
         ),
         space=free_space,

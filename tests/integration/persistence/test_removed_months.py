@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import text
 
+from application.audit.expired_chain import ExpiredChain
 from application.audit.remove_audit_month import RemoveAuditMonth
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import ChainReport, VerifyAuditChain
@@ -78,7 +79,11 @@ class Trails:
             tables=SqlMonthlyTables(database=self.database),
             audit_months=months,
             remove_audit_month=RemoveAuditMonth(
-                months=months, chain=self.stores.audit_chain, keys=KEYS, clock=SystemClock(), ids=RandomIds()
+                months=months,
+                expired=ExpiredChain(chain=self.stores.audit_chain, archive=None),
+                keys=KEYS,
+                clock=SystemClock(),
+                ids=RandomIds(),
             ),
             clock=SystemClock(),
         ).execute()

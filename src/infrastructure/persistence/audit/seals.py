@@ -148,7 +148,14 @@ class SqlAuditSeals:
         return await self._database.write(unit, scope=SYSTEM)
 
     async def prune(
-        self, organization_id: OrganizationId, before: datetime, *, keys: ChainKeys, audit: PruneEntry, limit: int
+        self,
+        organization_id: OrganizationId,
+        before: datetime,
+        *,
+        keys: ChainKeys,
+        audit: PruneEntry,
+        limit: int,
+        through: int | None = None,
     ) -> int:
 
         def unit(connection: Connection) -> int:
@@ -156,6 +163,7 @@ class SqlAuditSeals:
                 return 0
             head = own_head(connection, organization_id, keys)
             old = leading(links_behind(connection, organization_id, head.pruned_through, limit), micros(before))
+            old = tuple(stored for stored in old if through is None or stored.link.number <= through)
             if not old:
                 return 0
             check = ChainCheck(keys.known, head.pruned_through, head.pruned_seal)

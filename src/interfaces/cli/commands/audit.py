@@ -13,6 +13,7 @@ from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import Query, ServiceApi, listed, path_to
 from interfaces.cli.arguments import RUNS, SERVERS
+from interfaces.cli.commands.audit_archive import verify_archive
 from interfaces.cli.failures import FAILED, BadUsage
 from interfaces.cli.names import names_by_id
 from interfaces.cli.session import JsonFlag, session_of
@@ -200,10 +201,24 @@ async def _written(lines: AsyncGenerator[str, None], output: Path) -> int:
 
 
 @audit_app.command("verify", epilog="Example: dragoman audit verify && echo untouched")
-def verify_trail(context: typer.Context, as_json: JsonFlag = False) -> None:
+def verify_trail(
+    context: typer.Context,
+    archive: Annotated[
+        Path | None,
+        typer.Option(
+            "--archive",
+            metavar="DIR",
+            help="Check the files that retention wrote to this directory (DRAGOMAN_ARCHIVE_DIR) instead, without a service.",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
     """Check the chain of seals over the audit trail. Exits 1 if it is broken or cannot be
     checked."""
     session = session_of(context)
+    if archive is not None:
+        verify_archive(session.terminal, archive, as_json=as_json)
+        return
 
     async def verify(api: ServiceApi) -> int:
         document = await api.get(path_to("audit-events", "verify"))

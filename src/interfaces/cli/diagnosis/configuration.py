@@ -1,7 +1,9 @@
 """Checks of settings that are valid but risky."""
 
 import ipaddress
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from infrastructure.settings import Settings
 from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
@@ -16,6 +18,8 @@ def configuration_findings(settings: Settings) -> Iterator[Finding]:
     """The encryption key, egress, and what others can reach."""
     yield _secret_key_finding(settings)
     yield egress_finding(settings.egress_allowed)
+    if settings.archive_dir is not None:
+        yield archive_finding(settings.archive_dir)
     yield from _open_findings(settings)
 
 
@@ -46,6 +50,17 @@ def secret_key_is_lost(settings: Settings) -> bool:
     database = settings.database_path or settings.home / "dragoman.db"
     given = settings.secret_keys or settings.postgres_url is not None
     return not given and database.exists() and not (settings.home / "secret.key").exists()
+
+
+def archive_finding(directory: Path) -> Finding:
+    """Whether retention can write there before it removes audit entries."""
+    if directory.is_dir() and os.access(directory, os.W_OK | os.X_OK):
+        return well("archive", f"audit entries go to {directory} before retention removes them")
+    return problem(
+        "archive",
+        f"{directory} is not a directory that this user may write to",
+        "Create it, or correct DRAGOMAN_ARCHIVE_DIR: until then retention removes no audit entries.",
+    )
 
 
 def egress_finding(allowed: tuple[str, ...]) -> Finding:

@@ -6,6 +6,7 @@ from datetime import datetime
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.audit.expired_chain import ExpiredChain
 from application.audit.ports import AuditMonths, ExpiredPart, Month
 from application.audit.remove_audit_month import RemoveAuditMonth, RemoveAuditMonthCommand
 from domain.audit.event import AuditAction
@@ -41,11 +42,10 @@ async def remove(
     """Remove MONTH for these organizations, with two links at a time."""
     removing = RemoveAuditMonth(
         months=months,
-        chain=InMemoryAuditChain(state),
+        expired=ExpiredChain(chain=InMemoryAuditChain(state), archive=None, batch=2),
         keys=keys,
         clock=FixedClock(after(1_000)),
         ids=SequentialIds(),
-        batch=2,
     )
     return await removing.execute(RemoveAuditMonthCommand(month=MONTH, organizations=organizations or (ORG,)))
 

@@ -131,6 +131,13 @@ def test_a_short_secret_key_is_a_warning(tmp_path: Path) -> None:
     assert of_settings(tmp_path, secret_key=SecretStr("x" * 40))["secret key"] is OK
 
 
+@pytest.mark.requirement("K5", "G2")
+def test_an_archive_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
+    assert of_settings(tmp_path, archive_dir=tmp_path)["archive"] is OK
+    assert of_settings(tmp_path, archive_dir=tmp_path / "none")["archive"] is PROBLEM
+    assert "archive" not in of_settings(tmp_path)
+
+
 def test_a_backup_is_restored_only_over_a_file_that_is_damaged() -> None:
     for code, restores in (("SQLITE_NOTADB", True), ("SQLITE_CORRUPT", True), ("SQLITE_CANTOPEN", False)):
         (found,) = database_findings(Seen(name="/srv/dragoman.db", failure=f"It cannot be read ({code})."))

@@ -1,0 +1,1 @@
+"""Files that hold what retention removes from the database."""

@@ -1,0 +1,66 @@
+"""`dragoman audit verify --archive`: checking archived audit entries without a service."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+
+from application.audit.verify_audit_archive import ArchiveReport
+from domain.json_value import JsonObject
+from interfaces.cli.failures import BadUsage
+from interfaces.cli.terminal import Terminal
+
+
+def verify_archive(terminal: Terminal, directory: Path, *, as_json: bool) -> None:
+    """Check all files, and exit 1 if anything is wrong."""
+    from infrastructure.container import Container
+    from infrastructure.lifecycle import configure_logs, verify_audit_archive
+    from interfaces.cli.checked_settings import checked_settings
+
+    if not directory.is_dir():
+        raise BadUsage(f"{directory} is not a directory.")
+    container = Container(settings=checked_settings())
+    configure_logs(container, only_trouble=True)
+    report = asyncio.run(verify_audit_archive(container, directory))
+    if as_json:
+        terminal.json(_document(report))
+    else:
+        terminal.fields({"checked": f"{report.entries} events in {report.files} files"})
+        for line in _sentences(report):
+            terminal.line(line)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _sentences(report: ArchiveReport) -> Iterator[str]:
+    for name in report.damaged:
+        yield f"{name} is not as it was written."
+    for part in report.broken:
+        yield f"{part.name}: number {part.first.number} is {part.first.problem.value}."
+    for gap in report.missing:
+        yield f"{gap.organization_id}: numbers {gap.first} to {gap.last} are in no file."
+    if report.unchecked:
+        yield (
+            f"{report.unchecked} events were sealed with a key that is not known: give the secret key of that time as well"
+            " (DRAGOMAN_SECRET_KEY, after a comma), and verify again."
+        )
+    if report.ok:
+        yield "OK: the archive is unchanged."
+
+
+def _document(report: ArchiveReport) -> JsonObject:
+    return {
+        "ok": report.ok,
+        "files": report.files,
+        "checked": report.entries,
+        "damaged": list(report.damaged),
+        "broken": [
+            {"file": part.name, "number": part.first.number, "problem": part.first.problem.value}
+            for part in report.broken
+        ],
+        "missing": [
+            {"organization_id": gap.organization_id, "first": gap.first, "last": gap.last} for gap in report.missing
+        ],
+        "unchecked": report.unchecked,
+    }
