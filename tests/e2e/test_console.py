@@ -57,7 +57,7 @@ def test_a_live_run_is_approved_in_another_session_and_goes_on_before_both(
 
     second = Person(browser, service.url)
     second.sign_in(service.key)
-    second.follow("Approvals", "/console/approvals")
+    second.go("/console/approvals")
     expect(second.page.get_by_label("Arguments (JSON")).to_have_value('{\n  "code": "print(6 * 7)"\n}')
     second.page.get_by_role("button", name="Approve").click()
     expect(second.page.locator("#decided")).to_contain_text("approved")

@@ -45,12 +45,12 @@ def test_the_sidebar_has_three_groups_who_is_signed_in_and_a_badge_of_what_waits
     side = person.page.get_by_role("navigation", name="Main")
     for group, entry in (("Build", "Agents"), ("Operate", "Runs"), ("Govern", "Audit")):
         expect(side.get_by_role("list", name=group).get_by_role("link", name=entry, exact=True)).to_be_visible()
-    expect(person.page.locator("#badge-approvals")).to_have_text("1 waiting")
+    expect(person.page.locator("#badge-inbox")).to_have_text("1 waiting")
     expect(person.page).to_have_title("(1) Approvals · Dragoman")
     expect(person.page.locator("#who")).to_contain_text(service.call("GET", "/organization")["name"])
     expect(person.page.get_by_role("main").get_by_role("link", name="Work out the answer.")).to_be_visible()
     person.page.get_by_role("button", name="Deny").click()
-    expect(person.page.locator("#badge-approvals")).to_be_empty()
+    expect(person.page.locator("#badge-inbox")).to_be_empty()
     expect(person.page).to_have_title("Approvals · Dragoman")
 
 

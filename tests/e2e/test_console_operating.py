@@ -40,12 +40,50 @@ def compare_two(page: Page) -> None:
     expect(page.get_by_role("heading", name="Steps")).to_be_visible()
 
 
+def see_what_waits(page: Page) -> None:
+    for kind in ("approval", "tool in quarantine", "to do", "workflow question"):
+        row = page.locator(".items li", has=page.get_by_text(kind, exact=True)).first
+        row.get_by_role("link").click()
+        expect(page.locator("#detail .status").first).to_have_text(kind)
+
+
 Steps = Callable[[Page], None]
 PAGES: dict[str, tuple[str, Steps]] = {
     "trial": ("/console/servers/tickets/try?tool=find_ticket", try_a_tool),
+    "inbox": ("/console/inbox", see_what_waits),
     "comparison": ("/console/runs", compare_two),
     "server": ("/console/servers/tickets", see_the_calls),
 }
+
+
+def test_keys_lead_through_the_inbox_and_decide_and_the_next_item_opens(browser: Browser, company: Company) -> None:
+    service = company.service
+    first, second = (service.start_run("refunds", f"Pay back order {number}.") for number in (1, 2))
+    for run in (first, second):
+        service.call("GET", f"/runs/{run}/wait")
+    person = Person(browser, service.url)
+    person.sign_in(service.key)
+    page = person.page
+    asked = {each["run_id"]: each["id"] for each in service.call("GET", "/approvals?state=pending")["data"]}
+    person.go(f"/console/inbox?item=approval:{asked[first]}")
+    detail = page.locator("#detail")
+    expect(detail).to_contain_text("Pay back order 1.")
+    page.keyboard.press("j")
+    expect(detail).to_contain_text("Pay back order 2.")
+    page.keyboard.press("k")
+    expect(detail).to_contain_text("Pay back order 1.")
+    detail.get_by_label("Reason").fill("adjk")  # keys write where one writes
+    page.locator("[aria-current=true]").focus()
+    page.keyboard.press("d")
+    expect(page.locator("#decided")).to_contain_text("denied")
+    expect(detail).to_contain_text("Pay back order 2.")
+    page.keyboard.press("a")
+    expect(page.locator("#decided")).to_contain_text("approved")
+    states = {each["run_id"]: each for each in service.call("GET", "/approvals")["data"]}
+    assert (states[first]["state"], states[first]["reason"]) == ("denied", "adjk")
+    assert (states[second]["state"], states[second]["edited_arguments"]) == ("approved", None)
+    assert person.complaints == []
+    page.context.close()
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")

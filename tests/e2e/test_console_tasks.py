@@ -99,9 +99,9 @@ def retry_failed_runs(hand: Hand) -> None:
 def approve_with_other_arguments(hand: Hand) -> None:
     page = hand.page
     waiting(hand.service, "Approve me.")
-    hand.click("Approvals")
-    page.get_by_label("Arguments (JSON").first.fill('{"code": "print(1)"}')
-    hand.press("Approve")
+    hand.click("Inbox")
+    page.get_by_label("code", exact=True).fill("print(1)")
+    hand.click(page.get_by_role("button", name="Approve", exact=True))
     expect(page.locator("#decided")).to_contain_text("approved")
 
 
@@ -109,7 +109,7 @@ def see_who_denied(hand: Hand) -> None:
     waiting(hand.service, "Deny me.")
     for approval in hand.service.call("GET", "/approvals?state=pending")["data"]:
         hand.service.call("POST", f"/approvals/{approval['id']}", {"decision": "deny", "reason": "Not on a Sunday."})
-    hand.click("Approvals")
+    hand.click("Inbox")
     hand.click("Decided")
     expect(hand.page.get_by_role("row").filter(has_text="Not on a Sunday.")).to_contain_text("denied")
 

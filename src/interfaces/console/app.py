@@ -8,6 +8,7 @@ from interfaces.console.agents.pages import AgentPages
 from interfaces.console.canvas import CanvasChoices
 from interfaces.console.failures import failure_handlers
 from interfaces.console.first_agent import FirstAgent
+from interfaces.console.inbox import Inbox
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes import (
@@ -23,6 +24,7 @@ from interfaces.console.routes import (
     first_agent,
     frame,
     gateway_sessions,
+    inbox,
     keys,
     overview,
     palette,
@@ -55,6 +57,7 @@ from interfaces.console.routes.chat import ChatPages
 from interfaces.console.routes.compare import Comparison
 from interfaces.console.routes.frame import Frame
 from interfaces.console.routes.gateway_sessions import GatewayPages
+from interfaces.console.routes.inbox import InboxPages
 from interfaces.console.routes.keys import KeyPages
 from interfaces.console.routes.overview import Overview
 from interfaces.console.routes.palette import Palette
@@ -90,6 +93,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
     handlers = failure_handlers(pages)
     run_costs = RunCosts(prices=container.prices())
     run_starters = built_by(container, RunStarters)
+    collected = built_by(container, Inbox)
     own = {
         "pages": pages,
         "sessions": sessions,
@@ -106,7 +110,8 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "palette": built_by(container, Palette),
         "chat_pages": built_by(container, ChatPages),
         "comparison": built_by(container, Comparison, run_costs=run_costs),
-        "frame": built_by(container, Frame),
+        "inbox_pages": built_by(container, InboxPages, inbox=collected),
+        "frame": built_by(container, Frame, inbox=collected),
         "waiting_approvals": built_by(container, WaitingApprovals),
         "overview": built_by(container, Overview, run_costs=run_costs),
         "run_pages": built_by(container, RunPages, run_costs=run_costs, run_starters=run_starters),
@@ -157,6 +162,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         first_agent,
         frame,
         gateway_sessions,
+        inbox,
         keys,
         overview,
         palette,

@@ -39,6 +39,7 @@ STATIC = (
     "live.js",
     "run.js",
     "forms.js",
+    "inbox.js",
     "markdown.min.js",
     "rows.js",
     "trace.js",
@@ -61,9 +62,9 @@ NAVIGATION = (
     (
         "Operate",
         (
+            ("Inbox", f"{PATH}/inbox"),
             ("Runs", f"{PATH}/runs"),
             ("Queue", f"{PATH}/queue"),
-            ("Approvals", f"{PATH}/approvals"),
             ("Schedules", f"{PATH}/schedules"),
             ("Threads", f"{PATH}/threads"),
             ("Gateway", f"{PATH}/gateway"),

@@ -11,6 +11,8 @@ from interfaces.console.json_text import JsonTextError, json_of
 
 _INPUT_TYPES = {"email": "email", "uri": "url", "date": "date"}
 _YES = "yes"
+_LINE = 80
+"""Longer texts have a field of several lines."""
 
 
 class FieldKind(StrEnum):
@@ -59,6 +61,11 @@ class Field:
         return "" if default is None else default if isinstance(default, str) else json.dumps(default)
 
     @property
+    def is_long(self) -> bool:
+        """Whether the initial value needs several lines."""
+        return self.kind is FieldKind.TEXT and (len(self.value) > _LINE or "\n" in self.value)
+
+    @property
     def is_set(self) -> bool:
         """Whether the box is ticked initially."""
         return self.schema.get("default") is True
@@ -84,6 +91,43 @@ def content_of(schema: JsonObject, form: Mapping[str, str]) -> JsonObject:
         if value is not None:
             content[field.key] = value
     return content
+
+
+def filled(schema: JsonObject, values: JsonObject) -> JsonObject:
+    """The schema with the values as defaults; a value that it does not have is JSON."""
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    shown: JsonObject = {
+        key: {**(_not_null(value) if isinstance(value, dict) else {}), "default": values.get(key)}
+        for key, value in known.items()
+    }
+    return {**schema, "properties": shown | {key: {"default": values[key]} for key in values if key not in known}}
+
+
+def edited(schema: JsonObject, values: JsonObject, form: Mapping[str, str]) -> JsonObject:
+    """The values with what was changed in the form of the `filled` schema; an emptied field is left out. Raises as
+    `content_of`."""
+    result = dict(values)
+    for field in fields_of(filled(schema, values)):
+        entered = _value(field, {name: text.replace("\r\n", "\n") for name, text in form.items()})
+        if entered == _value(field, _unchanged(field)):
+            continue
+        if entered is None:
+            result.pop(field.key, None)
+        else:
+            result[field.key] = entered
+    return result
+
+
+def _unchanged(field: Field) -> dict[str, str]:
+    """What the form sends if nothing is entered."""
+    if field.kind is FieldKind.YES_NO:
+        return {field.name: _YES} if field.is_set else {}
+    if field.options and field.kind is FieldKind.SOME_OF:
+        return {option.name: _YES for option in field.options if option.chosen}
+    if field.kind is FieldKind.ONE_OF and not any(option.chosen for option in field.options):
+        return {}
+    return {field.name: field.value.replace("\r\n", "\n")}
 
 
 def _field(name: str, key: str, schema: JsonObject, *, required: bool) -> Field:

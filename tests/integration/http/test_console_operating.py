@@ -58,7 +58,7 @@ async def test_a_denied_tool_is_not_called_and_one_that_requires_approval_leads_
     assert "toolbox: requires approval" in await page(service, f"{TRY}?tool=echo")
     asked = await tried(service)
     [approval] = (await service.call("GET", "/v1/approvals?state=pending")).json()["data"]
-    assert f"/console/approvals#{approval['id']}" in asked.text
+    assert f"/console/inbox?item=approval:{approval['id']}" in asked.text
     await service.call("POST", f"/v1/approvals/{approval['id']}", json={"decision": "approve"})
     assert ">succeeded<" in (await tried(service)).text
     agents = (await service.call("GET", "/v1/agents")).json()["data"]

@@ -3,19 +3,13 @@
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from application.approvals.ports import ApprovalFilter
-from application.approvals.queries import ListApprovals
 from application.identity.ports import IdentityStore, UserStore
 from application.identity.queries import GetOrganization
-from application.system.pages import PageRequest
-from domain.approvals.approval import ApprovalState
 from domain.identity.api_key import Principal
 from domain.ids import UserId
+from interfaces.console.inbox import Inbox
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
-
-COUNTED = 100
-"""More that waits is not counted."""
 
 
 class Frame:
@@ -27,25 +21,21 @@ class Frame:
         get_organization: GetOrganization,
         identities: IdentityStore,
         users: UserStore,
-        list_approvals: ListApprovals,
+        inbox: Inbox,
     ) -> None:
         self._get_organization = get_organization
         self._identities = identities
         self._users = users
-        self._list_approvals = list_approvals
+        self._inbox = inbox
 
     async def of(self, principal: Principal) -> dict[str, object]:
         """By their names in the template."""
         organization = await self._get_organization.execute(principal)
-        waiting = await self._list_approvals.execute(
-            principal=principal,
-            wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
-            page=PageRequest(limit=COUNTED),
-        )
+        waiting = len(await self._inbox.of(principal))
         return {
             "organization": organization.name,
             "key": await self._name_of(principal) or principal.key_id,
-            "approvals": f"{COUNTED}+" if waiting.next_cursor else str(len(waiting.items) or ""),
+            "waiting": str(waiting or ""),
         }
 
     async def _name_of(self, principal: Principal) -> str | None:

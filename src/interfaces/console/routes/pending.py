@@ -12,6 +12,7 @@ from domain.errors import Violation, invalid
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.elicitation import Elicitation, ElicitationAction
+from interfaces.console.inbox_answers import is_from_inbox, settled
 from interfaces.console.pages import Pages
 from interfaces.console.questions import content_of
 from interfaces.console.requests import ConsoleRequest
@@ -38,6 +39,8 @@ async def settle_call(
         is_error=data.get("outcome") == "failed",
     )
     await resume_run.execute(ResumeRunCommand(principal=request.principal, run_id=RunId(run_id), tool_results=(given,)))
+    if is_from_inbox(request):
+        return settled(pages, request, "The call", "settled")
     return pages.show(request, "parts/run_changes.html", await run_pages.of(request.principal, RunId(run_id)))
 
 
@@ -60,6 +63,8 @@ async def answer_question(
         raise invalid("question_gone", "This question no longer waits for an answer.")
     given = ClientToolResult(tool_call_id=call_id, result=_answer(question, data))
     await resume_run.execute(ResumeRunCommand(principal=principal, run_id=run.id, tool_results=(given,)))
+    if is_from_inbox(request):
+        return settled(pages, request, "The question", "answered")
     return pages.show(request, "parts/run_changes.html", await run_pages.of(principal, run.id))
 
 

@@ -15,6 +15,7 @@ from domain.identity.role import Role
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.pinning import DefinitionState, pinned_tools
 from domain.mcp.server import McpServerKind
+from interfaces.console.inbox_answers import is_from_inbox, settled
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.overview import RECENT, Overview
@@ -162,4 +163,6 @@ async def approve_tool(
             principal=request.principal, server=slug, tool=data.get("tool", ""), digest=data.get("digest")
         )
     )
+    if is_from_inbox(request):
+        return settled(pages, request, data.get("tool", ""), "approved")
     return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))

@@ -19,6 +19,7 @@ from application.threads.release_thread import ReleaseThread, ReleaseThreadComma
 from domain.errors import Violation, invalid
 from domain.identity.role import Role
 from domain.ids import SourceId, ThreadId
+from interfaces.console.inbox_answers import is_from_inbox, settled
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.whole_lists import all_of
@@ -77,9 +78,14 @@ async def show_thread(
 
 @post("/threads/{thread_id:str}/release", status_code=200)
 async def release_thread(
-    request: ConsoleRequest, thread_id: FromPath[str], release_thread: NamedDependency[ReleaseThread]
+    request: ConsoleRequest,
+    thread_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    release_thread: NamedDependency[ReleaseThread],
 ) -> Response[str]:
     await release_thread.execute(ReleaseThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id)))
+    if is_from_inbox(request):
+        return settled(pages, request, "The thread", "released")
     return _to(f"{PATH}/threads/{thread_id}")
 
 

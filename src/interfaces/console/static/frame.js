@@ -26,7 +26,7 @@
   }
 
   function countWaiting() {
-    const waiting = document.getElementById("badge-approvals")?.firstChild?.textContent.trim();
+    const waiting = document.getElementById("badge-inbox")?.firstChild?.textContent.trim();
     const title = document.title.replace(/^\(\S+\) /, "");
     document.title = waiting ? `(${waiting}) ${title}` : title;
   }

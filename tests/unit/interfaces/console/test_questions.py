@@ -4,7 +4,7 @@ import pytest
 
 from domain.errors import ServiceError
 from domain.json_value import JsonObject
-from interfaces.console.questions import FieldKind, content_of, fields_of
+from interfaces.console.questions import FieldKind, content_of, edited, fields_of, filled
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -89,3 +89,51 @@ def test_a_value_that_may_be_null_has_the_field_of_its_other_type_and_is_left_ou
         FieldKind.JSON,
     ]
     assert content_of(schema, {"f0": "", "f1": "3"}) == {"count": 3}
+
+
+ARGUMENTS: JsonObject = {"to": "ada@example.org", "body": "Dear Ada,\r\nhello", "count": 2, "own": {"a": 1}}
+OF_TOOL: JsonObject = {
+    "properties": {
+        "to": {"type": "string", "format": "email"},
+        "body": {"type": "string"},
+        "count": {"type": "integer"},
+        "urgent": {"type": "boolean"},
+        "size": {"type": "string", "enum": ["s", "m"]},
+        "tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}},
+    },
+    "required": ["to"],
+}
+AS_SENT = {"f0": "ada@example.org", "f1": "Dear Ada,\r\nhello", "f2": "2", "f6": '{"a": 1}'}
+
+
+@pytest.mark.requirement("U6")
+def test_arguments_fill_the_form_of_a_tool_and_what_its_schema_lacks_is_json() -> None:
+    fields = fields_of(filled(OF_TOOL, ARGUMENTS))
+    assert [(field.key, field.kind, field.value) for field in fields[:3]] == [
+        ("to", FieldKind.TEXT, "ada@example.org"),
+        ("body", FieldKind.TEXT, "Dear Ada,\r\nhello"),
+        ("count", FieldKind.NUMBER, "2"),
+    ]
+    assert (fields[1].is_long, fields[0].is_long) == (True, False)
+    assert (fields[-1].key, fields[-1].kind, fields[-1].value) == ("own", FieldKind.JSON, '{"a": 1}')
+
+
+@pytest.mark.requirement("U6")
+def test_a_form_that_nobody_touched_changes_no_argument() -> None:
+    assert edited(OF_TOOL, ARGUMENTS, AS_SENT) == ARGUMENTS
+
+
+@pytest.mark.requirement("U6")
+@pytest.mark.parametrize(
+    ("entered", "expected"),
+    [
+        ({"f1": "Dear Ada,\r\nbye"}, {"body": "Dear Ada,\nbye"}),
+        ({"f2": ""}, {"count": None}),
+        ({"f2": "3", "f3": "yes"}, {"count": 3, "urgent": True}),
+        ({"f4": "m", "f5.1": "yes"}, {"size": "m", "tags": ["b"]}),
+        ({"f6": "[1]"}, {"own": [1]}),
+    ],
+)
+def test_only_what_was_entered_is_changed(entered: dict[str, str], expected: JsonObject) -> None:
+    changed = {**ARGUMENTS, **expected}
+    assert edited(OF_TOOL, ARGUMENTS, AS_SENT | entered) == {k: v for k, v in changed.items() if v is not None}

@@ -1,0 +1,280 @@
+"""The inbox: everything that waits for a person, in one list, what is due first at its top."""
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from application.approvals.ports import ApprovalFilter
+from application.approvals.queries import ListApprovals
+from application.mcp.ports import ServerState
+from application.mcp.queries import GetMcpServerStatus, GetMcpServerTools, ListMcpServers
+from application.runs.ports import RunFilter
+from application.runs.queries import GetRun, ListRuns
+from application.system.pages import PageRequest
+from application.threads.queries import GetThread
+from application.workflows.ports import WorkflowRunFilter
+from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns
+from domain.approvals.approval import Approval, ApprovalState
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
+from domain.ids import AgentId, RunId, ThreadId
+from domain.mcp.auth import AuthorizationCodeAuth
+from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
+from domain.mcp.server import McpServer
+from domain.runs.run import Run, RunStatus
+from domain.threads.message import ToolUse
+from domain.threads.thread import Thread
+from domain.workflows.run import WorkflowRun, WorkflowRunStatus
+from interfaces.console.human_answers import Question, question_of
+from interfaces.console.pages import asked, in_a_line
+
+_Found = TypeVar("_Found")
+MOST = 100
+"""Of each kind; more is not collected."""
+MOST_HALTED = 50
+"""Newest halted runs whose threads are looked at."""
+
+
+class InboxKind(StrEnum):
+    """What waits; the value is the beginning of an item's key."""
+
+    APPROVAL = "approval"
+    QUESTION = "question"
+    CALL = "call"
+    NODE = "node"
+    TOOL = "tool"
+    THREAD = "thread"
+    AUTHORIZATION = "authorization"
+
+    @property
+    def words(self) -> str:
+        return _WORDS[self]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxItem:
+    """Something that waits. `subject` is the thing itself, `run` the run that waits for it, `about` its context in a
+    line. `since` and `due` are None if not known, and without an end."""
+
+    key: str
+    kind: InboxKind
+    title: str
+    about: str
+    subject: Approval | ToolUse | Question | PinnedTool | Thread | McpServer
+    run: Run | None = None
+    workflow_run: WorkflowRun | None = None
+    server: McpServer | None = None
+    agent_id: AgentId | None = None
+    since: datetime | None = None
+    due: datetime | None = None
+
+
+class Inbox:
+    """Rules:
+    - Any role may read it; acting on an item requires the role that the action requires elsewhere.
+    - What ends by itself comes first, the nearest end at the top; then the oldest.
+    - Threads in quarantine are found by the newest halted runs.
+    """
+
+    def __init__(
+        self,
+        *,
+        list_approvals: ListApprovals,
+        list_runs: ListRuns,
+        get_run: GetRun,
+        list_workflow_runs: ListWorkflowRuns,
+        get_workflow_run: GetWorkflowRun,
+        list_mcp_servers: ListMcpServers,
+        get_mcp_server_status: GetMcpServerStatus,
+        get_mcp_server_tools: GetMcpServerTools,
+        get_thread: GetThread,
+    ) -> None:
+        self._approvals = list_approvals
+        self._runs = list_runs
+        self._run = get_run
+        self._workflow_runs = list_workflow_runs
+        self._workflow_run = get_workflow_run
+        self._servers = list_mcp_servers
+        self._status = get_mcp_server_status
+        self._tools = get_mcp_server_tools
+        self._thread = get_thread
+
+    async def of(self, principal: Principal) -> tuple[InboxItem, ...]:
+        """All items."""
+        parts = await asyncio.gather(
+            self._waiting_approvals(principal),
+            self._waiting_calls(principal),
+            self._waiting_nodes(principal),
+            self._of_servers(principal),
+            self._quarantined_threads(principal),
+        )
+        return tuple(sorted((item for part in parts for item in part), key=_urgency))
+
+    async def _waiting_approvals(self, principal: Principal) -> list[InboxItem]:
+        page = await self._approvals.execute(
+            principal=principal,
+            wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
+            page=PageRequest(limit=MOST),
+        )
+        wanted = tuple(dict.fromkeys(each.run_id for each in page.items if each.run_id is not None))
+        found = await asyncio.gather(*(self._found_run(principal, run_id) for run_id in wanted))
+        runs = {run.id: run for run in found if run is not None}
+        return [_approval_item(each, runs.get(each.run_id) if each.run_id else None) for each in page.items]
+
+    async def _found_run(self, principal: Principal, run_id: RunId) -> Run | None:
+        return await _or_none(self._run.execute(principal, run_id))
+
+    async def _waiting_calls(self, principal: Principal) -> list[InboxItem]:
+        """Questions of MCP servers, and calls of client tools."""
+        page = await self._runs.execute(principal, RunFilter(status=RunStatus.REQUIRES_ACTION), PageRequest(limit=MOST))
+        return [_call_item(run, use) for run in page.items for use in run.pending if use.approval is None]
+
+    async def _waiting_nodes(self, principal: Principal) -> list[InboxItem]:
+        wanted = WorkflowRunFilter(status=WorkflowRunStatus.REQUIRES_ACTION)
+        page = await self._workflow_runs.execute(principal, wanted, PageRequest(limit=MOST))
+        # A list has runs without their nodes.
+        found = await asyncio.gather(*(_or_none(self._workflow_run.execute(principal, run.id)) for run in page.items))
+        return [
+            InboxItem(
+                key=f"{InboxKind.NODE}:{run.id}:{node.node_id}",
+                kind=InboxKind.NODE,
+                title=in_a_line(question.prompt) or node.node_id,
+                about=f"node {node.node_id} of a workflow",
+                subject=question,
+                workflow_run=run,
+                since=node.started_at,
+                due=node.due_at,
+            )
+            for run in found
+            if run is not None
+            for node in run.waiting_nodes
+            if (question := question_of(node)) is not None
+        ]
+
+    async def _of_servers(self, principal: Principal) -> list[InboxItem]:
+        """Tools in quarantine, and servers that a person must authorize."""
+        page = await self._servers.execute(principal=principal, page=PageRequest(limit=MOST))
+        found = await asyncio.gather(*(self._of_server(principal, server) for server in page.items))
+        return [item for part in found for item in part]
+
+    async def _of_server(self, principal: Principal, server: McpServer) -> list[InboxItem]:
+        if not server.config.enabled:
+            return []
+        slug, listed = server.config.slug, await _or_none(self._tools.execute(principal, server.id))
+        catalog = None if listed is None else listed.catalog
+        items = [
+            InboxItem(
+                key=f"{InboxKind.TOOL}:{slug}:{tool.definition.name}",
+                kind=InboxKind.TOOL,
+                title=tool.definition.name,
+                about=f"tool of the MCP server {slug}",
+                subject=tool,
+                server=server,
+                since=None if catalog is None else catalog.taken_at,
+            )
+            for tool in (pinned_tools(catalog) if catalog is not None and catalog.quarantined else ())
+            if tool.state is DefinitionState.QUARANTINED
+        ]
+        if isinstance(server.config.auth, AuthorizationCodeAuth):
+            status = await _or_none(self._status.execute(principal, server.id))
+            if status is not None and status.state is ServerState.NEEDS_AUTH:
+                items.append(
+                    InboxItem(
+                        key=f"{InboxKind.AUTHORIZATION}:{slug}",
+                        kind=InboxKind.AUTHORIZATION,
+                        title=slug,
+                        about="MCP server without a grant",
+                        subject=server,
+                        server=server,
+                        since=status.since,
+                    )
+                )
+        return items
+
+    async def _quarantined_threads(self, principal: Principal) -> list[InboxItem]:
+        page = await self._runs.execute(principal, RunFilter(status=RunStatus.HALTED), PageRequest(limit=MOST_HALTED))
+        newest = {run.thread_id: run for run in reversed(page.items)}
+        threads = await asyncio.gather(*(self._found_thread(principal, thread_id) for thread_id in newest))
+        return [
+            InboxItem(
+                key=f"{InboxKind.THREAD}:{thread.id}",
+                kind=InboxKind.THREAD,
+                title=asked(newest[thread.id]),
+                about=f"canary token {thread.quarantine.canary_id}",
+                subject=thread,
+                run=newest[thread.id],
+                agent_id=newest[thread.id].agent_id,
+                since=thread.quarantine.at,
+            )
+            for thread in threads
+            if thread is not None and thread.quarantine is not None
+        ]
+
+    async def _found_thread(self, principal: Principal, thread_id: ThreadId) -> Thread | None:
+        return await _or_none(self._thread.execute(principal, thread_id))
+
+
+def next_after(items: Iterable[InboxItem], key: str) -> InboxItem | None:
+    """The item with the key, else the first one."""
+    listed = tuple(items)
+    return next((item for item in listed if item.key == key), listed[0] if listed else None)
+
+
+def _approval_item(approval: Approval, run: Run | None) -> InboxItem:
+    return InboxItem(
+        key=f"{InboxKind.APPROVAL}:{approval.id}",
+        kind=InboxKind.APPROVAL,
+        title=approval.tool,
+        about="a client of the gateway" if run is None else asked(run),
+        subject=approval,
+        run=run,
+        agent_id=approval.agent_id,
+        since=approval.created_at,
+        due=approval.expires_at,
+    )
+
+
+def _call_item(run: Run, use: ToolUse) -> InboxItem:
+    question = use.elicitation
+    kind = InboxKind.CALL if question is None else InboxKind.QUESTION
+    part = "" if question is None else f":{question.request_id}"
+    return InboxItem(
+        key=f"{kind}:{run.id}:{use.id}{part}",
+        kind=kind,
+        title=use.name if question is None else in_a_line(question.message),
+        about=asked(run),
+        subject=use,
+        run=run,
+        agent_id=run.agent_id,
+        since=run.started_at,
+    )
+
+
+def _urgency(item: InboxItem) -> tuple[bool, float, str]:
+    """Items with an end first, by it; the others by their age."""
+    moment = item.due or item.since
+    return item.due is None, 0.0 if moment is None else moment.timestamp(), item.key
+
+
+async def _or_none(asked: Awaitable[_Found]) -> _Found | None:
+    """None for what was deleted meanwhile."""
+    try:
+        return await asked
+    except ServiceError as error:
+        if error.kind is not ErrorKind.NOT_FOUND:
+            raise
+        return None
+
+
+_WORDS = {
+    InboxKind.APPROVAL: "approval",
+    InboxKind.QUESTION: "question",
+    InboxKind.CALL: "to do",
+    InboxKind.NODE: "workflow question",
+    InboxKind.TOOL: "tool in quarantine",
+    InboxKind.THREAD: "thread in quarantine",
+    InboxKind.AUTHORIZATION: "authorization",
+}

@@ -1,0 +1,198 @@
+"""The inbox: the list of what waits, one item of it, and decisions on many approvals at a time."""
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath, FromQuery
+
+from application.agents.name_agents import NameAgents
+from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
+from application.approvals.queries import GetApproval
+from application.tools.explain_tool import ExplainTool, ExplainToolCommand
+from domain.approvals.approval import Approval
+from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import ApprovalId
+from domain.json_value import JsonObject, canonical_digest
+from domain.threads.message import ToolUse
+from interfaces.console.inbox import MOST, Inbox, InboxItem, InboxKind, next_after
+from interfaces.console.inbox_answers import SETTLED, settled
+from interfaces.console.json_text import arguments_of
+from interfaces.console.pages import Pages
+from interfaces.console.questions import edited, fields_of, filled
+from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
+
+
+class InboxPages:
+    """Data of the page."""
+
+    def __init__(self, *, inbox: Inbox, name_agents: NameAgents, explain_tool: ExplainTool) -> None:
+        self._inbox = inbox
+        self._name_agents = name_agents
+        self._explain = explain_tool
+
+    async def listed(self, principal: Principal) -> dict[str, object]:
+        return await self._list(principal, await self._inbox.of(principal))
+
+    async def of(self, principal: Principal, key: str) -> dict[str, object]:
+        """The list, and the item with the key or the first one."""
+        items = await self._inbox.of(principal)
+        return await self._list(principal, items) | await self._detail(principal, next_after(items, key))
+
+    async def _list(self, principal: Principal, items: tuple[InboxItem, ...]) -> dict[str, object]:
+        agents = (item.agent_id for item in items if item.agent_id is not None)
+        return {
+            "items": items,
+            "agent_names": await self._name_agents.execute(principal, agents),
+            "may_decide": principal.role.includes(Role.OPERATOR),
+        }
+
+    async def detail(self, principal: Principal, key: str) -> dict[str, object]:
+        """The item with that key only; None if it does not wait any more."""
+        found = next((item for item in await self._inbox.of(principal) if item.key == key), None)
+        agents = () if found is None or found.agent_id is None else (found.agent_id,)
+        names = await self._name_agents.execute(principal, agents)
+        return {"agent_names": names} | await self._detail(principal, found)
+
+    async def _detail(self, principal: Principal, item: InboxItem | None) -> dict[str, object]:
+        role = principal.role
+        context: dict[str, object] = {
+            "item": item,
+            "may_decide": role.includes(Role.OPERATOR),
+            "may_run": role.includes(Role.RUNNER),
+            "may_change": role.includes(Role.ADMIN),
+        }
+        if item is None:
+            return context
+        subject = item.subject
+        if isinstance(subject, Approval):
+            schema = await self.schema_of(principal, subject)
+            fields = () if schema is None else fields_of(filled(schema, subject.arguments))
+            digest = "" if schema is None else canonical_digest(schema)
+            context |= {"fields": fields, "schema": digest, "sent_before": _sent_before(item, subject)}
+        if isinstance(subject, ToolUse):
+            schema = None if subject.elicitation is None else subject.elicitation.schema
+            context |= {"fields": fields_of(schema or {})}
+        if item.workflow_run is not None:
+            own = item.workflow_run.requested_by == principal.key_id and role.includes(Role.RUNNER)
+            context |= {"may_answer": own or role.includes(Role.OPERATOR)}
+        return context
+
+    async def schema_of(self, principal: Principal, approval: Approval) -> JsonObject | None:
+        """The schema of the tool's arguments, None if the agent does not have the tool any more."""
+        command = ExplainToolCommand(principal=principal, name=approval.tool, agent=approval.agent_id)
+        try:
+            return (await self._explain.execute(command)).tool.parameters
+        except ServiceError as error:
+            if error.kind is not ErrorKind.NOT_FOUND:
+                raise
+            return None
+
+
+@get("/inbox")
+async def show_inbox(
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    inbox_pages: NamedDependency[InboxPages],
+    item: FromQuery[str] = "",
+) -> Response[str]:
+    return pages.show(request, "inbox.html", await inbox_pages.of(request.principal, item))
+
+
+@get("/parts/inbox")
+async def show_inbox_part(
+    request: ConsoleRequest, pages: NamedDependency[Pages], inbox_pages: NamedDependency[InboxPages]
+) -> Response[str]:
+    context = await inbox_pages.listed(request.principal)
+    return pages.show(request, "parts/inbox_list.html", context | {"item": None})
+
+
+@get("/inbox/detail")
+async def show_inbox_item(
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    inbox_pages: NamedDependency[InboxPages],
+    item: FromQuery[str],
+) -> Response[str]:
+    return pages.show(request, "parts/inbox_item.html", await inbox_pages.detail(request.principal, item))
+
+
+@post("/inbox/approvals/{approval_id:str}", status_code=200)
+async def decide_in_inbox(
+    *,
+    request: ConsoleRequest,
+    approval_id: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    inbox_pages: NamedDependency[InboxPages],
+    get_approval: NamedDependency[GetApproval],
+    decide_approval: NamedDependency[DecideApproval],
+) -> Response[str]:
+    """Approve, with the arguments in the fields of the tool's form, or deny."""
+    principal = request.principal
+    is_approved = _is_approved(data.get("decision"))
+    approval = await get_approval.execute(principal, ApprovalId(approval_id))
+    arguments = await _arguments(principal, approval, data, inbox_pages) if is_approved else None
+    decided = await decide_approval.execute(
+        DecideApprovalCommand(
+            principal=principal,
+            approval_id=approval.id,
+            approve=is_approved,
+            arguments=arguments,
+            reason=data.get("reason") or None,
+        )
+    )
+    return settled(pages, request, decided.tool, decided.state.value)
+
+
+@post("/inbox/bulk", status_code=200)
+async def decide_many(
+    request: ConsoleRequest, pages: NamedDependency[Pages], decide_approval: NamedDependency[DecideApproval]
+) -> Response[str]:
+    """Approve or deny the chosen approvals as they are, one after the other; what is not possible is said."""
+    data = await request.form()
+    is_approved = _is_approved(data.get("decision"))
+    prefix = f"{InboxKind.APPROVAL}:"
+    chosen = [each.removeprefix(prefix) for each in data.getall("item", []) if str(each).startswith(prefix)][:MOST]
+    failures: list[str] = []
+    for each in chosen:
+        command = DecideApprovalCommand(
+            principal=request.principal, approval_id=ApprovalId(each), approve=is_approved, arguments=None, reason=None
+        )
+        try:
+            await decide_approval.execute(command)
+        except ServiceError as error:
+            failures.append(error.detail)
+    action = "approved" if is_approved else "denied"
+    context = {"done": len(chosen) - len(failures), "action": action, "failures": failures}
+    return pages.show(request, "parts/bulk.html", context, headers={"HX-Trigger": SETTLED})
+
+
+async def _arguments(
+    principal: Principal, approval: Approval, data: dict[str, str], inbox_pages: InboxPages
+) -> JsonObject | None:
+    """The edited arguments; None if nothing was edited. Raises CONFLICT `tool_changed` where the form is of an older
+    schema, and INVALID."""
+    if "arguments" in data:
+        arguments = arguments_of(data["arguments"])
+    else:
+        schema = await inbox_pages.schema_of(principal, approval)
+        if schema is None or canonical_digest(schema) != data.get("schema"):
+            raise conflict("tool_changed", "The arguments of this tool have changed. Open the item again.")
+        arguments = edited(schema, approval.arguments, data)
+    return None if arguments == approval.arguments else arguments
+
+
+def _is_approved(decision: object) -> bool:
+    if decision not in ("approve", "deny"):
+        raise invalid("decision_invalid", "Approve or deny.", Violation(path="decision", message="approve or deny"))
+    return decision == "approve"
+
+
+def _sent_before(item: InboxItem, approval: Approval) -> bool:
+    """Whether the call may have been sent already, before its worker was lost."""
+    return item.run is not None and any(
+        use.approval is not None and use.approval.approval_id == approval.id and use.approval.outcome_unknown
+        for use in item.run.pending
+    )

@@ -1,0 +1,92 @@
+"""The inbox: what waits for people in one list, each with its form, decided one by one and many at a time."""
+
+import html
+import json
+import re
+
+import httpx
+import pytest
+
+from domain.identity.role import Role
+from tests.integration.http.service import OTHER_ADMIN, Service, token_of
+from tests.integration.http.test_canaries import a_halted_run
+from tests.integration.http.test_console import browse, signed_in, waiting_run
+
+pytestmark = pytest.mark.requirement("U6")
+HERE = {"hx-current-url": "http://agents.example.com/console/inbox"}
+
+
+async def page(service: Service, path: str, token: str | None = None) -> str:
+    answer = await browse(service, "GET", f"/console{path}", headers=await signed_in(service, token))
+    assert answer.status_code == 200, answer.text
+    return html.unescape(answer.text)
+
+
+async def send(service: Service, path: str, token: str | None = None, **data: str) -> httpx.Response:
+    headers = await signed_in(service, token) | HERE
+    return await browse(service, "POST", f"/console{path}", headers=headers, data=data)
+
+
+async def test_an_approval_waits_with_what_was_asked_and_a_form_of_its_arguments(service: Service) -> None:
+    run, approval = await waiting_run(service)
+    inbox = await page(service, "/inbox")
+    assert f'data-item="approval:{approval}"' in inbox
+    assert f'<a href="/console/runs/{run}">hello</a>' in inbox
+    viewed = await page(service, "/inbox", token_of(Role.VIEWER))
+    assert "Deciding requires the role operator" in viewed
+    assert "Approve chosen" not in viewed
+    assert approval not in await page(service, "/inbox", OTHER_ADMIN)
+    assert "Nothing waits for a person" in await page(service, "/inbox", OTHER_ADMIN)
+    badge = await page(service, "/parts/frame")
+    assert re.search(r'id="badge-inbox"[^>]*>1<', badge)
+
+
+async def test_a_decision_in_the_inbox_is_said_and_its_item_leaves(service: Service) -> None:
+    _, approval = await waiting_run(service)
+    path = f"/inbox/approvals/{approval}"
+    assert (await send(service, path, decision="later")).status_code == 422
+    assert (await send(service, path, token_of(Role.RUNNER), decision="deny")).status_code == 403
+    denied = await send(service, path, decision="deny", reason="Not on a Sunday.")
+    assert (denied.status_code, denied.headers["hx-trigger"]) == (200, "item-settled")
+    assert "denied" in denied.text
+    stored = (await service.call("GET", f"/v1/approvals/{approval}")).json()
+    assert (stored["state"], stored["reason"]) == ("denied", "Not on a Sunday.")
+    assert "Nothing waits for a person" in await page(service, "/parts/inbox")
+    assert "is shown here" in await page(service, f"/inbox/detail?item=approval:{approval}")
+
+
+async def test_a_form_of_another_schema_is_refused_and_a_tool_that_is_gone_is_decided_by_its_json(
+    service: Service,
+) -> None:
+    _, approval = await waiting_run(service)
+    path = f"/inbox/approvals/{approval}"
+    assert (await send(service, path, decision="approve", schema="sha256:other")).status_code == 409
+    assert 'name="arguments"' in await page(service, "/inbox")  # the agent does not have the tool of the worker
+    assert (await send(service, path, decision="approve", arguments="[1]")).status_code == 422
+    arguments = (await service.call("GET", f"/v1/approvals/{approval}")).json()["arguments"]
+    approved = await send(service, path, decision="approve", arguments=json.dumps(arguments, indent=2))
+    assert approved.status_code == 200, approved.text
+    stored = (await service.call("GET", f"/v1/approvals/{approval}")).json()
+    assert (stored["state"], stored["edited_arguments"]) == ("approved", None)
+
+
+async def test_many_approvals_are_decided_at_once_and_what_fails_is_said(service: Service) -> None:
+    _, approval = await waiting_run(service)
+    headers = await signed_in(service)
+    form = {"decision": "approve", "item": [f"approval:{approval}", "approval:apr_unknown", "tool:files:echo"]}
+    answer = await service.client.post("/console/inbox/bulk", headers=headers, data=form)
+    assert (answer.status_code, answer.headers["hx-trigger"]) == (200, "item-settled")
+    assert "1 approved" in answer.text
+    assert "apr_unknown" in answer.text
+    viewer = await signed_in(service, token_of(Role.VIEWER))
+    refused = await service.client.post("/console/inbox/bulk", headers=viewer, data=form)
+    assert "0 approved" in refused.text
+
+
+async def test_a_thread_in_quarantine_waits_until_it_is_released(service: Service) -> None:
+    thread = (await a_halted_run(service))["thread_id"]
+    shown = await page(service, f"/inbox?item=thread:{thread}")
+    assert f"/console/threads/{thread}/release" in shown
+    released = await send(service, f"/threads/{thread}/release")
+    assert (released.status_code, released.headers["hx-trigger"]) == (200, "item-settled")
+    assert thread not in await page(service, "/inbox")
