@@ -58,9 +58,11 @@ PAGES: dict[str, tuple[str, Steps]] = {
 
 def test_keys_lead_through_the_inbox_and_decide_and_the_next_item_opens(browser: Browser, company: Company) -> None:
     service = company.service
-    first, second = (service.start_run("refunds", f"Pay back order {number}.") for number in (1, 2))
-    for run in (first, second):
-        service.call("GET", f"/runs/{run}/wait")
+    runs = []
+    for number in (1, 2):  # one after the other: the list is in the order of the approvals
+        runs.append(service.start_run("refunds", f"Pay back order {number}."))
+        service.call("GET", f"/runs/{runs[-1]}/wait")
+    first, second = runs
     person = Person(browser, service.url)
     person.sign_in(service.key)
     page = person.page

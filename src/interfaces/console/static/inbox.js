@@ -37,7 +37,7 @@
     detail.replaceChildren(empty);
   }
 
-  // The item has left the list: by a decision here, or of somebody else.
+  // The item has left the list: by a decision here, or by one elsewhere.
   function left() {
     const next = rows()[Math.min(index, rows().length - 1)];
     if (decided) {
