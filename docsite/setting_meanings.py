@@ -43,6 +43,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "registry_organization": f"The organization whose MCP servers everybody may read as a [registry]({_GUIDES}/gateway.md#let-ides-read-your-servers), without a key. Unset, none.",
         "workflow_tool_ttl_s": "How long after its registration a [tool of a workflow run](workflow-language.md#credentials) may be called with what the run bound to it.",
         "tool_search_threshold": f"How many MCP tools an agent is shown at most; with more it [searches]({_GUIDES}/many-tools.md).",
+        "gateway_authorization_server": f"The authorization server to which the [gateway]({_GUIDES}/gateway-oauth.md#use-another-authorization-server) sends clients, instead of being one.",
         "gateway_tool_search_threshold": f"How many MCP tools a client of the gateway is listed at most; with more it [searches]({_GUIDES}/gateway.md#let-clients-search-for-tools). Without it all are listed.",
     },
     "Models": {

@@ -95,6 +95,9 @@ class Settings(OtelSettings, ProcessSettings, ProviderSettings, SecretSettings, 
     gateway_tool_search_threshold: int | None = Field(
         default=None, ge=0, le=10_000, description="0 to 10000", examples=["40"]
     )
+    gateway_authorization_server: Annotated[str, AfterValidator(values.issuer)] | None = Field(
+        default=None, description="the issuer of an identity provider", examples=["https://login.example.com"]
+    )
     registry_organization: str | None = Field(
         default=None, pattern="^org_[0-9A-Za-z]{26}$", description="the id of an organization", examples=["org_01HX4B…"]
     )

@@ -2,6 +2,7 @@
 
 from litestar import Litestar
 
+from application.gateway.authorization.check_authorization import SCOPE
 from infrastructure.container import Container
 from interfaces.console.entry import with_console
 from interfaces.gateway.app import with_gateway
@@ -61,4 +62,6 @@ def _gateway_endpoint(container: Container, *, limits: StreamLimits) -> GatewayE
         questions=GatewayQuestions(answer_question=container.answer_gateway_question()),
         cancellations=container.request_cancellations(),
         address=container.public_address(),
+        # Scopes of another authorization server are its own.
+        scope=None if container.settings().gateway_authorization_server else SCOPE,
     )

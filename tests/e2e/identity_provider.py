@@ -8,7 +8,7 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urljoin, urlsplit
 
@@ -41,8 +41,9 @@ class IdentityProvider:
     def sign_tokens_with(self, algorithm: str) -> None:
         httpx.post(f"{self.issuer}/test/algorithm/{algorithm}", trust_env=False, timeout=60.0).raise_for_status()
 
-    def tokens(self, name: str, *, scope: str = "openid profile email groups") -> Json:
-        """The tokens of a person, as a client on their machine gets them."""
+    def tokens(self, name: str, *, scope: str = "openid profile email groups", resource: str | None = None) -> Json:
+        """The tokens of a person, as a client on their machine gets them; with a `resource`, the access token is for it."""
+        target = {} if resource is None else {"resource": resource}
         verifier = secrets.token_urlsafe(48)
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
@@ -52,6 +53,7 @@ class IdentityProvider:
             "scope": scope,
             "code_challenge": challenge,
             "code_challenge_method": "S256",
+            **target,
         }
         with httpx.Client(trust_env=False, timeout=60.0) as browser:
             answer = self.answer(browser, str(httpx.URL(f"{self.issuer}/auth", params=query)), name)
@@ -61,6 +63,7 @@ class IdentityProvider:
                 "redirect_uri": CLI_CALLBACK,
                 "client_id": CLI_CLIENT,
                 "code_verifier": verifier,
+                **target,
             }
             tokens = browser.post(f"{self.issuer}/token", data=form).raise_for_status().json()
         return dict(tokens)
@@ -94,15 +97,20 @@ class IdentityProvider:
         raise AssertionError(f"the provider sends around in circles: {response.text}")
 
 
-@contextmanager
-def providing(service: Service) -> Iterator[IdentityProvider]:
+def providing(service: Service) -> AbstractContextManager[IdentityProvider]:
     """The provider, with this service among its clients."""
+    return providing_for(service.url)
+
+
+@contextmanager
+def providing_for(url: str) -> Iterator[IdentityProvider]:
+    """The same, before there is a service at this URL."""
     assert NODE is not None
     wanted = {
-        "redirectUris": [f"{service.url}/console/sign-in/callback"],
-        "postLogoutRedirectUris": [f"{service.url}/console/sign-in"],
+        "redirectUris": [f"{url}/console/sign-in/callback"],
+        "postLogoutRedirectUris": [f"{url}/console/sign-in"],
         "groups": GROUPS,
-        "resource": f"{service.url}/mcp",
+        "resource": f"{url}/mcp",
     }
     command = [NODE, str(PROGRAM), json.dumps(wanted)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -3,15 +3,16 @@
 import html
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.e2e.consent import Consent, People
 from tests.e2e.front_door import a_front_door
-from tests.e2e.identity_provider import needs_identity_provider
+from tests.e2e.identity_provider import CLI_CLIENT, needs_identity_provider, providing_for, register
 from tests.e2e.oauth_client import RawClient, a_client, answer_of
-from tests.e2e.service import Json
+from tests.e2e.service import Json, a_turn, serving
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.requirement("P5"), needs_identity_provider()]
 
@@ -240,3 +241,34 @@ def test_people_of_a_deleted_identity_provider_are_refused_at_once(people: Peopl
         people.service.client.delete(f"/identity-providers/{people.registered['id']}").raise_for_status()
         assert client.ping(tokens["access_token"]) == httpx.codes.UNAUTHORIZED
         assert client.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+def test_with_another_authorization_server_only_its_tokens_for_the_gateway_are_taken(tmp_path: Path) -> None:
+    public = "https://agents.example.com"
+    gateway = f"{public}/mcp"
+    with (
+        providing_for(public) as provider,
+        serving(
+            tmp_path / "home", DRAGOMAN_PUBLIC_URL=public, DRAGOMAN_GATEWAY_AUTHORIZATION_SERVER=provider.issuer
+        ) as service,
+    ):
+        service.agent("reader", service.script("reader", a_turn("Hello.")))
+        register(service, provider, audiences=[CLI_CLIENT, gateway])
+        described = httpx.get(
+            f"{service.url}/.well-known/oauth-protected-resource/mcp?agent=reader", trust_env=False
+        ).json()
+        assert (described["resource"], described["authorization_servers"]) == (gateway, [provider.issuer])
+        client = RawClient(service=service, client_id="none")
+        token = provider.tokens("bob", scope="openid", resource=gateway)["access_token"]
+        assert client.ping(token) == httpx.codes.OK
+        for_others = provider.tokens("bob")["id_token"]
+        assert client.ping(for_others) == httpx.codes.UNAUTHORIZED, "it is for another audience"
+        with httpx.Client(
+            base_url=service.url, headers={"Authorization": f"Bearer {for_others}"}, trust_env=False
+        ) as bob:
+            assert bob.get("/v1/agents").is_success, "which the API takes"
+        refused = httpx.post(f"{service.url}/mcp", trust_env=False).headers["www-authenticate"]
+        assert "scope=" not in refused, "scopes are the other server's"
+        for path in ("/.well-known/oauth-authorization-server", "/register"):
+            method = "POST" if path == "/register" else "GET"
+            assert httpx.request(method, f"{service.url}{path}", trust_env=False).is_client_error

@@ -14,7 +14,10 @@ from domain.identity.api_key import TOKEN_PREFIX, Principal, hash_token
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticateCommand:
+    """With `audience`, a token of a person must be for it."""
+
     token: str = field(repr=False)
+    audience: str | None = None
 
 
 class Authenticate:
@@ -49,7 +52,7 @@ class Authenticate:
 
     async def execute(self, command: AuthenticateCommand) -> Principal:
         if not command.token.startswith(TOKEN_PREFIX):
-            return await self._people.execute(AuthenticatePersonCommand(token=command.token))
+            return await self._people.execute(AuthenticatePersonCommand(token=command.token, audience=command.audience))
         token_hash = hash_token(command.token)
         key = self._cache.get(token_hash) or await self._look_up(token_hash)
         now = self._clock.now()

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from application.identity.admit_person import AdmitPerson, AdmitPersonCommand
 from application.identity.key_limits import KeyLimits
-from application.identity.ports import IdentityProviderDirectory, TokenVerifier
+from application.identity.ports import Claims, IdentityProviderDirectory, TokenVerifier
 from application.identity.token_cache import KnownKey, TokenCache
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
@@ -17,7 +17,10 @@ _DOTS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticatePersonCommand:
+    """With `audience`, the token must be for it, and not only for one that its identity provider may name."""
+
     token: str = field(repr=False)
+    audience: str | None = None
 
 
 class AuthenticatePerson:
@@ -56,6 +59,8 @@ class AuthenticatePerson:
         known = self._cache.get(token_hash) or await self._look_up(command.token, token_hash)
         if known.expires_at is None or known.expires_at <= self._clock.now():
             raise invalid_token()
+        if command.audience is not None and command.audience not in known.audiences:
+            raise invalid_token()
         if (counted := self._limits.take(known.principal.key_id, None)) is not None:
             await counted
         return known.principal
@@ -74,10 +79,20 @@ class AuthenticatePerson:
                 continue
             user = await self._admit.execute(AdmitPersonCommand(provider=provider, claims=verified.claims))
             principal = user.principal(verified.expires_at)
-            known = KnownKey(principal=principal, expires_at=verified.expires_at, rate_limit=None)
+            known = KnownKey(
+                principal=principal,
+                expires_at=verified.expires_at,
+                rate_limit=None,
+                audiences=_audiences(verified.claims),
+            )
             self._cache.put(token_hash, known, generation=generation)
             return known
         raise invalid_token()
+
+
+def _audiences(claims: Claims) -> tuple[str, ...]:
+    named = claims.get("aud")
+    return tuple(str(each) for each in (named if isinstance(named, list) else [named]))
 
 
 def invalid_token() -> ServiceError:

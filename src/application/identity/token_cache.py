@@ -13,11 +13,12 @@ from domain.rate_limit import RateLimit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownKey:
-    """The data of a key that every request needs."""
+    """The data of a key, or of a person's token, that every request needs. `audiences` are those of the token."""
 
     principal: Principal
     expires_at: datetime | None
     rate_limit: RateLimit | None
+    audiences: tuple[str, ...] = ()
 
 
 def known_key(key: ApiKey) -> KnownKey:

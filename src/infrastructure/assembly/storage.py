@@ -8,12 +8,14 @@ from application.agents.ports import AgentStore
 from application.gateway.ports import GatewayClientStore, GatewaySessionStore
 from application.gateway.sessions.client_handshakes import ClientHandshakes
 from application.gateway.sessions.gateway_access import GatewayAccess
+from application.gateway.sessions.open_session import GATEWAY_PATH
 from application.gateway.sessions.session_ends import SessionEnds
 from application.gateway.subscriptions.subscribers import Subscribers
 from application.identity.authenticate import Authenticate
 from application.identity.key_limits import KeyLimits
 from application.identity.ports import OrganizationStore
 from application.identity.token_cache import TokenCache
+from application.mcp.oauth_client import PublicAddress
 from application.retention.ports import SweepLock
 from application.runs.ports import RunQueue
 from application.secrets.ports import KeyRing
@@ -193,6 +195,8 @@ def token_cache(rows: RowNotifications) -> TokenCache:
 def gateway_access(
     rows: RowNotifications,
     *,
+    address: PublicAddress,
+    external: str | None,
     sessions: GatewaySessionStore,
     agents: AgentStore,
     authenticate: Authenticate,
@@ -209,6 +213,7 @@ def gateway_access(
         is_notified=rows.fresh,
         ends=SessionEnds(wakeups=wakeups, clock=clock),
         on_forget=lambda: rows.wrote(("gateway_session",), None),
+        audience=lambda: None if external is None else f"{address.url}{GATEWAY_PATH}",
     )
     rows.listen(access.forget_organization, "gateway_session", "user_account")
     # Its users may belong to any organization. This process tells of them as of keys.

@@ -81,6 +81,8 @@ class Gateway(containers.DeclarativeContainer):
     gateway_access: providers.Provider[GatewayAccess] = singleton(
         storage_assembly.gateway_access,
         Platform.row_notifications,
+        address=Platform.public_address,
+        external=Platform.settings.provided.gateway_authorization_server,
         sessions=gateway_sessions,
         authenticate=Identity.authenticate,
         limits=Identity.key_limits,
@@ -112,11 +114,16 @@ class Gateway(containers.DeclarativeContainer):
     client_grants: providers.Provider[ClientGrantStore] = singleton(SqlClientGrantStore)
     client_documents: providers.Provider[ClientDocuments] = singleton(HttpClientDocuments, http=Tools.workflow_http)
     client_registrations = singleton(ClientRegistrations, grants=client_grants, box=Platform.secret_box)
-    describe_authorization = singleton(DescribeAuthorization, address=Platform.public_address)
+    describe_authorization = singleton(
+        DescribeAuthorization,
+        address=Platform.public_address,
+        external=Platform.settings.provided.gateway_authorization_server,
+    )
     check_authorization = singleton(
         CheckAuthorization,
         find_client=singleton(FindOAuthClient, documents=client_documents, registrations=client_registrations),
         address=Platform.public_address,
+        external=Platform.settings.provided.gateway_authorization_server,
     )
     grant_access = singleton(GrantAccess, check_authorization=check_authorization, grants=client_grants)
     token_issuer = singleton(

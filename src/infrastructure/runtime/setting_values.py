@@ -38,6 +38,12 @@ def http_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def issuer(value: str) -> str:
+    """The URL of an issuer as it is: issuers are compared as texts. Raises ValueError."""
+    http_url(value)
+    return value
+
+
 def proxy_url(value: str) -> str:
     """The http URL of a proxy; `http://` is added if no scheme is given. Raises ValueError."""
     url = value if "://" in value else f"http://{value}"

@@ -90,6 +90,7 @@ class GatewayEndpoint:
         questions: GatewayQuestions,
         cancellations: RequestCancellations,
         address: PublicAddress,
+        scope: str | None = SCOPE,
     ) -> None:
         self._access = access
         self._clients = clients
@@ -97,6 +98,7 @@ class GatewayEndpoint:
         self._questions = questions
         self._answers = GatewayAnswers(methods=methods, cancellations=cancellations)
         self._address = address
+        self._scope = scope
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         try:
@@ -215,7 +217,8 @@ class GatewayEndpoint:
         query = quote(scope["query_string"], safe=_IN_QUERIES)
         of_query = f"?{query}" if 0 < len(query) <= _MAX_QUERY else ""
         challenge = f'Bearer realm="dragoman", resource_metadata="{self._address.url or ""}{METADATA_PATH}{of_query}"'
-        challenge += f', scope="{SCOPE}"'
+        if self._scope is not None:
+            challenge += f', scope="{self._scope}"'
         if reason is not None:
             challenge += f', error="{reason}", error_description="{error.detail}"'
         return b"www-authenticate", challenge.encode("latin-1", "replace")

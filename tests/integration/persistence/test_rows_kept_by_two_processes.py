@@ -28,6 +28,7 @@ from infrastructure.assembly.storage import gateway_access, token_cache
 from infrastructure.events.postgres_wakeups import PostgresWakeups
 from infrastructure.events.row_notifications import FRESH_S, RowNotifications
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.runtime.public_address import ListeningAddress
 from infrastructure.runtime.system import SystemClock
 from tests.builders import (
     AGENT,
@@ -113,6 +114,8 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
             authenticate=authenticate,
             gateway=gateway_access(
                 feed,
+                address=ListeningAddress(None),
+                external=None,
                 sessions=stores.gateway_sessions,
                 agents=stores.agents,
                 authenticate=authenticate,

@@ -52,6 +52,7 @@ class CheckedAuthorization:
 
 class CheckAuthorization:
     """Rules:
+    - This service is the authorization server, not `external`.
     - The caller is a person, not an API key, with the role runner.
     - The client is known, and has registered the redirect URI.
     - No parameter comes twice. The challenge (PKCE) is there, with the method S256.
@@ -59,16 +60,21 @@ class CheckAuthorization:
     - The agent is the one that the resource names, else the person's choice; it is enabled.
     - A faulty request is shown to the person, and never sends the browser elsewhere.
 
-    Raises: ServiceError invalid_client, invalid_request, invalid_target, unsupported_response_type, person_required,
+    Raises: ServiceError authorization_elsewhere, invalid_client, invalid_request, invalid_target, unsupported_response_type, person_required,
     role_insufficient, agent_not_found, agent_disabled.
     """
 
-    def __init__(self, *, find_client: FindOAuthClient, agents: AgentStore, address: PublicAddress) -> None:
+    def __init__(
+        self, *, find_client: FindOAuthClient, agents: AgentStore, address: PublicAddress, external: str | None = None
+    ) -> None:
+        self._external = external
         self._find_client = find_client
         self._agents = agents
         self._address = address
 
     async def execute(self, command: CheckAuthorizationCommand) -> CheckedAuthorization:
+        if self._external is not None:
+            raise conflict("authorization_elsewhere", "Another authorization server grants access to this gateway.")
         if command.principal.user_until is None:
             detail = "An API key grants nothing to clients: sign in as a person, with an identity provider."
             raise ServiceError("person_required", ErrorKind.FORBIDDEN, detail)

@@ -16,25 +16,33 @@ REGISTER_PATH = "/register"
 class DescribeAuthorization:
     """Public. Rules:
     - There is an authorization server while there is an identity provider with which people sign in.
+    - With `external`, clients are sent to that issuer, and this service is no authorization server. Its tokens are for
+      the gateway's URL without a query.
     - The resource is the URL that a client was given, with its query, which names an agent.
     """
 
-    def __init__(self, *, identity_providers: IdentityProviderDirectory, address: PublicAddress) -> None:
+    def __init__(
+        self, *, identity_providers: IdentityProviderDirectory, address: PublicAddress, external: str | None
+    ) -> None:
         self._providers = identity_providers
         self._address = address
+        self._external = external
 
     async def is_on(self) -> bool:
-        return await self._providers.exist()
+        """Whether this service is the authorization server."""
+        return self._external is None and await self._providers.exist()
 
     async def resource(self, query: str) -> JsonObject:
         """The metadata of the protected resource (RFC 9728)."""
         url = f"{self._address.url or ''}{GATEWAY_PATH}"
         document: JsonObject = {
-            "resource": f"{url}?{query}" if query else url,
+            "resource": f"{url}?{query}" if query and self._external is None else url,
             "resource_name": "Dragoman",
             "bearer_methods_supported": ["header"],
         }
-        if await self.is_on():
+        if self._external is not None:
+            document["authorization_servers"] = [self._external]
+        elif await self.is_on():
             document["authorization_servers"] = [self._address.url]
             document["scopes_supported"] = [SCOPE]
         return document

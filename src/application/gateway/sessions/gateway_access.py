@@ -38,6 +38,7 @@ class GatewayAccess:
       (`is_notified`), until the next change. Sessions that end with a run are cached while `ends`
       watches the run.
     - `on_forget` is called when a session has ended here.
+    - Tokens of identity providers must be for `audience`, if there is one.
     """
 
     def __init__(
@@ -52,9 +53,11 @@ class GatewayAccess:
         ends: SessionEnds,
         fresh_s: float = 0.5,
         on_forget: Callable[[], None] = lambda: None,
+        audience: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._sessions = sessions
         self._on_forget = on_forget
+        self._audience = audience
         self._agents = agents
         self._authenticate = authenticate
         self._limits = limits
@@ -73,7 +76,7 @@ class GatewayAccess:
         """The open session; `agent` is for API keys and for tokens of OAuth clients. Raises UNAUTHENTICATED `token_invalid`,
         FORBIDDEN, INVALID `agent_missing`, NOT_FOUND `agent_not_found`, LIMIT `rate_limited`."""
         if not token.startswith(SESSION_TOKEN_PREFIX):
-            principal = await self._authenticate.execute(AuthenticateCommand(token=token))
+            principal = await self._authenticate.execute(AuthenticateCommand(token=token, audience=self._audience()))
             return await self.of_principal(principal, agent)
         token_hash = hash_token(token)
         session = self._fresh(token_hash)

@@ -59,7 +59,9 @@ class Ports:
     async def _verify(self, provider: IdentityProvider, _: str) -> VerifiedToken:
         if provider == OTHER:
             raise invalid_token()
-        return VerifiedToken(claims={"sub": "ann"}, expires_at=after(60))
+        return VerifiedToken(
+            claims={"sub": "ann", "aud": ["dragoman", "https://dragoman.example/mcp"]}, expires_at=after(60)
+        )
 
 
 @pytest.fixture
@@ -132,3 +134,16 @@ async def test_the_limit_of_the_service_applies_to_each_user(ports: Ports) -> No
     await ports.principal_of()
     with refused("rate_limited"):
         await ports.principal_of("eyJ.eyJ.second")
+
+
+@pytest.mark.requirement("P5")
+async def test_a_token_for_another_audience_than_the_wanted_one_is_refused_also_when_it_is_known(ports: Ports) -> None:
+    async def principal_for(audience: str) -> Principal:
+        return await ports.authenticate.execute(AuthenticatePersonCommand(token=TOKEN, audience=audience))
+
+    await principal_for("https://dragoman.example/mcp")
+    with refused("token_invalid"):
+        await principal_for("https://dragoman.example")
+    ports.tokens.verify.reset_mock()
+    await principal_for("dragoman")
+    ports.tokens.verify.assert_not_awaited()

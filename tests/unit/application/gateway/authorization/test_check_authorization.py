@@ -104,3 +104,11 @@ async def test_an_answer_keeps_the_query_of_the_redirect_uri(scene: Scene) -> No
     assert found.answer(error="access_denied") == (
         "https://client.example/back?from=here&error=access_denied&iss=https%3A%2F%2Fdragoman.example"
     )
+
+
+async def test_nothing_is_granted_here_where_another_authorization_server_does(scene: Scene) -> None:
+    check = CheckAuthorization(
+        find_client=scene.find_client, agents=scene.agents, address=scene.address, external="https://login.example.com"
+    )
+    with refused("authorization_elsewhere"):
+        await check.execute(asked())
