@@ -250,6 +250,24 @@ def test_the_editor_can_be_used_by_everybody_in_both_themes_at_three_widths(
         page.context.close()
 
 
+def test_what_a_version_changed_is_shown_and_an_older_one_restored(page: Page, service: Service) -> None:
+    nodes: list[Json] = [{"id": "start", "kind": "entrypoint"}]
+    workflow = service.call("POST", "/workflows", {"name": "versions", "nodes": nodes, "edges": []})["id"]
+    nodes = [*nodes, {"id": "shape", "kind": "transform", "config": {"expression": "@"}}]
+    service.call("PATCH", "/workflows/versions", {"nodes": nodes, "edges": [{"source": "start", "target": "shape"}]})
+    page.goto(page.url.replace("/workflows/new", f"/workflows/{workflow}"))
+    page.get_by_text("Versions (2)").click()
+    page.get_by_text("Version 2", exact=True).click()
+    expect(page.locator(".history ins").filter(has_text="- id: shape")).to_be_visible()
+    page.get_by_role("link", name="Open version 1").click()
+    expect(page.locator(".node")).to_have_count(1)
+    page.get_by_text("What changed until version 2").click()
+    expect(page.locator(".card ins").filter(has_text="- id: shape")).to_be_visible()
+    page.get_by_role("button", name="Restore as version 3").click()
+    expect(page.get_by_text("version 3")).to_be_visible()
+    expect(page.locator(".node")).to_have_count(1)
+
+
 @pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_canvas_of_a_workflow_and_of_a_run_can_be_used_by_everybody_in_both_themes_at_three_widths(

@@ -48,6 +48,7 @@ from interfaces.console.routes import (
     threads,
     usage,
     workflow_runs,
+    workflow_versions,
     workflows,
 )
 from interfaces.console.routes.approvals import WaitingApprovals
@@ -186,5 +187,6 @@ def console_routes() -> list[HTTPRouteHandler]:
         threads,
         usage,
         workflow_runs,
+        workflow_versions,
         workflows,
     )

@@ -21,7 +21,7 @@ def changes(before: Mapping[str, object], after: Mapping[str, object]) -> tuple[
     """In the order of the fields; each tool policy and each limit is a field."""
     old, new = _fields(before), _fields(after)
     return tuple(
-        Change(field=name, lines=_difference(old.get(name, ()), new.get(name, ())))
+        Change(field=name, lines=difference(old.get(name, ()), new.get(name, ())))
         for name in dict.fromkeys((*old, *new))
         if old.get(name, ()) != new.get(name, ())
     )
@@ -59,7 +59,8 @@ def _stated(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _difference(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
+def difference(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
+    """Lines as `Change` has them; empty if nothing differs."""
     lines = list(unified_diff(before, after, n=CONTEXT_LINES, lineterm=""))[2:]
     # The first mark only says that lines before the change are omitted.
     return tuple("@ …" if line.startswith("@@") else line for line in lines[1:])

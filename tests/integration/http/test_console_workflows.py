@@ -95,6 +95,43 @@ async def test_a_workflow_is_written_checked_drawn_and_saved_as_versions(stocked
     assert (await browse(stocked, "GET", path, headers=admin)).status_code == 404
 
 
+@pytest.mark.requirement("U6")
+async def test_versions_are_compared_and_an_older_one_is_restored_as_the_next(stocked: Service) -> None:
+    admin = await signed_in(stocked)
+    path = await saved(stocked)
+    other = TEXT.replace("{schema: {type: object}}", "{schema: {type: string}}")
+    await browse(stocked, "POST", f"{path}/edit", headers=admin, data={"definition": other, "version": "1"})
+    changed = (await browse(stocked, "GET", f"{path}/changes?version=2", headers=admin)).text
+    assert re.findall(r"<(ins|del)>.*?</span>\s*(.*?)</", changed) == [("del", "type: object"), ("ins", "type: string")]
+    back = (await browse(stocked, "GET", f"{path}/changes?version=1&since=2", headers=admin)).text
+    assert re.findall(r"<(ins|del)>.*?</span>\s*(.*?)</", back) == [("del", "type: string"), ("ins", "type: object")]
+    assert "first version" in (await browse(stocked, "GET", f"{path}/changes?version=1", headers=admin)).text
+    assert (await browse(stocked, "GET", f"{path}/changes?version=9", headers=admin)).status_code == 404
+
+    restore = f"{path}/restore?version=1"
+    assert (await browse(stocked, "POST", f"{restore}&newest=1", headers=admin)).status_code == 412
+    operator = await signed_in(stocked, token_of(Role.OPERATOR))
+    assert (await browse(stocked, "POST", f"{restore}&newest=2", headers=operator)).status_code == 403
+    assert (await browse(stocked, "POST", f"{path}/restore?version=9&newest=2", headers=admin)).status_code == 404
+    restored = await browse(stocked, "POST", f"{restore}&newest=2", headers=admin)
+    assert restored.headers["hx-redirect"] == path
+    newest = (await stocked.call("GET", "/v1/workflows/answers")).json()
+    assert (newest["version"], newest["nodes"][0]["config"]) == (3, {"schema": {"type": "object"}})
+
+
+@pytest.mark.requirement("U6")
+async def test_a_version_that_names_what_is_gone_is_not_restored(stocked: Service) -> None:
+    admin = await signed_in(stocked)
+    path = await saved(stocked)
+    other = TEXT.replace("server: files", "server: others")
+    await stocked.call("POST", "/v1/mcp-servers", json={"slug": "others", "kind": "custom", "command": "x"})
+    await browse(stocked, "POST", f"{path}/edit", headers=admin, data={"definition": other, "version": "1"})
+    await stocked.call("DELETE", "/v1/mcp-servers/files")
+    refused = await browse(stocked, "POST", f"{path}/restore?version=1&newest=2", headers=admin)
+    assert refused.status_code == 422
+    assert "There is no MCP server" in html.unescape(refused.text)
+
+
 async def test_a_run_of_a_workflow_that_is_not_in_the_list_names_it_by_its_id(stocked: Service) -> None:
     path = await saved(stocked)
     admin = await signed_in(stocked)
