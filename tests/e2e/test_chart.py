@@ -270,17 +270,33 @@ def container_of(template: Json, place: Path, port: int, **secret: str) -> Itera
             process.wait()
 
 
+def drain_of(template: Json) -> list[str]:
+    """The command before a pod's container is stopped, which has process 1."""
+    [container] = template["spec"]["containers"]
+    program, *arguments = container["lifecycle"]["preStop"]["exec"]["command"]
+    assert (program, arguments[1]) == ("dragoman", "1")
+    return list(arguments)
+
+
+def test_a_worker_that_is_removed_has_the_time_that_is_set_to_finish_its_runs() -> None:
+    template = rendered("worker.drainSeconds=900")["Deployment/agents-dragoman-worker"]["spec"]["template"]
+    assert drain_of(template) == ["drain", "1", "--within", "900"]
+    assert template["spec"]["terminationGracePeriodSeconds"] > 900 + 60
+
+
 def test_its_job_services_and_workers_share_a_database_answer_their_probes_and_report_what_scales_them(
     tmp_path: Path, postgres_databases: PostgresDatabases, everything: dict[str, Json]
 ) -> None:
     templates = {name.partition("/")[0]: template for name, template in pods(rendered()).items()}
     ports = {"StatefulSet": free_port(), "Deployment": free_port()}
+    processes: dict[str, subprocess.Popen[bytes]] = {}
     with postgres_databases.fresh() as url, ExitStack() as running:
         secret = {"DRAGOMAN_DATABASE_URL": url, "DRAGOMAN_SECRET_KEY": "a key of the chart's test"}
         with container_of(templates["Job"], tmp_path / "job", 0, **secret) as job:
             assert job.wait(timeout=120) == 0, (tmp_path / "job" / "said").read_text()
         for kind, port in ports.items():
             process = running.enter_context(container_of(templates[kind], tmp_path / kind, port, **secret))
+            processes[kind] = process
             [container] = templates[kind]["spec"]["containers"]
             for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
                 path = container[probe]["httpGet"]["path"]
@@ -305,6 +321,11 @@ def test_its_job_services_and_workers_share_a_database_answer_their_probes_and_r
         reported = httpx.get(f"http://127.0.0.1:{ports['Deployment']}/metrics", trust_env=False, timeout=60).text
         for metric in measured(everything["ScaledObject/agents-dragoman-worker"]["spec"]):
             assert f"\n{metric}{{" in reported, metric
+        drain, _, *within = drain_of(templates["Deployment"])
+        dragoman = str(Path(sys.executable).with_name("dragoman"))
+        worker = processes["Deployment"]
+        subprocess.run([dragoman, drain, str(worker.pid), *within], check=True, timeout=120, capture_output=True)
+        assert worker.wait(timeout=60) == 0
 
 
 def answers(port: int, path: str) -> bool:

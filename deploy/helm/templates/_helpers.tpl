@@ -22,7 +22,6 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "dragoman.pod" -}}
 automountServiceAccountToken: false
 enableServiceLinks: false
-terminationGracePeriodSeconds: 35
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
