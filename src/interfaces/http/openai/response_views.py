@@ -21,7 +21,7 @@ _ABSENT = (
 )
 """Fields of the protocol that Dragoman has nothing for."""
 _DEFAULT_SAMPLING = 1.0
-"""What the protocol shows where nobody set it: Open Responses requires a number. Nothing is sent to the model."""
+"""What the protocol shows for a value that is not set: Open Responses requires a number. Nothing is sent to the model."""
 _USED_UP = ("completed", "incomplete", "failed", "cancelled")
 
 
