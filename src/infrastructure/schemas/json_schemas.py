@@ -39,6 +39,7 @@ _VALUE = "\x00"
 """A placeholder for the invalid value in the validator's messages. A shortened value replaces
 it."""
 
+_TYPES = "array, boolean, integer, null, number, object and string"
 _TOO_DEEP = "is nested too deeply to be checked"
 
 
@@ -142,6 +143,8 @@ def _schema_problem(error: jsonschema_rs.ValidationError) -> str:
         )
     elif isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Referencing):
         fault = "its $schema is not a known draft, or a reference leads out of it"
+    elif isinstance(error.kind, jsonschema_rs.ValidationErrorKind.AnyOf) and error.instance_path[-1:] == ["type"]:
+        fault = f"{_shown(error.instance)} is not one of the types {_TYPES}, nor a list of them"
     else:
         fault = error.message.replace(_VALUE, _shown(error.instance))
     return _capped(f"{_pointer(error.instance_path)}{fault}")

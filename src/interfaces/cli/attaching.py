@@ -5,7 +5,7 @@ from pathlib import Path
 
 from domain.errors import ServiceError
 from domain.json_value import JsonValue
-from domain.threads.attachments import attachment, require_few_attachments, require_small
+from domain.threads.attachments import MAX_ATTACHED_BYTES, attachment, require_few_attachments
 from domain.threads.message import TextContent, UserContent
 from domain.threads.message_json import content_to_json
 from interfaces.cli.failures import BadUsage
@@ -30,12 +30,13 @@ def require_readable(file: Path) -> None:
 
 def _bytes_of(file: Path) -> bytes:
     try:
-        require_small(file.stat().st_size, str(file))
+        if file.stat().st_size > MAX_ATTACHED_BYTES:
+            raise BadUsage(
+                f"{file} has more than {MAX_ATTACHED_BYTES // 2**20} MiB, the most of a message's files in sum."
+            )
         return file.read_bytes()
     except OSError as exc:
         raise BadUsage(f"{file} cannot be read: {exc.strerror}.") from exc
-    except ServiceError as error:
-        raise _refused(error) from error
 
 
 def _refused(error: ServiceError) -> BadUsage:

@@ -40,6 +40,12 @@ _PLAIN = {
     "less_than": "must be less than {lt}",
     "less_than_equal": "must be at most {le}",
     "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_pattern_mismatch": "must match {pattern}",
+    "too_long": "must have at most {max_length} entries",
+    "too_short": "must have at least {min_length} entries",
+    "union_tag_invalid": "its {discriminator} must be one of {expected_tags}",
+    "union_tag_not_found": "needs a {discriminator}",
 }
 """Messages in place of those of pydantic, by its type of a fault."""
 

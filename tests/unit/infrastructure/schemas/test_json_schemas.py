@@ -298,3 +298,9 @@ def test_a_schema_changed_in_place_is_not_taken_for_its_former_self() -> None:
     assert validator.violations(schema, {}) == ()
     schema["required"] = ["a"]
     assert validator.violations(schema, {}) != ()
+
+
+def test_a_type_that_json_schema_does_not_have_is_told_with_those_that_it_has() -> None:
+    problem = JsonSchemaValidator().problem_with({"type": "object", "properties": {"a": {"type": "strin"}}})
+    assert problem is not None
+    assert problem.startswith('/properties/a/type: "strin" is not one of the types array, boolean')
