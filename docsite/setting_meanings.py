@@ -41,6 +41,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "mcp_container_engine": f"The engine of servers of [kind oci]({_GUIDES}/confinement.md#containers): by `auto` the first socket of Podman or Docker that is there.",
         "mcp_container_cpus": "How many processors a server in a container may use.",
         "registry_organization": f"The organization whose MCP servers everybody may read as a [registry]({_GUIDES}/gateway.md#let-ides-read-your-servers), without a key. Unset, none.",
+        "mcp_registries": f"The [MCP registries]({_GUIDES}/mcp-servers.md#add-a-server-from-a-registry) that servers are added from: `NAME=URL` with the part of the address before `/v0.1`. The first is searched unless a command names another.",
         "workflow_tool_ttl_s": "How long after its registration a [tool of a workflow run](workflow-language.md#credentials) may be called with what the run bound to it.",
         "tool_search_threshold": f"How many MCP tools an agent is shown at most; with more it [searches]({_GUIDES}/many-tools.md).",
         "gateway_authorization_server": f"The authorization server to which the [gateway]({_GUIDES}/gateway-oauth.md#use-another-authorization-server) sends clients, instead of being one.",

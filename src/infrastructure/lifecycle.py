@@ -222,6 +222,7 @@ def _close_at_the_end(container: Container, stack: AsyncExitStack) -> None:
     stack.push_async_callback(container.webhook_sender().close)
     stack.push_async_callback(container.lazy_providers().close)
     stack.push_async_callback(container.oauth().close)
+    stack.push_async_callback(container.mcp_registries().close)
     stack.push_async_callback(container.connections().close)
     stack.push_async_callback(container.resource_watches().close)
     stack.push_async_callback(container.announced_connections().close)

@@ -101,6 +101,11 @@ class Settings(OtelSettings, ProcessSettings, ProviderSettings, SecretSettings, 
     registry_organization: str | None = Field(
         default=None, pattern="^org_[0-9A-Za-z]{26}$", description="the id of an organization", examples=["org_01HX4B…"]
     )
+    mcp_registries: Annotated[str, AfterValidator(values.registries)] = Field(
+        default="",
+        description="names and addresses (before /v0.1) of MCP registries that servers are added from, separated by commas",
+        examples=["ours=https://agents.example.com"],
+    )
     workflow_tool_ttl_s: int = Field(
         default=604_800, ge=60, le=31_536_000, description="60 to 31536000 seconds", examples=["604800"]
     )
@@ -251,6 +256,11 @@ class Settings(OtelSettings, ProcessSettings, ProviderSettings, SecretSettings, 
     @property
     def egress_allowed(self) -> tuple[str, ...]:
         return values.entries(self.egress_allow)
+
+    @property
+    def registry_urls(self) -> Mapping[str, str]:
+        """The addresses of MCP registries by their names."""
+        return values.parse_registries(self.mcp_registries)
 
     @property
     def proxy_exceptions(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ NOT_RUN = {
     "docs/guides/gateway.md": 3,
     "docs/guides/gateway-oauth.md": 1,
     "docs/guides/kubernetes.md": 4,
-    "docs/guides/mcp-servers.md": 1,
+    "docs/guides/mcp-servers.md": 2,
     "docs/guides/native-tools.md": 1,
     "docs/guides/openai.md": 3,
     "docs/guides/organizations.md": 2,

@@ -8,6 +8,38 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AddRegistryServerBody
+         * @description An entry of a registry to register as a server. Values of its `inputs` are texts, or references
+         *     to named secrets (`{"secret": NAME}`).
+         * @example {
+         *       "version": "1.2.0",
+         *       "slug": "tickets",
+         *       "inputs": {
+         *         "headers.Authorization": {
+         *           "secret": "TICKETS_TOKEN"
+         *         }
+         *       }
+         *     }
+         */
+        AddRegistryServerBody: {
+            /**
+             * @description Version of the entry.
+             * @default latest
+             */
+            version?: string;
+            /**
+             * @description Number of one of the entry's options, from 0.
+             * @default 0
+             */
+            option?: number;
+            /** @description Slug of the server; null for the last part of the name. */
+            slug?: string | null;
+            /** @description Values of the entry's inputs, by their names. */
+            inputs?: {
+                [key: string]: string | components["schemas"]["SecretReference"];
+            };
+        };
+        /**
          * AgentPage
          * @description A page of agents; `next_cursor` is null on the last one.
          */
@@ -1730,6 +1762,22 @@ export interface components {
          */
         McpFailureKind: "server_error" | "timeout" | "not_connected" | "connection_lost" | "too_large" | "invalid_reply" | "needs_auth" | "busy" | "disabled" | "not_installed" | "definition_changed";
         /**
+         * McpRegistryList
+         * @description The configured registries.
+         */
+        McpRegistryList: {
+            /** @description The registries, in the order of the settings. */
+            data: components["schemas"]["McpRegistryView"][];
+        };
+        /**
+         * McpRegistryView
+         * @description A configured registry.
+         */
+        McpRegistryView: {
+            /** @description Its name in the settings. */
+            name: string;
+        };
+        /**
          * McpServerBody
          * @description An MCP server. Values of `env` (started servers) and `headers` (remote servers) are
          *     write-only, or references to named secrets (`{"secret": NAME}`). `args` must not contain
@@ -3085,6 +3133,70 @@ export interface components {
             message_id: string;
             /** @description The piece. */
             text: string;
+        };
+        /**
+         * RegistryEntryPage
+         * @description A page of entries; `next_cursor` is the registry's, and null on the last page.
+         */
+        RegistryEntryPage: {
+            /** @description The entries of the page, in the order of the list. */
+            data: components["schemas"]["RegistryEntryView"][];
+            /** @description Cursor of the next page; null on the last one. */
+            next_cursor: string | null;
+        };
+        /**
+         * RegistryEntryView
+         * @description A version of a server in a registry.
+         */
+        RegistryEntryView: {
+            /** @description Name in the registry, such as com.example/tickets. */
+            name: string;
+            /** @description Version of the entry. */
+            version: string;
+            /** @description Title. */
+            title: string;
+            /** @description The publisher's words. */
+            description: string;
+            /** @description Whether the publisher advises against it. */
+            is_deprecated: boolean;
+            /** @description Ways to start or reach it here. */
+            options: components["schemas"]["RegistryOptionView"][];
+            /** @description Why other ways cannot be used here. */
+            unavailable: string[];
+        };
+        /**
+         * RegistryInputView
+         * @description A value that is chosen when the server is added.
+         */
+        RegistryInputView: {
+            /** @description Name of the value, such as env.TOKEN. */
+            name: string;
+            /** @description The publisher's words. */
+            description: string;
+            /** @description Whether the server cannot be added without it, unless it has a default. */
+            is_required: boolean;
+            /** @description Whether the value is a secret. */
+            is_secret: boolean;
+            /** @description The value if none is given. */
+            default: string | null;
+            /** @description The only possible values; empty for any. */
+            choices: string[];
+        };
+        /**
+         * RegistryOptionView
+         * @description One way to start or reach the server.
+         */
+        RegistryOptionView: {
+            /** @description Kind of the server that it becomes. */
+            kind: components["schemas"]["McpServerKind"];
+            /** @description What it is installed from; null for a remote server. */
+            package: string | null;
+            /** @description Version of the package. */
+            version: string | null;
+            /** @description The values to choose. */
+            inputs: components["schemas"]["RegistryInputView"][];
+            /** @description What to know before adding it. */
+            remarks: string[];
         };
         /**
          * RequeueRunsBody

@@ -37,6 +37,7 @@ from infrastructure.mcp.install.oci_images import OciImages
 from infrastructure.mcp.install.python_packages import PythonPackages
 from infrastructure.mcp.install.server_confinement import ServerConfinement
 from infrastructure.mcp.known_secrets import KnownSecrets
+from infrastructure.mcp.lazy_registries import LazyRegistries, OpenRegistries
 from infrastructure.mcp.oauth.lazy_oauth import LazyOAuth, OpenOAuth
 from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.transports.launcher import LAUNCHER
@@ -91,6 +92,17 @@ def oauth(
     lazy = LazyOAuth(load)
     rows.listen(lazy.forget_organization, "oauth_grant")
     return lazy
+
+
+def registries(settings: Settings, *, egress: EgressPolicy, proxies: Proxies, clock: Clock) -> LazyRegistries:
+    def load() -> OpenRegistries:
+        from infrastructure.mcp.registries import HttpMcpRegistries
+        from infrastructure.mcp.transports.remote import RemoteClient
+
+        remote = RemoteClient(egress=egress, proxies=proxies)
+        return HttpMcpRegistries(urls=settings.registry_urls, remote=remote, clock=clock)
+
+    return LazyRegistries(load, names=tuple(settings.registry_urls))
 
 
 def connections(

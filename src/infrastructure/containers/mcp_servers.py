@@ -3,6 +3,7 @@
 from dependency_injector import containers, providers
 
 from application.gateway.subscriptions.subscribers import Subscribers
+from application.mcp.add_registry_server import AddRegistryServer
 from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.authorize_mcp_server import AuthorizeMcpServer
 from application.mcp.catalog_reader import CatalogReader
@@ -26,6 +27,7 @@ from application.mcp.queries import (
 )
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
+from application.mcp.registries import GetRegistryEntry, ListMcpRegistries, SearchMcpRegistry
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
@@ -44,6 +46,7 @@ from infrastructure.mcp.install.installer import LocalMcpInstaller
 from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
 from infrastructure.mcp.install.server_confinement import ServerConfinement
+from infrastructure.mcp.lazy_registries import LazyRegistries
 from infrastructure.mcp.oauth.lazy_oauth import LazyOAuth
 from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.wrappers.announced_connections import AnnouncedConnections
@@ -71,6 +74,9 @@ class McpServers(containers.DeclarativeContainer):
         egress=Platform.egress_policy,
         address=Platform.public_address,
         rows=Platform.row_notifications,
+    )
+    mcp_registries: providers.Provider[LazyRegistries] = singleton(
+        mcp_assembly.registries, Platform.settings, egress=Platform.egress_policy
     )
     state_reporter: providers.Provider[StateReporter | None] = singleton(mcp_assembly.state_reporter, Platform.settings)
     subscribers: providers.Provider[Subscribers] = singleton(storage_assembly.subscribers, Platform.row_notifications)
@@ -131,6 +137,10 @@ class McpServers(containers.DeclarativeContainer):
         RegisterMcpServer, servers=Storage.fresh_servers, switch=mcp_switch, outbound=Platform.egress_policy
     )
     import_mcp_servers = singleton(ImportMcpServers, register=register_mcp_server)
+    list_mcp_registries = singleton(ListMcpRegistries, registries=mcp_registries)
+    search_mcp_registry = singleton(SearchMcpRegistry, registries=mcp_registries)
+    get_registry_entry = singleton(GetRegistryEntry, registries=mcp_registries)
+    add_registry_server = singleton(AddRegistryServer, entries=get_registry_entry, register=register_mcp_server)
     preview_mcp_import = singleton(
         PreviewMcpImport, servers=Storage.fresh_servers, switch=mcp_switch, outbound=Platform.egress_policy
     )

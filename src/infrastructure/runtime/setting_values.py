@@ -22,6 +22,7 @@ _PATH_SEGMENT = re.compile(r"(?:[A-Za-z0-9_]|\{organization\})(?:[A-Za-z0-9_.-]|
 _MAX_RATE_CALLS = 1_000_000
 _MAX_RATE_S = 86_400
 _MAX_PORT = 65_535
+_REGISTRY_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
@@ -173,6 +174,22 @@ def parse_otel_headers(value: str) -> dict[str, str]:
             raise ValueError("not NAME=VALUE")
         headers[name.strip().lower()] = text
     return headers
+
+
+def registries(value: str) -> str:
+    parse_registries(value)
+    return value
+
+
+def parse_registries(value: str) -> dict[str, str]:
+    """`name=address,…`: addresses of MCP registries, before `/v0.1`. Raises ValueError."""
+    found: dict[str, str] = {}
+    for entry in entries(value):
+        name, _, url = entry.partition("=")
+        if not _REGISTRY_NAME.fullmatch(name) or name in found or "?" in url:
+            raise ValueError("not NAME=URL")
+        found[name] = http_url(url)
+    return found
 
 
 def rate(value: str) -> str:

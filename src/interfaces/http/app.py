@@ -18,6 +18,7 @@ from interfaces.http.bodies import MAX_JSON_BYTES, BodyDecoding
 from interfaces.http.gateway_authorization.router import gateway_authorization_router
 from interfaces.http.gateway_sessions import routes as gateway_sessions
 from interfaces.http.identity_providers import routes as identity_providers
+from interfaces.http.mcp_registries import routes as mcp_registries
 from interfaces.http.mcp_servers import routes as mcp_servers
 from interfaces.http.metrics import metrics_router, monitoring
 from interfaces.http.model_providers import routes as model_providers
@@ -54,6 +55,7 @@ from interfaces.http.workflows import routes as workflows
 _SLICES = (
     agents,
     mcp_servers,
+    mcp_registries,
     tools,
     threads,
     sources,

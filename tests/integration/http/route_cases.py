@@ -39,3 +39,11 @@ OF_PEOPLE = (
     Case(method="PATCH", path="/v1/users/{user_id}", role=Role.ADMIN, body={"role": "viewer"}, foreign=True),
     Case(method="DELETE", path="/v1/users/{user_id}", role=Role.ADMIN, foreign=True),
 )
+# No registry is configured, which only those who may read registries are told.
+IN_A_REGISTRY = "/v1/mcp-registries/{registry}/servers"
+OF_REGISTRIES = (
+    Case(method="GET", path="/v1/mcp-registries", role=Role.ADMIN),
+    Case(method="GET", path=IN_A_REGISTRY, role=Role.ADMIN, status=404),
+    Case(method="GET", path=f"{IN_A_REGISTRY}/{{namespace}}/{{name}}", role=Role.ADMIN, status=404),
+    Case(method="POST", path=f"{IN_A_REGISTRY}/{{namespace}}/{{name}}", role=Role.ADMIN, status=404, body={}),
+)

@@ -9,7 +9,7 @@ from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from tests.builders import ORG, an_audit_event
 from tests.composition import MODEL
-from tests.integration.http.route_cases import IDP_BODY, OF_PEOPLE, Case
+from tests.integration.http.route_cases import IDP_BODY, OF_PEOPLE, OF_REGISTRIES, Case
 from tests.integration.http.service import OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
 from tests.people_builders import a_user
 
@@ -122,6 +122,7 @@ CASES = [
     Case(method="POST", path="/v1/api-keys", role=Role.ADMIN, status=201, body={"name": "new", "role": "viewer"}),
     Case(method="GET", path="/v1/api-keys", role=Role.ADMIN),
     *OF_PEOPLE,
+    *OF_REGISTRIES,
     Case(method="POST", path="/v1/sign-in-links", role=Role.VIEWER, status=201),
     Case(method="GET", path="/v1/gateway-sessions", role=Role.RUNNER),
     Case(

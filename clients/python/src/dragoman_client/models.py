@@ -742,6 +742,13 @@ McpFailureKind: TypeAlias = Literal['server_error', 'timeout', 'not_connected', 
 """Enum where members are also (and must be) strings"""
 
 
+class McpRegistryView(TypedDict):
+    """A configured registry."""
+
+    name: str
+    """Its name in the settings."""
+
+
 McpServerKind: TypeAlias = Literal['npm', 'python', 'oci', 'custom', 'sse', 'http', 'a2a']
 """How a server is run or reached. The values are part of the public contract."""
 
@@ -1318,6 +1325,38 @@ class ReasoningDeltaEvent(TypedDict):
     """Id of the message."""
     text: str
     """The piece."""
+
+
+class RegistryInputView(TypedDict):
+    """A value that is chosen when the server is added."""
+
+    name: str
+    """Name of the value, such as env.TOKEN."""
+    description: str
+    """The publisher's words."""
+    is_required: bool
+    """Whether the server cannot be added without it, unless it has a default."""
+    is_secret: bool
+    """Whether the value is a secret."""
+    default: str | None
+    """The value if none is given."""
+    choices: list[str]
+    """The only possible values; empty for any."""
+
+
+class RegistryOptionView(TypedDict):
+    """One way to start or reach the server."""
+
+    kind: McpServerKind
+    """Kind of the server that it becomes."""
+    package: str | None
+    """What it is installed from; null for a remote server."""
+    version: str | None
+    """Version of the package."""
+    inputs: list[RegistryInputView]
+    """The values to choose."""
+    remarks: list[str]
+    """What to know before adding it."""
 
 
 class RequeueRunsBody(TypedDict):
@@ -2478,6 +2517,22 @@ class WorkflowView(TypedDict):
     """Time of the last change."""
 
 
+class AddRegistryServerBody(TypedDict):
+    """
+    An entry of a registry to register as a server. Values of its `inputs` are texts, or references
+    to named secrets (`{"secret": NAME}`).
+    """
+
+    version: NotRequired[str]
+    """Version of the entry."""
+    option: NotRequired[int]
+    """Number of one of the entry's options, from 0."""
+    slug: NotRequired[str | None]
+    """Slug of the server; null for the last part of the name."""
+    inputs: NotRequired[dict[str, str | SecretReference]]
+    """Values of the entry's inputs, by their names."""
+
+
 class ApiKeyAuthBody(TypedDict):
     """A key in a custom header, sent unchanged."""
 
@@ -2910,6 +2965,13 @@ class ImportedEntryView(TypedDict):
 
 
 InputPartView: TypeAlias = TextView | ImageView | FileView
+
+
+class McpRegistryList(TypedDict):
+    """The configured registries."""
+
+    data: list[McpRegistryView]
+    """The registries, in the order of the settings."""
 
 
 class McpServerBody(TypedDict):
@@ -3352,6 +3414,25 @@ class ProviderTestView(TypedDict):
     """The model that was tested, as `PROVIDER:NAME`; null: none."""
     checks: list[ProviderCheckView]
     """Credentials, model, tool call and streaming of each deployment."""
+
+
+class RegistryEntryView(TypedDict):
+    """A version of a server in a registry."""
+
+    name: str
+    """Name in the registry, such as com.example/tickets."""
+    version: str
+    """Version of the entry."""
+    title: str
+    """Title."""
+    description: str
+    """The publisher's words."""
+    is_deprecated: bool
+    """Whether the publisher advises against it."""
+    options: list[RegistryOptionView]
+    """Ways to start or reach it here."""
+    unavailable: list[str]
+    """Why other ways cannot be used here."""
 
 
 class ResumeRunBody(TypedDict):
@@ -4505,6 +4586,15 @@ class OrganizationView(TypedDict):
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
     """Time of the creation."""
+
+
+class RegistryEntryPage(TypedDict):
+    """A page of entries; `next_cursor` is the registry's, and null on the last page."""
+
+    data: list[RegistryEntryView]
+    """The entries of the page, in the order of the list."""
+    next_cursor: str | None
+    """Cursor of the next page; null on the last one."""
 
 
 RunEventView: TypeAlias = RunQueuedEvent | RunStartedEvent | TurnStartedEvent | MessageDeltaEvent | ReasoningDeltaEvent | MessageCompletedEvent | MessageDiscardedEvent | ModelRetryingEvent | ToolStartedEvent | ToolProgressEvent | ToolExecutedEvent | ToolFailedEvent | ToolBlockedEvent | RunRequiresActionEvent | RunResumedEvent | RunHaltedEvent | RunCompletedEvent | RunIncompleteEvent | RunFailedEvent | RunCancelledEvent

@@ -19,6 +19,7 @@ from interfaces.cli.commands.mcp_install import (
     install_server,
     uninstall_server,
 )
+from interfaces.cli.commands.mcp_registries import add_from_registry, search_registry
 from interfaces.cli.commands.mcp_tools import approve_tools, list_tools
 from interfaces.cli.failures import FAILED, ApiProblem, BadUsage
 from interfaces.cli.field_values import field_values
@@ -385,6 +386,12 @@ mcp_app.command("authorize", epilog="Example: dragoman mcp authorize tickets")(a
 mcp_app.command("connect", epilog="Example: dragoman mcp connect time")(connect_server)
 mcp_app.command("disconnect", epilog="Example: dragoman mcp disconnect time")(disconnect_server)
 mcp_app.command("refresh", epilog="Example: dragoman mcp refresh time")(refresh_server)
+mcp_app.command("search", epilog="Example: dragoman mcp search tickets")(search_registry)
+mcp_app.command(
+    "add-from",
+    epilog="Examples: dragoman mcp add-from com.example/tickets --set-secret headers.Authorization=TICKETS_TOKEN; "
+    "dragoman mcp add-from com.example/files@1.2.0 --slug files --set args.0=/srv/files",
+)(add_from_registry)
 mcp_app.command("install", epilog="Example: dragoman mcp install time")(install_server)
 mcp_app.command("uninstall", epilog="Example: dragoman mcp uninstall time")(uninstall_server)
 mcp_app.command("enable", epilog="Example: dragoman mcp enable time")(enable_server)

@@ -1,0 +1,1 @@
+"""The configured MCP registries over HTTP."""
