@@ -3,9 +3,13 @@
 import asyncio
 import json
 import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import httpx2
 import pytest
 from mcp.client import Client
@@ -19,8 +23,8 @@ from tests.e2e.browser import Person, browsing, needs_browser
 from tests.e2e.consent import People
 from tests.e2e.front_door import TOOL, a_front_door
 from tests.e2e.identity_provider import needs_identity_provider
-from tests.e2e.oauth_client import a_client
-from tests.e2e.service import ROOT
+from tests.e2e.oauth_client import RawClient, a_client, answer_of
+from tests.e2e.service import ROOT, Json
 from tests.e2e.test_gateway import text_of
 from tests.e2e.test_gateway_conformance import NODES
 
@@ -150,10 +154,67 @@ def test_a_person_reads_who_asks_for_what_chooses_an_agent_and_allows_it(chromiu
         "reader",
     ):
         page.get_by_text(shown).first.wait_for()
+    allow = page.get_by_role("button", name="Allow")
+    # As when a window in front of the page is closed between the clicks of a double click.
+    assert allow.evaluate("(button) => { window.dispatchEvent(new Event('focus')); return button.disabled; }")
     with ann.page.expect_request(lambda request: request.url.startswith(client.redirect_uri)):
-        ann.page.get_by_role("button", name="Allow").click()
+        allow.click()
     code = parse_qs(urlsplit(went_to[0]).query)["code"][0]
     ann.page.context.close()
     answer = client.redeem(code, resource=f"{people.service.url}/mcp")
     assert answer.is_success, answer.text
     assert client.ping(answer.json()["access_token"], "") == httpx2.codes.OK
+
+
+@contextmanager
+def published(document: Json) -> Iterator[str]:
+    """The URL of a client's metadata document, which has it as `client_id`."""
+
+    class Publisher(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"client_id": url, **document}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Not into the output of tests."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Publisher) as server:
+        url = f"http://127.0.0.1:{server.server_port}/client.json"
+        serving_it = threading.Thread(target=server.serve_forever)
+        serving_it.start()
+        try:
+            yield url
+        finally:
+            server.shutdown()
+            serving_it.join()
+
+
+def test_a_client_is_known_by_its_metadata_document_and_shown_with_its_host(people: People) -> None:
+    document = {"client_name": "Published", "redirect_uris": ["http://127.0.0.1/callback"]}
+    with published(document) as url, httpx.Client(trust_env=False, timeout=60.0) as browser:
+        client = RawClient(service=people.service, client_id=url)
+        page = people.consent(browser, client.url())
+        assert "The program <strong>Published</strong> of <strong>127.0.0.1</strong>" in page.text
+        code = answer_of(page.redirected())["code"]
+    tokens = client.redeem(code).raise_for_status().json()
+    assert client.ping(tokens["access_token"]) == httpx.codes.OK
+    assert client.refresh(tokens["refresh_token"]).is_success, "although its document is away"
+
+
+def test_a_client_that_opens_a_window_hears_from_it_when_it_comes_back(people: People) -> None:
+    client = a_client(people.service)
+    opener = "cross-origin-opener-policy"
+    with httpx.Client(trust_env=False, timeout=60.0) as browser:
+        on_the_way = browser.get(client.url())
+        sign_in = browser.get(f"{people.service.url}{on_the_way.headers['location']}")
+        consent = people.signed_in(browser, client.url(), "ann")
+        console = browser.get(f"{people.service.url}/console/runs")
+    assert [page.headers[opener] for page in (sign_in, consent, console)] == [
+        "unsafe-none",
+        "unsafe-none",
+        "same-origin",
+    ]
+    assert "frame-ancestors 'none'" in consent.headers["content-security-policy"]

@@ -61,9 +61,8 @@ class SignInPages:
         self, target: str, organization: str | None = None, *, problem: str | None = None
     ) -> dict[str, object]:
         """What the sign-in page shows. Every process shows the same."""
-        page, _, query = target.partition("?")
-        if organization is None and page == AUTHORIZE_PATH:
-            organization = organization_of(query)
+        if organization is None and is_consent(target):
+            organization = organization_of(target.partition("?")[2])
         offered = await self._offered.execute(None if organization is None else OrganizationId(organization))
         return {"target": local_page(target), "problem": problem, "providers": offered}
 
@@ -98,6 +97,11 @@ class SignInPages:
         except (ServiceError, ValueError, KeyError, TypeError):
             return None
 
+    def headers(self, target: str) -> dict[str, str]:
+        """Headers of the pages on the way to `target`. Clients on the web open the consent in a window, which has to be able
+        to report to them when it comes back."""
+        return {"Cross-Origin-Opener-Policy": "unsafe-none"} if is_consent(target) else {}
+
     async def after_sign_out(self, person: SignedIn) -> str:
         """The sign-in page, by way of the identity provider where it signs out too."""
         if person.provider_id is None or self._address.url is None:
@@ -117,6 +121,11 @@ class SignInPages:
             samesite="lax",
             secure=(self._address.url or "").startswith("https:"),
         )
+
+
+def is_consent(target: str) -> bool:
+    """Whether a page of the console is that of a consent for an OAuth client."""
+    return target.partition("?")[0] == AUTHORIZE_PATH
 
 
 def local_page(target: str) -> str:

@@ -82,8 +82,9 @@ async def show_consent(
             raise
         here = f"{request.url.path}?{request.url.query}"
         context = await sign_in_pages.context(here, problem=error.detail)
-        return pages.show(request, "sign_in.html", context, status=403)
-    return pages.show(request, "authorize.html", await consent_pages.of(request.principal, asked))
+        return pages.show(request, "sign_in.html", context, status=403, headers=sign_in_pages.headers(here))
+    context = await consent_pages.of(request.principal, asked)
+    return pages.show(request, "authorize.html", context, headers=sign_in_pages.headers(request.url.path))
 
 
 @post("/authorize", status_code=200)

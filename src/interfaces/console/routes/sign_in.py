@@ -31,7 +31,8 @@ async def sign_in_page(
     organization: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
     """Ask for a key, or an identity provider: those of the installation, and of the named organization."""
-    return pages.show(request, "sign_in.html", await sign_in_pages.context(target, organization))
+    context = await sign_in_pages.context(target, organization)
+    return pages.show(request, "sign_in.html", context, headers=sign_in_pages.headers(target))
 
 
 @get("/sign-in/{code:str}")

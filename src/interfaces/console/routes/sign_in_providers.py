@@ -45,7 +45,9 @@ async def begin_sign_in_with(
             request, "sign_in.html", await sign_in_pages.context(target, problem=error.detail), status=503
         )
     cookie = sign_in_pages.begun(begun.pending, target)
-    return Response("", headers={**HEADERS, "Refresh": f"0; url={begun.url}"}, cookies=[cookie])
+    return Response(
+        "", headers={**HEADERS, **sign_in_pages.headers(target), "Refresh": f"0; url={begun.url}"}, cookies=[cookie]
+    )
 
 
 @get("/sign-in/callback")
@@ -84,4 +86,5 @@ async def finish_sign_in_with(
         return response
     location = PATH if own is None else own.target
     cookies = [sessions.begun_by(user), sign_in_pages.ended()]
-    return Response("", status_code=303, headers={**HEADERS, "Location": location}, cookies=cookies)
+    headers = {**HEADERS, **sign_in_pages.headers(location), "Location": location}
+    return Response("", status_code=303, headers=headers, cookies=cookies)

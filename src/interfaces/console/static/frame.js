@@ -128,6 +128,21 @@
   window.addEventListener("offline", () => connected(false));
   window.addEventListener("online", () => connected(true));
 
+  // A click that was meant for a window in front of this one presses nothing that grants access.
+  const SETTLES_MS = 1000;
+  const settling = document.querySelectorAll("button[data-settles]");
+  let settled;
+  function settle() {
+    clearTimeout(settled);
+    for (const button of settling) button.disabled = true;
+    settled = setTimeout(() => { for (const button of settling) button.disabled = false; }, SETTLES_MS);
+  }
+  if (settling.length) {
+    window.addEventListener("focus", settle);
+    document.addEventListener("visibilitychange", settle);
+    settle();
+  }
+
   function refreshed() {
     tellTimes();
     countWaiting();
