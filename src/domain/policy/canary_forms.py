@@ -2,6 +2,8 @@
 
 import base64
 import re
+import string
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -13,6 +15,10 @@ _ASCII_SEPARATORS = {code: None for code in range(128) if not chr(code).isalnum(
 _CHARSETS = ("utf-8", "utf-16-le", "utf-16-be")
 _BASE85_GROUP, _BASE85_MIN_BYTES = 4, 8
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_SMALL, _LARGE = string.ascii_lowercase, string.ascii_uppercase
+_ROT13 = str.maketrans(_SMALL + _LARGE, _SMALL[13:] + _SMALL[:13] + _LARGE[13:] + _LARGE[:13])
+_FIRST_TAG, _LAST_TAG, _TAGS = 0xE0020, 0xE007E, 0xE0000
+_MOST_REMEMBERED = 4_096
 _TO_UUENCODE = str.maketrans(_BASE64, "`" + "".join(chr(code) for code in range(33, 96)))
 
 
@@ -29,9 +35,26 @@ class Form:
     after: bool = False
 
 
+class _Compatible(dict[int, str]):
+    """The same characters in their usual form: full width, mathematical, circled, Unicode tags. The first ones are
+    kept."""
+
+    def __missing__(self, code: int) -> str:
+        is_tag = _FIRST_TAG <= code <= _LAST_TAG
+        usual = chr(code - _TAGS) if is_tag else unicodedata.normalize("NFKC", chr(code))
+        if len(self) < _MOST_REMEMBERED:
+            self[code] = usual
+        return usual
+
+
+_COMPATIBLE = _Compatible()
+
+
 def folded(text: str) -> str:
-    """The text for comparison without case. Characters with a common upper case (ı and i) become
+    """The text for comparison without case and forms of letters. Characters with a common upper case (ı and i) become
     equal."""
+    if not text.isascii():
+        text = text.translate(_COMPATIBLE)
     return text.upper().casefold()
 
 
@@ -50,7 +73,7 @@ def characters(text: str) -> str:
 def forms_of_letters(token_id: str, token: str) -> Iterator[Form]:
     """Forms to search for in the letters of a text:
 
-    - the token, its hexadecimal, base64 and base32 encodings, over UTF-8 and UTF-16;
+    - the token, backwards and in ROT13 too, its hexadecimal, base64 and base32 encodings, over UTF-8 and UTF-16;
     - these encodings of such an encoding;
     - lists of its bytes and characters as numbers.
     """
@@ -75,7 +98,8 @@ def forms_with_punctuation(token_id: str, token: str) -> Iterator[Form]:
 
 
 def _written(token: str) -> Iterator[tuple[str, bool, bool]]:
-    yield token, False, False
+    for text in (token, token[::-1], token.translate(_ROT13)):
+        yield text, False, False
     for variant in _cases(token):
         for charset in _CHARSETS:
             raw = variant.encode(charset, "surrogatepass")
@@ -86,7 +110,7 @@ def _written(token: str) -> Iterator[tuple[str, bool, bool]]:
                         yield from _parts(text.encode())
         for numbers in dict.fromkeys((tuple(variant.encode("utf-8", "surrogatepass")), tuple(map(ord, variant)))):
             yield from (
-                ("".join(format(n, spec) for n in numbers), False, False) for spec in ("d", "03d", "03o", "08b")
+                ("".join(format(n, spec) for n in numbers), False, False) for spec in ("d", "03d", "o", "03o", "08b")
             )
             yield "".join(f"0x{n:02x}" for n in numbers), False, False
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-_URL = r"(?:%[0-9a-fA-F]{2})+"
+_URL = r"(?:%u[0-9a-fA-F]{4})+|(?:%[0-9a-fA-F]{2})+"
 _E_MAIL = r"(?:=[0-9a-fA-F]{2})+"
 _HTML = r"&(?:\#[0-9]{1,7};?|\#[xX][0-9a-fA-F]{1,6};?|[a-zA-Z][a-zA-Z0-9]{1,31};)"
-_CODE = r"""(?:\\u[0-9a-fA-F]{4})+|\\u\{[0-9a-fA-F]{1,6}\}|\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2}|\\["\\/bfnrt]"""
+_CODE = r"""(?:\\u[0-9a-fA-F]{4})+|\\U[0-9a-fA-F]{8}|\\u\{[0-9a-fA-F]{1,6}\}|\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2}|\\["\\/bfnrt]"""
 _CSS = r"\\[0-9a-fA-F]{1,6}[ \t\n]?"
 _URL_ESCAPES = re.compile(f"({_URL})")
 _CODE_ESCAPES = re.compile(f"({_CODE})")
@@ -19,8 +19,8 @@ _SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": 
 _TAIL_CHARS = 48
 """The longest end of a text that more text could turn into another character."""
 _TAIL = re.compile(
-    r"(?:(?:%[0-9a-fA-F]{0,2})+|(?:=[0-9a-fA-F]{0,2})+|&(?:\#[xX]?[0-9a-fA-F]{0,7}|[a-zA-Z0-9]{0,32})"
-    r"|\\u\{[0-9a-fA-F]{0,6}|(?:\\u[0-9a-fA-F]{0,4})+\\?|\\x[0-9a-fA-F]{0,2}|\\[0-9a-fA-F]{0,6})\Z"
+    r"(?:(?:%u[0-9a-fA-F]{0,4})+%?|(?:%[0-9a-fA-F]{0,2})+|(?:=[0-9a-fA-F]{0,2})+|&(?:\#[xX]?[0-9a-fA-F]{0,7}|[a-zA-Z0-9]{0,32})"
+    r"|\\u\{[0-9a-fA-F]{0,6}|\\U[0-9a-fA-F]{0,8}|(?:\\u[0-9a-fA-F]{0,4})+\\?|\\x[0-9a-fA-F]{0,2}|\\[0-9a-fA-F]{0,6})\Z"
 )
 _BYTE, _UNICODE = 3, 6
 """Characters of one escape."""
@@ -138,6 +138,8 @@ def _decoders_of(text: str) -> Iterator[tuple[_Escapes, bool]]:
 
 
 def _bytes(escapes: str) -> Units:
+    if escapes.startswith("%u"):
+        return _utf_16(escapes, "%u")
     text = bytes.fromhex(escapes.replace(escapes[0], "")).decode("utf-8", "surrogateescape")
     return ((char, _BYTE * len(char.encode("utf-8", "surrogateescape"))) for char in text)
 
@@ -146,13 +148,17 @@ def _code(escape: str) -> Units:
     if escape.startswith("\\u{"):
         return _character(escape[3:-1], 16, len(escape))
     if escape.startswith("\\u"):
-        text = bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "surrogatepass")
-        return ((char, _UNICODE * (2 if ord(char) > 0xFFFF else 1)) for char in text)
-    if escape.startswith("\\x"):
+        return _utf_16(escape, "\\u")
+    if escape[1] in "xU":
         return _character(escape[2:], 16, len(escape))
     if escape[1].isdigit():
         return _character(escape[1:], 8, len(escape))
     return _in_one(_SHORT[escape[1]], len(escape))
+
+
+def _utf_16(escapes: str, sign: str) -> Units:
+    text = bytes.fromhex(escapes.replace(sign, "")).decode("utf-16-be", "surrogatepass")
+    return ((char, _UNICODE * (2 if ord(char) > 0xFFFF else 1)) for char in text)
 
 
 def _any(escape: str) -> Units:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import codecs
 import html
 import json
 import re
@@ -194,6 +195,15 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "decimal": lambda text: json.dumps(list(text.encode())),
     "octal": lambda text: " ".join(f"{byte:03o}" for byte in text.encode()),
     "binary": lambda text: " ".join(f"{byte:08b}" for byte in text.encode()),
+    "octal without zeros": lambda text: " ".join(f"{byte:o}" for byte in text.encode()),
+    "backwards": lambda text: text[::-1],
+    "ROT13": lambda text: codecs.encode(text, "rot13"),
+    "full width": lambda text: "".join(chr(ord(c) + 0xFEE0) for c in text),
+    "mathematical": lambda text: "".join(chr(0x1D5BA + ord(c) - ord("a")) if c.islower() else c for c in text),
+    "tags": lambda text: "".join(chr(0xE0000 + ord(c)) for c in text),
+    "escapes of 32 bits": lambda text: "".join(f"\\U{ord(c):08x}" if ord(c) % 3 else c for c in text),
+    "percent and u": lambda text: "".join(f"%u{ord(c):04x}" if ord(c) % 3 else c for c in text),
+    "percent of percent and u": lambda text: "".join(f"%25u{ord(c):04x}" for c in text),
     "octal escapes": lambda text: "".join(f"\\{byte:03o}" for byte in text.encode()),
     "escapes of bytes": lambda text: "".join(f"\\x{byte:02x}" if byte % 3 else chr(byte) for byte in text.encode()),
     "escapes of code points": lambda text: "".join(f"\\u{{{ord(c):x}}}" if ord(c) % 3 else c for c in text),
