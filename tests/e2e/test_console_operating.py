@@ -47,8 +47,22 @@ def see_what_waits(page: Page) -> None:
         expect(page.locator("#detail .status").first).to_have_text(kind)
 
 
+def see_the_charts(page: Page) -> None:
+    expect(page.get_by_role("img", name="Runs by hour: at most")).to_be_visible()
+    expect(page.get_by_role("img", name="Duration of runs: at most")).to_be_visible()
+    expect(page.get_by_role("img", name="Cost by day: at most")).to_be_visible()
+    expect(page.get_by_role("main")).to_contain_text("for operators")
+
+
+def see_the_usage(page: Page) -> None:
+    expect(page.get_by_role("img", name="Cost by day: at most")).to_be_visible()
+    expect(page.get_by_role("region", name="Calls by tool")).to_be_visible()
+
+
 Steps = Callable[[Page], None]
 PAGES: dict[str, tuple[str, Steps]] = {
+    "overview": ("/console", see_the_charts),
+    "usage": ("/console/usage?split=agent", see_the_usage),
     "trial": ("/console/servers/tickets/try?tool=find_ticket", try_a_tool),
     "inbox": ("/console/inbox", see_what_waits),
     "comparison": ("/console/runs", compare_two),

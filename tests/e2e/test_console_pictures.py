@@ -91,6 +91,10 @@ def see_its_calls(page: Page) -> None:
     expect(page.locator("#calls")).to_contain_text("95th percentile")
 
 
+def see_the_charts(page: Page) -> None:
+    expect(page.get_by_role("img", name="Duration of runs: at most")).to_be_visible()
+
+
 def compare_two(page: Page) -> None:
     for asked in ("How many tickets are open?", "And last week?"):
         page.get_by_label(f"Choose {asked}").check()
@@ -114,9 +118,11 @@ def choose_an_agent(page: Page) -> None:
 def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
     """By name. On a phone pages are higher."""
     agent = company.service.call("GET", "/agents/refunds")["id"]
+    approval = company.service.call("GET", "/approvals?state=pending")["data"][0]["id"]
     workflow, run = f"/console/workflows/{company.workflow}", f"/console/workflows/runs/{company.workflow_run}"
     return {
-        "overview": Picture(path="/console", text="Latest runs", height=580),
+        "overview": Picture(path="/console", text="Latest runs", before=see_the_charts, height=600),
+        "inbox": Picture(path=f"/console/inbox?item=approval:{approval}", text="Customer 4711", height=720),
         "runs": Picture(path="/console/runs", text="waiting for a person", height=520),
         "run": Picture(
             path=f"/console/runs/{company.finished}",
@@ -159,7 +165,7 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
         "workflow-edit": Picture(path=f"{workflow}/edit", text="Edit release", before=choose_an_agent, height=740),
         "workflow-faults": Picture(path=f"{workflow}/edit", text="Edit release", before=check_a_faulty_workflow),
         "workflow-run": Picture(path=run, text="Shall these notes go out?", height=1_200 if phone else 940),
-        "usage": Picture(path="/console/usage", text="analyst", height=1_240),
+        "usage": Picture(path="/console/usage", text="analyst", height=1_160),
         "keys": Picture(path="/console/keys", text="on-call", height=700),
         "settings": Picture(path="/console/settings", text="Retention of runs (days)", height=820),
         "secrets": Picture(path="/console/secrets", text="TICKETS_TOKEN", height=860),

@@ -9,6 +9,7 @@ from interfaces.console.canvas import CanvasChoices
 from interfaces.console.failures import failure_handlers
 from interfaces.console.first_agent import FirstAgent
 from interfaces.console.inbox import Inbox
+from interfaces.console.overview_charts import OverviewCharts
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes import (
@@ -95,6 +96,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
     run_costs = RunCosts(prices=container.prices())
     run_starters = built_by(container, RunStarters)
     collected = built_by(container, Inbox)
+    budgets_of_today = built_by(container, Budgets)
     own = {
         "pages": pages,
         "sessions": sessions,
@@ -104,7 +106,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "sign_in_attempts": SignInAttempts(clock=container.clock()),
         "run_costs": run_costs,
         "run_starters": run_starters,
-        "budgets": built_by(container, Budgets),
+        "budgets": budgets_of_today,
         "consent_pages": built_by(container, ConsentPages),
         "gateway_pages": built_by(container, GatewayPages),
         "schedule_pages": built_by(container, SchedulePages),
@@ -114,7 +116,8 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "inbox_pages": built_by(container, InboxPages, inbox=collected),
         "frame": built_by(container, Frame, inbox=collected),
         "waiting_approvals": built_by(container, WaitingApprovals),
-        "overview": built_by(container, Overview, run_costs=run_costs),
+        "overview": built_by(container, Overview, run_costs=run_costs, inbox=collected, budgets=budgets_of_today),
+        "overview_charts": built_by(container, OverviewCharts),
         "run_pages": built_by(container, RunPages, run_costs=run_costs, run_starters=run_starters),
         "server_pages": built_by(container, ServerPages),
         "server_trial": built_by(container, ServerTrial),

@@ -53,6 +53,11 @@ class InboxKind(StrEnum):
     def words(self) -> str:
         return _WORDS[self]
 
+    @property
+    def whom(self) -> str:
+        """Who may end it, by the role."""
+        return _WHOM[self]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxItem:
@@ -277,4 +282,13 @@ _WORDS = {
     InboxKind.TOOL: "tool in quarantine",
     InboxKind.THREAD: "thread in quarantine",
     InboxKind.AUTHORIZATION: "authorization",
+}
+_WHOM = {
+    InboxKind.APPROVAL: "operators",
+    InboxKind.QUESTION: "runners",
+    InboxKind.CALL: "runners",
+    InboxKind.NODE: "operators",
+    InboxKind.TOOL: "admins",
+    InboxKind.THREAD: "operators",
+    InboxKind.AUTHORIZATION: "admins",
 }

@@ -1,19 +1,28 @@
 """Data of the usage page: sums of a period by day, agent and model, with bars."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import csv
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from io import StringIO
 
 from application.agents.queries import ListAgents
+from application.audit.ports import AuditFilter
+from application.audit.queries import ListAuditEvents
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
 from application.usage.ports import UsageFilter
 from application.usage.queries import GetUsage
+from domain.audit.event import AuditEvent
 from domain.errors import ServiceError, invalid
 from domain.identity.api_key import Principal
 from domain.ids import AgentId
 from domain.usage.daily_usage import UsageKey, UsageSum
+from interfaces.console.call_statistics import CallSum, call_sums
+from interfaces.console.charts import Chart, Series, columns, compact
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
 from interfaces.console.whole_lists import all_of
@@ -21,29 +30,21 @@ from interfaces.console.whole_lists import all_of
 DAYS = 30
 MAX_DAYS = 366
 PERIODS = (7, 30, 90, 365)
-WIDTH, HEIGHT = 720, 160
-"""Size of the chart in its own units."""
+MOST_CALLS = 2_000
+"""Newest tool calls of the period that are summed by tool."""
+SPLITS = {"model": UsageKey.MODEL, "agent": UsageKey.AGENT}
+"""What the columns of the cost are made of."""
+_FIGURES = (
+    "model_calls",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "reasoning_tokens",
+    "cost_usd",
+    "unpriced_calls",
+    "estimated_calls",
+)
 _FIELDS = frozenset({"since", "until", "agent", "model"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """A bar of a chart, in units of the drawing."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    label: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chart:
-    """One bar per day; `most` names the highest value and its day."""
-
-    name: str
-    bars: tuple[Bar, ...]
-    most: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +63,18 @@ class UsagePages:
     - Days without usage are shown.
     """
 
-    def __init__(self, *, get_usage: GetUsage, list_agents: ListAgents, clock: Clock) -> None:
+    def __init__(
+        self, *, get_usage: GetUsage, list_agents: ListAgents, list_audit_events: ListAuditEvents, clock: Clock
+    ) -> None:
         self._get_usage = get_usage
+        self._list_audit = list_audit_events
         self._list_agents = list_agents
         self._clock = clock
 
     async def of(self, principal: Principal, asked: FormValues) -> tuple[dict[str, object], bool]:
         """Data of the template, and whether the form is valid."""
         names = await self._agent_names(principal)
+        split = SPLITS.get(asked["split"], UsageKey.MODEL)
         today = self._clock.now().date()
         context: dict[str, object] = {
             "asked": asked,
@@ -80,10 +85,12 @@ class UsagePages:
         }
         try:
             wanted = _wanted(asked, today)
-            by_day, by_agent, by_model = await asyncio.gather(
+            by_day, by_agent, by_model, parts, by_tool = await asyncio.gather(
                 self._sums(principal, wanted, UsageKey.DAY),
                 self._sums(principal, wanted, UsageKey.AGENT),
                 self._sums(principal, wanted, UsageKey.MODEL),
+                self._sums(principal, wanted, UsageKey.DAY, split),
+                self._tool_calls(principal, wanted),
             )
         except ServiceError as error:
             if not error.violations:
@@ -101,26 +108,63 @@ class UsagePages:
             ],
             "by_model": [_line(each, by_model, each.model or "", None) for each in _dearest(by_model)],
             "total": _total(by_model),
-            "charts": (
-                _chart("Cost by day", days, lambda each: each.cost_usd, lambda value: f"${value:,.4f}"),
-                _chart("Tokens by day", days, _tokens, lambda value: f"{int(value):,} tokens"),
-            ),
+            "charts": (_costs_by_day(days, parts, split, names), _tokens_by_day(days)),
+            "split": split.value,
+            "by_tool": by_tool,
+            "most_calls": MOST_CALLS,
         }, True
 
-    async def _sums(self, principal: Principal, wanted: UsageFilter, by: UsageKey) -> tuple[UsageSum, ...]:
+    async def _sums(self, principal: Principal, wanted: UsageFilter, *by: UsageKey) -> tuple[UsageSum, ...]:
         grouped = UsageFilter(
             since=wanted.since,
             until=wanted.until,
             agent_id=wanted.agent_id,
             model=wanted.model,
-            by=frozenset({by}),
+            by=frozenset(by),
         )
         return await all_of(lambda page: self._get_usage.execute(principal=principal, wanted=grouped, page=page))
+
+    async def table(self, principal: Principal, asked: FormValues) -> str:
+        """The usage of each day, agent and model as CSV. Raises INVALID for an invalid period."""
+        names = await self._agent_names(principal)
+        wanted = _wanted(asked, self._clock.now().date())
+        sums = await self._sums(principal, wanted, UsageKey.DAY, UsageKey.AGENT, UsageKey.MODEL)
+        text = StringIO()
+        writer = csv.writer(text)
+        writer.writerow(("day", "agent", "agent_id", "model", *_FIGURES))
+        for each in sums:
+            name = names.get(each.agent_id or "", "")
+            figures = (getattr(each, figure) for figure in _FIGURES)
+            writer.writerow((each.day, _plain(name), each.agent_id, _plain(each.model or ""), *figures))
+        return text.getvalue()
+
+    async def _tool_calls(self, principal: Principal, wanted: UsageFilter) -> tuple[CallSum, ...]:
+        """Sums of the newest calls of the period, of all agents and models."""
+        if wanted.since is None or wanted.until is None or wanted.agent_id or wanted.model:
+            return ()
+        begin, end = (datetime.combine(day, time(), UTC) for day in (wanted.since, wanted.until))
+        since_end = end if wanted.until == date.max else end + timedelta(days=1)
+        filtered = AuditFilter(action="tool.*", since=begin, until=since_end)
+        found: list[AuditEvent] = []
+        cursor: str | None = None
+        while len(found) < MOST_CALLS:
+            page = await self._list_audit.execute(
+                principal=principal, wanted=filtered, page=PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor)
+            )
+            found += page.items
+            if (cursor := page.next_cursor) is None:
+                break
+        return call_sums(found)[1]
 
     async def _agent_names(self, principal: Principal) -> dict[str, str]:
         """Names by agent id; deleted agents are absent."""
         agents = await all_of(lambda page: self._list_agents.execute(principal=principal, page=page))
         return {agent.id: agent.config.name for agent in agents}
+
+
+def _plain(text: str) -> str:
+    """A text that spreadsheets do not take for a formula."""
+    return f"'{text}" if text[:1] in tuple("=+-@\t\r") else text
 
 
 def _wanted(asked: FormValues, today: date) -> UsageFilter:
@@ -207,21 +251,31 @@ def _agent_path(each: UsageSum, names: Mapping[str, str]) -> str | None:
     return f"/console/agents/{each.agent_id}" if each.agent_id in names else None
 
 
-def _chart(
-    name: str, days: tuple[UsageSum, ...], read: Callable[[UsageSum], Decimal], words: Callable[[Decimal], str]
+def _costs_by_day(
+    days: tuple[UsageSum, ...], sums: tuple[UsageSum, ...], split: UsageKey, names: Mapping[str, str]
 ) -> Chart:
-    values = [(each, read(each)) for each in days]
-    highest, most = max(values, key=lambda entry: entry[1])
-    step = WIDTH / len(values)
-    bars = tuple(
-        Bar(
-            x=round(index * step, 2),
-            width=round(max(step * 0.8, 0.5), 2),
-            y=round(HEIGHT - height, 2),
-            height=round(height, 2),
-            label=f"{each.day}: {words(value)}",
-        )
-        for index, (each, value) in enumerate(values)
-        if (height := float(value / most) * HEIGHT if most else 0.0) > 0
+    """Columns of the cost of each day, made of models or agents; what costs most is at the bottom."""
+    costs: dict[str, dict[date | None, float]] = defaultdict(dict)
+    for each in sums:
+        part = each.model if split is UsageKey.MODEL else names.get(each.agent_id or "", each.agent_id)
+        costs[part or "–"][each.day] = float(each.cost_usd)
+    dearest = sorted(costs, key=lambda part: -sum(costs[part].values()))
+    series = [
+        Series(name=part, values=tuple(costs[part].get(day.day, 0.0) for day in days))
+        for part in dearest
+        if any(costs[part].values())
+    ]
+    return columns(
+        "Cost by day", [str(each.day) for each in days], series or [_no_cost(days)], lambda value: f"${value:,.4f}"
     )
-    return Chart(name=name, bars=bars, most=f"at most {words(most)}, on {highest.day}" if most else "nothing")
+
+
+def _no_cost(days: tuple[UsageSum, ...]) -> Series:
+    return Series(name="", values=(0.0,) * len(days))
+
+
+def _tokens_by_day(days: tuple[UsageSum, ...]) -> Chart:
+    values = tuple(float(_tokens(each)) for each in days)
+    series = [Series(name="tokens", values=values)]
+    labels = [str(each.day) for each in days]
+    return columns("Tokens by day", labels, series, lambda value: f"{int(value):,} tokens", counts=compact)

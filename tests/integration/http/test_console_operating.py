@@ -1,15 +1,21 @@
 """Pages by which servers and runs are operated: a tool tried out, the calls of a server, two runs compared."""
 
+import csv
 import html
+from datetime import timedelta
+from decimal import Decimal
+from io import StringIO
 
 import httpx
 import pytest
 
 from domain.identity.role import Role
+from tests.builders import START
 from tests.composition import MODEL
 from tests.integration.http.gateway_caller import ECHO, an_agent
 from tests.integration.http.service import OTHER_ADMIN, Service, token_of
-from tests.integration.http.test_console import browse, signed_in
+from tests.integration.http.test_console import browse, signed_in, waiting_run
+from tests.integration.http.test_usage import book
 
 pytestmark = pytest.mark.requirement("U6")
 TRY = "/servers/files/try"
@@ -100,3 +106,37 @@ async def test_two_runs_are_compared_and_one_is_offered_the_others_of_its_agent(
 async def test_runs_that_cannot_be_compared_are_refused(service: Service) -> None:
     await page(service, "/compare", status=422)
     await page(service, "/compare?run=run_unknown", status=404)
+
+
+async def test_the_overview_draws_runs_by_hour_and_says_what_waits_and_for_whom(service: Service) -> None:
+    await waiting_run(service)
+    overview = await page(service, "/parts/overview")
+    assert "for operators" in overview
+    assert "No budget is set" in overview
+    await service.call("PATCH", "/v1/organization", json={"daily_budget_usd": 5})
+    assert 'aria-label="Budget of' in await page(service, "/parts/overview")
+    charts = await page(service, "/parts/charts", token_of(Role.VIEWER))
+    assert 'aria-label="Runs by hour: at most 1, at' in charts
+    theirs = await page(service, "/parts/charts", OTHER_ADMIN)
+    assert "Nothing in this time." in theirs
+
+
+async def test_the_usage_is_a_table_for_spreadsheets(service: Service) -> None:
+    book(service)
+    browser = await signed_in(service, token_of(Role.VIEWER))
+    today, yesterday = START.date(), START.date() - timedelta(days=1)
+    answer = await browse(service, "GET", f"/console/usage.csv?since={yesterday}&until={today}", headers=browser)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
+    rows = list(csv.DictReader(StringIO(answer.text)))
+    assert {row["day"] for row in rows} == {str(today), str(yesterday)}
+    assert sum(Decimal(row["cost_usd"]) for row in rows) == Decimal("0.0045")
+    wrong = await browse(service, "GET", "/console/usage.csv?since=never", headers=browser)
+    assert wrong.status_code == 422
+
+
+async def test_the_cost_of_a_day_is_made_of_models_or_of_agents(service: Service) -> None:
+    book(service)
+    today = START.date()
+    by_model = await page(service, f"/usage?since={today}&until={today}")
+    assert "<strong>model</strong>" in by_model
+    assert "<strong>agent</strong>" in await page(service, f"/usage?since={today}&until={today}&split=agent")

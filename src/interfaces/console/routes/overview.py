@@ -1,17 +1,17 @@
-"""The overview: recent runs, approvals, failures, cost, servers."""
+"""The overview: runs, failures and cost, what waits for people, budgets, servers in trouble."""
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import cast
 
 from litestar import Response, get
 from litestar.di import NamedDependency
 
 from application.agents.name_agents import NameAgents
-from application.approvals.ports import ApprovalFilter
-from application.approvals.queries import ListApprovals
-from application.mcp.ports import ServerStatus
+from application.mcp.ports import ServerState, ServerStatus
 from application.mcp.queries import GetMcpServerStatus, ListMcpServers
 from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
@@ -19,18 +19,22 @@ from application.system.pages import PageRequest
 from application.system.ports import Clock
 from application.usage.ports import UsageFilter
 from application.usage.queries import GetUsage
-from domain.approvals.approval import ApprovalState
 from domain.identity.api_key import Principal
 from domain.mcp.server import McpServer
 from domain.runs.run import Run, RunStatus
 from domain.usage.daily_usage import UsageKey
+from interfaces.console.inbox import Inbox
+from interfaces.console.overview_charts import OverviewCharts
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.budgets import Budgets, Gauge
 from interfaces.console.run_costs import RunCosts
 
 RECENT = 100
 LATEST = 10
 _UNFINISHED = (RunStatus.QUEUED, RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION)
+MOST_BUDGETS = 5
+_TROUBLE = frozenset({ServerState.ERROR, ServerState.UNHEALTHY, ServerState.NEEDS_AUTH, ServerState.NOT_INSTALLED})
 _BAD = frozenset({RunStatus.FAILED, RunStatus.HALTED})
 
 
@@ -49,7 +53,8 @@ class Overview:
         list_runs: ListRuns,
         name_agents: NameAgents,
         run_costs: RunCosts,
-        list_approvals: ListApprovals,
+        inbox: Inbox,
+        budgets: Budgets,
         list_mcp_servers: ListMcpServers,
         get_mcp_server_status: GetMcpServerStatus,
         get_usage: GetUsage,
@@ -58,7 +63,8 @@ class Overview:
         self._list_runs = list_runs
         self._name_agents = name_agents
         self._run_costs = run_costs
-        self._list_approvals = list_approvals
+        self._inbox = inbox
+        self._budgets = budgets
         self._list_servers = list_mcp_servers
         self._server_status = get_mcp_server_status
         self._get_usage = get_usage
@@ -66,16 +72,13 @@ class Overview:
 
     async def of(self, principal: Principal) -> dict[str, object]:
         """The figures by their names in the template."""
-        recent, unfinished, approvals, servers, cost = await asyncio.gather(
+        recent, unfinished, waiting, servers, cost, budgets = await asyncio.gather(
             self._runs(principal, None),
             asyncio.gather(*(self._runs(principal, status) for status in _UNFINISHED)),
-            self._list_approvals.execute(
-                principal=principal,
-                wanted=ApprovalFilter(state=ApprovalState.PENDING, run_id=None),
-                page=PageRequest(limit=RECENT),
-            ),
+            self._inbox.of(principal),
             self.servers(principal),
             self._cost_today(principal),
+            self._budgets.of(principal),
         )
         ended = Counter(run.status for run in recent if run.status.is_terminal)
         total = sum(ended.values())
@@ -85,8 +88,12 @@ class Overview:
             "ended": sorted((status.value, count) for status, count in ended.items()),
             "error_rate": None if not total else sum(ended[status] for status in _BAD) / total,
             "ended_total": total,
-            "approvals": _count(approvals.items),
-            "servers": servers,
+            "waiting": len(waiting),
+            "waits": sorted(Counter(item.kind for item in waiting).items(), key=lambda each: -each[1]),
+            "soonest": next((item for item in waiting if item.due is not None), None),
+            "troubled": [line for line in servers if _is_troubled(line.status)],
+            "server_count": len(servers),
+            "gauges": [each for each in _gauges(budgets) if each.budget is not None][:MOST_BUDGETS],
             "cost_today": cost,
             "recent": latest,
             "agent_names": await self._name_agents.execute(principal, (run.agent_id for run in latest)),
@@ -117,6 +124,13 @@ class Overview:
         return None if not cost and any(each.unpriced_calls for each in page.items) else cost
 
 
+@get("/parts/charts")
+async def show_charts(
+    request: ConsoleRequest, pages: NamedDependency[Pages], overview_charts: NamedDependency[OverviewCharts]
+) -> Response[str]:
+    return pages.show(request, "parts/overview_charts.html", await overview_charts.of(request.principal))
+
+
 @get("/")
 async def show_overview(
     request: ConsoleRequest, pages: NamedDependency[Pages], overview: NamedDependency[Overview]
@@ -133,3 +147,13 @@ async def show_overview_part(
 
 def _count(found: tuple[object, ...]) -> str:
     return f"{len(found)}+" if len(found) == RECENT else str(len(found))
+
+
+def _is_troubled(status: ServerStatus) -> bool:
+    """Whether a person has to look at the server: an idle one is well."""
+    return status.state in _TROUBLE or (status.state is ServerState.DISCONNECTED and status.last_error is not None)
+
+
+def _gauges(budgets: Mapping[str, object]) -> list[Gauge]:
+    whole, agents = budgets["whole"], budgets["gauges"]
+    return [cast(Gauge, whole), *cast("list[Gauge]", agents)]
