@@ -63,10 +63,13 @@ def newest_first(
     identifier: Column[str],
     convert: Callable[[AnyRow], ItemT],
     heavy: tuple[Column[Any], ...] = (),
+    keys: Select[Any] | None = None,
 ) -> Page[ItemT]:
     """Rows of `statement` by descending `moment`, then id. Both columns must be selected. Texts of `heavy` columns may
-    end the page before its limit."""
-    ordered = statement.order_by(moment.desc(), identifier.desc())
+    end the page before its limit. `keys` selects the ids of the same rows from one table: those of the page are taken there,
+    before other tables are joined."""
+    order = (moment.desc(), identifier.desc())
+    ordered = (statement if keys is None else keys).order_by(*order)
     if request.cursor is not None:
         at, after = decode_cursor(request.cursor)
         key = tuple_(
@@ -74,13 +77,18 @@ def newest_first(
             bindparam("cursor_id", after, type_=identifier.type),
         )
         ordered = ordered.where(tuple_(moment, identifier) < key)
+
+    def first(count: int) -> Select[Any]:
+        page = ordered.limit(count)
+        return page if keys is None else statement.where(identifier.in_(page)).order_by(*order)
+
     limit = request.limit
     if heavy:
         size = reduce(add, (func.coalesce(StoredSize(column), 0) for column in heavy))
-        sizes = ordered.with_only_columns(size, maintain_column_froms=True).limit(limit)
+        sizes = first(limit).with_only_columns(size, maintain_column_froms=True)
         with connection.execute(sizes) as found:
             limit = fitting(found.scalars())
-    rows = connection.execute(ordered.limit(limit + 1)).all()
+    rows = connection.execute(first(limit + 1)).all()
     return page_of(
         rows[:limit],
         convert,
