@@ -77,6 +77,9 @@ def test_a_server_of_another_dragoman_is_found_added_with_its_secret_and_works(t
             assert added["reference"]["headers"] == {"X-Key": {"secret": "KEY"}}
             shown = {key: added["notes"][key] for key in ("kind", "package", "version", "args")}
             assert shown == {key: memory[key] for key in shown}
+            assert "newer version" not in cli.run("mcp", "show", "reference").out
+            upstream.call("PATCH", "/mcp-servers/memory", {"version": "2026.9.1"})
+            assert "2026.9.1" in cli.run("mcp", "show", "notes").out
             path = f"/mcp-registries/ours/servers/{NAMESPACE}/memory"
             service.call("GET", f"{path}?version=1.0.0", expect=404)
             service.call("POST", path, {"slug": "notes", "inputs": {"env.MEMORY_FILE_PATH": "x"}}, expect=409)

@@ -1911,6 +1911,8 @@ export interface components {
             max_concurrency?: number;
             /** @description Limit of its calls. Further calls wait, until their deadline. */
             rate_limit?: components["schemas"]["RateLimitBody"] | null;
+            /** @description Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`. */
+            registry_entry?: string | null;
             /**
              * @description Whether it is used.
              * @default true
@@ -1966,6 +1968,8 @@ export interface components {
             package: string | null;
             /** @description Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`. */
             version: string | null;
+            /** @description Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`. */
+            registry_entry: string | null;
             /** @description Executable or directory that installation of a custom server copies. */
             path: string | null;
             /** @description Command of a custom server, run in place, or from the copy if `path` is set. For kinds npm and python: one of the package's commands, if it has several. */
@@ -3199,6 +3203,16 @@ export interface components {
             remarks: string[];
         };
         /**
+         * RegistryVersionView
+         * @description Whether a registry has a newer version of a server's entry.
+         */
+        RegistryVersionView: {
+            /** @description The server's entry; null for a server from no registry. */
+            registry_entry: string | null;
+            /** @description The latest version, if it is another one. */
+            newer_version: string | null;
+        };
+        /**
          * RequeueRunsBody
          * @description The runs to take from their workers.
          * @example {
@@ -4397,6 +4411,8 @@ export interface components {
             max_concurrency?: number;
             /** @description Limit of its calls. Further calls wait, until their deadline. */
             rate_limit?: components["schemas"]["RateLimitBody"] | null;
+            /** @description Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`. */
+            registry_entry?: string | null;
             /**
              * @description Whether it is used.
              * @default true
@@ -5049,6 +5065,8 @@ export interface components {
             max_concurrency?: number | null;
             /** @description Limit of its calls. Further calls wait, until their deadline. */
             rate_limit?: components["schemas"]["RateLimitBody"] | null;
+            /** @description Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`. */
+            registry_entry?: string | null;
             /** @description Whether it is used. */
             enabled?: boolean | null;
         };

@@ -1,12 +1,13 @@
 """AddRegistryServer: register a server as an entry of an MCP registry describes it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from application.mcp.client_entries import slug_for
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
 from application.mcp.registries import LATEST, GetRegistryEntry
 from domain.identity.api_key import Principal
+from domain.mcp.entry_origin import EntryOrigin
 from domain.mcp.server import McpServer
 from domain.secrets.secret import SecretValue
 
@@ -28,6 +29,7 @@ class AddRegistryServer:
     """Rules:
     - Admins add servers, by the rules of `RegisterMcpServer`. Nothing is installed or started.
     - Required inputs without a default must be given; values of environment and headers are stored as secrets.
+    - The server keeps the registry, name and version of the entry.
     - Without a slug, the server is named after the last part of the entry's name.
 
     Raises: as `GetRegistryEntry` and `RegisterMcpServer`, INVALID `registry_inputs_invalid`, `registry_option_invalid`.
@@ -41,4 +43,6 @@ class AddRegistryServer:
         entry = await self._entries.execute(command.principal, command.registry, command.name, command.version)
         slug = command.slug or slug_for(entry.name.rpartition("/")[2], set())
         config = entry.option(command.option).config(slug, command.inputs)
+        origin = EntryOrigin(registry=command.registry, name=entry.name, version=entry.version)
+        config = replace(config, registry_entry=str(origin))
         return await self._register.execute(RegisterMcpServerCommand(principal=command.principal, config=config))

@@ -13,6 +13,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import ServerAuth, header_of, secrets_of, wrong_with
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.declared_tool import DeclaredTool, wrong_declarations
+from domain.mcp.entry_origin import EntryOrigin
 from domain.mcp.images import oci_image
 from domain.mcp.installation import Installation
 from domain.mcp.network import AllowedHost, ServerNetwork
@@ -106,6 +107,7 @@ class McpServerConfig:
     - `tools` are names or globs of the server's tools that are used; None is all.
     - `declared_tools` are the definitions of a server that answers calls only: it gets no handshake, and lists nothing.
     - `network` bounds what a started server reaches; `network_hosts` are the hosts of an allowlist.
+    - `registry_entry` names the entry of an MCP registry that the server was made from, for newer versions.
     - `timeout_s` bounds each call; `idle_timeout_s` is how long an unused connection stays open.
     - `max_response_bytes` bounds one reply on the wire; `max_concurrency` bounds concurrent calls.
     - `rate_limit` bounds the rate of calls; None sets no limit.
@@ -138,12 +140,15 @@ class McpServerConfig:
     max_response_bytes: int = 4 * 1024 * 1024
     max_concurrency: int = 8
     rate_limit: RateLimit | None = None
+    registry_entry: str | None = None
     enabled: bool = True
 
     def __post_init__(self) -> None:
         wrong = []
         if not is_legal_slug(self.slug):
             wrong.append(Violation(path="slug", message="must match [a-z0-9][a-z0-9-]{0,31}"))
+        if self.registry_entry is not None and EntryOrigin.read(self.registry_entry) is None:
+            wrong.append(Violation(path="registry_entry", message="must be REGISTRY:NAMESPACE/NAME@VERSION"))
         wrong += [*self._wrong_start(), *self._misplaced_fields(), *self._wrong_secrets(), *self._wrong_auth()]
         wrong += [*self._wrong_network(), *wrong_declarations(self.declared_tools), *self._wrong_requests()]
         for name, number in (

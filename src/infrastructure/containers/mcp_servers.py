@@ -9,6 +9,7 @@ from application.mcp.authorize_mcp_server import AuthorizeMcpServer
 from application.mcp.catalog_reader import CatalogReader
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.check_mcp_server import CheckMcpServer
+from application.mcp.check_registry_version import CheckRegistryVersion
 from application.mcp.delete_mcp_server import DeleteMcpServer
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
 from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
@@ -141,6 +142,7 @@ class McpServers(containers.DeclarativeContainer):
     search_mcp_registry = singleton(SearchMcpRegistry, registries=mcp_registries)
     get_registry_entry = singleton(GetRegistryEntry, registries=mcp_registries)
     add_registry_server = singleton(AddRegistryServer, entries=get_registry_entry, register=register_mcp_server)
+    check_registry_version = singleton(CheckRegistryVersion, servers=Storage.fresh_servers, entries=get_registry_entry)
     preview_mcp_import = singleton(
         PreviewMcpImport, servers=Storage.fresh_servers, switch=mcp_switch, outbound=Platform.egress_policy
     )

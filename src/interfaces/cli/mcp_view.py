@@ -18,7 +18,9 @@ _NEEDS_OLDER_SDK = "AttributeError: 'Server' object has no attribute"
 """A method of the Python SDK before version 2."""
 
 
-def show_server(terminal: Terminal, server: McpServerView, status: ServerStatusView) -> None:
+def show_server(
+    terminal: Terminal, server: McpServerView, status: ServerStatusView, *, newer: str | None = None
+) -> None:
     terminal.fields(
         {
             "slug": server["slug"],
@@ -26,6 +28,8 @@ def show_server(terminal: Terminal, server: McpServerView, status: ServerStatusV
             "kind": server["kind"],
             "source": reached_by(server),
             "installed": _installed(status),
+            "registry entry": server["registry_entry"] or "",
+            "newer version": newer or "",
             "env": ", ".join(server["env"]),
             "headers": ", ".join(server["headers"]),
             "only tools": "" if server["tools"] is None else ", ".join(server["tools"]) or "none",

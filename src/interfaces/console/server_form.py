@@ -81,6 +81,7 @@ class FilledIn:
         body: dict[str, object] = {"slug": self._text("slug") or ""}
         for name in _TEXTS[self.kind]:
             self._put(body, name, self._text(name))
+        self._put(body, "registry_entry", self._text("registry_entry"))
         for name in CHOICES:
             if text := self._text(name):
                 body[name] = text

@@ -42,6 +42,7 @@ OF_PEOPLE = (
 # No registry is configured, which only those who may read registries are told.
 IN_A_REGISTRY = "/v1/mcp-registries/{registry}/servers"
 OF_REGISTRIES = (
+    Case(method="GET", path="/v1/mcp-servers/{server}/newer-version", role=Role.ADMIN, foreign=True),
     Case(method="GET", path="/v1/mcp-registries", role=Role.ADMIN),
     Case(method="GET", path=IN_A_REGISTRY, role=Role.ADMIN, status=404),
     Case(method="GET", path=f"{IN_A_REGISTRY}/{{namespace}}/{{name}}", role=Role.ADMIN, status=404),

@@ -1359,6 +1359,15 @@ class RegistryOptionView(TypedDict):
     """What to know before adding it."""
 
 
+class RegistryVersionView(TypedDict):
+    """Whether a registry has a newer version of a server's entry."""
+
+    registry_entry: str | None
+    """The server's entry; null for a server from no registry."""
+    newer_version: str | None
+    """The latest version, if it is another one."""
+
+
 class RequeueRunsBody(TypedDict):
     """The runs to take from their workers."""
 
@@ -3035,6 +3044,8 @@ class McpServerBody(TypedDict):
     """Most concurrent calls; more wait."""
     rate_limit: NotRequired[RateLimitBody | None]
     """Limit of its calls. Further calls wait, until their deadline."""
+    registry_entry: NotRequired[str | None]
+    """Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`."""
     enabled: NotRequired[bool]
     """Whether it is used."""
 
@@ -3073,6 +3084,8 @@ class McpServerView(TypedDict):
     """For kinds npm and python: a name, or the absolute path of a .tgz, wheel or sdist. For kind python, further requirements may follow after spaces: `mcp-server-sqlite mcp<2`. For kind oci: a container image, such as `ghcr.io/owner/name:1.2`."""
     version: str | None
     """Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`."""
+    registry_entry: str | None
+    """Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`."""
     path: str | None
     """Executable or directory that installation of a custom server copies."""
     command: str | None
@@ -3777,6 +3790,8 @@ class TestMcpServerBody(TypedDict):
     """Most concurrent calls; more wait."""
     rate_limit: NotRequired[RateLimitBody | None]
     """Limit of its calls. Further calls wait, until their deadline."""
+    registry_entry: NotRequired[str | None]
+    """Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`."""
     enabled: NotRequired[bool]
     """Whether it is used."""
 
@@ -4039,6 +4054,8 @@ class UpdateMcpServerBody(TypedDict):
     """Most concurrent calls; more wait."""
     rate_limit: NotRequired[RateLimitBody | None]
     """Limit of its calls. Further calls wait, until their deadline."""
+    registry_entry: NotRequired[str | None]
+    """Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`."""
     enabled: NotRequired[bool | None]
     """Whether it is used."""
 

@@ -19,7 +19,7 @@ from interfaces.cli.commands.mcp_install import (
     install_server,
     uninstall_server,
 )
-from interfaces.cli.commands.mcp_registries import add_from_registry, search_registry
+from interfaces.cli.commands.mcp_registries import add_from_registry, newer_version, search_registry
 from interfaces.cli.commands.mcp_tools import approve_tools, list_tools
 from interfaces.cli.failures import FAILED, ApiProblem, BadUsage
 from interfaces.cli.field_values import field_values
@@ -303,7 +303,8 @@ def show_one(context: typer.Context, slug: ServerArgument, as_json: JsonFlag = F
         if as_json:
             session.terminal.json({**document, "status": status})
             return
-        show_server(session.terminal, read_as(McpServerView, document), read_as(ServerStatusView, status))
+        server, state = read_as(McpServerView, document), read_as(ServerStatusView, status)
+        show_server(session.terminal, server, state, newer=await newer_version(api, server))
 
     session.perform(show)
 

@@ -10,7 +10,12 @@ from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.commands.mcp_authorize import values_and_secrets
 from interfaces.cli.failures import BadUsage, CommandFailure
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.http.mcp_registries.views import McpRegistryView, RegistryEntryView, RegistryOptionView
+from interfaces.http.mcp_registries.views import (
+    McpRegistryView,
+    RegistryEntryView,
+    RegistryOptionView,
+    RegistryVersionView,
+)
 from interfaces.http.mcp_servers.views import McpServerView
 
 Registry = Annotated[
@@ -111,6 +116,17 @@ def _missing(option: RegistryOptionView, body: JsonObject) -> list[str]:
         for one in option["inputs"]
         if one["is_required"] and one["default"] is None and one["name"] not in given
     ]
+
+
+async def newer_version(api: ServiceApi, server: McpServerView) -> str | None:
+    """The latest version in the server's registry, if it is another one and the caller may know."""
+    if server["registry_entry"] is None:
+        return None
+    try:
+        document = await api.get(path_to("mcp-servers", server["id"], "newer-version"))
+    except CommandFailure:
+        return None
+    return read_as(RegistryVersionView, document)["newer_version"]
 
 
 async def _first(api: ServiceApi) -> str:

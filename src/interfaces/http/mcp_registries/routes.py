@@ -8,12 +8,20 @@ from litestar.openapi.spec import Tag
 from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from application.mcp.add_registry_server import AddRegistryServer, AddRegistryServerCommand
+from application.mcp.check_registry_version import CheckRegistryVersion
 from application.mcp.registries import GetRegistryEntry, ListMcpRegistries, SearchMcpRegistry
 from application.system.pages import DEFAULT_PAGE_SIZE
 from interfaces.http.mcp_registries.schemas import AddRegistryServerBody
-from interfaces.http.mcp_registries.views import McpRegistryList, RegistryEntryPage, RegistryEntryView, entry_view
+from interfaces.http.mcp_registries.views import (
+    McpRegistryList,
+    RegistryEntryPage,
+    RegistryEntryView,
+    RegistryVersionView,
+    entry_view,
+)
 from interfaces.http.mcp_servers.views import McpServerView, server_view
 from interfaces.http.paging import PageCursor, PageLimit
+from interfaces.http.paths import ServerPath
 from interfaces.http.preconditions import etag
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
@@ -31,6 +39,18 @@ async def list_mcp_registries(
     """Requires the role admin. The registries that `DRAGOMAN_MCP_REGISTRIES` names."""
     names = await list_mcp_registries.execute(request.principal)
     return {"data": [{"name": name} for name in names]}
+
+
+@get("/mcp-servers/{server:str}/newer-version", summary="Check a server's registry", responses=documented(403, 404))
+async def check_registry_version(
+    request: ApiRequest, server: ServerPath, check_registry_version: NamedDependency[CheckRegistryVersion]
+) -> RegistryVersionView:
+    """Requires the role admin. Whether the registry that the server was added from has a newer version."""
+    found = await check_registry_version.execute(request.principal, server)
+    return {
+        "registry_entry": None if found.origin is None else str(found.origin),
+        "newer_version": found.newer,
+    }
 
 
 @get("/mcp-registries/{registry:str}/servers", summary="Search an MCP registry", responses=documented(403, 404))

@@ -59,6 +59,13 @@ class RegistryEntryPage(TypedDict):
     next_cursor: NextCursor
 
 
+class RegistryVersionView(TypedDict):
+    """Whether a registry has a newer version of a server's entry."""
+
+    registry_entry: Annotated[str | None, "The server's entry; null for a server from no registry."]
+    newer_version: Annotated[str | None, "The latest version, if it is another one."]
+
+
 def entry_view(entry: RegistryEntry) -> RegistryEntryView:
     return {
         "name": entry.name,

@@ -126,6 +126,7 @@ class McpServerBody(Body):
     max_response_bytes: int = Field(default=4 * 1024 * 1024, gt=0, le=_MAX_RESPONSE_BYTES)
     max_concurrency: int = Field(default=8, gt=0, le=_MAX_CONCURRENCY)
     rate_limit: RateLimitBody | None = None
+    registry_entry: str | None = None
     enabled: bool = True
 
     def to_config(self) -> McpServerConfig:
@@ -161,7 +162,7 @@ class UpdateMcpServerBody(Patch, of=McpServerBody):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"env": {"TOKEN": "…"}, "timeout_s": 60},)
     nullable: ClassVar[frozenset[str]] = frozenset(
-        {"package", "version", "path", "command", "url", "auth", "tools", "rate_limit"}
+        {"package", "version", "path", "command", "url", "auth", "tools", "rate_limit", "registry_entry"}
     )
 
     env: dict[str, WriteOnly | None] | None = None

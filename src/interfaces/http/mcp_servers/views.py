@@ -47,6 +47,9 @@ class McpServerView(TypedDict):
         str | None,
         "Version of the package. Default: the newest at installation. For kind oci: a tag or digest. Default: `latest`.",
     ]
+    registry_entry: Annotated[
+        str | None, "Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`."
+    ]
     path: Annotated[str | None, "Executable or directory that installation of a custom server copies."]
     command: Annotated[
         str | None,
@@ -257,6 +260,7 @@ def server_view(server: McpServer) -> McpServerView:
         "kind": config.kind,
         "package": config.package,
         "version": config.version,
+        "registry_entry": config.registry_entry,
         "path": config.path,
         "command": config.command,
         "args": list(config.args),

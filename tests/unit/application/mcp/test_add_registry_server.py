@@ -64,6 +64,7 @@ async def test_the_server_has_the_entrys_package_the_inputs_and_a_slug_after_its
     config = await ports.added(inputs={"env.TOKEN": "t-1"})
     assert (config.slug, config.package, config.version) == ("ticket-server", "@example/tickets", "1.2.0")
     assert config.env == {"TOKEN": "t-1"}
+    assert config.registry_entry == "ours:com.example/Ticket.Server@1.2.0"
     assert (await ports.added(inputs={"env.TOKEN": "t-1"}, slug="mine", version="1.1.0")).slug == "mine"
     assert ports.entries.execute.await_args.args == (ADMIN, "ours", ENTRY.name, "1.1.0")
 
