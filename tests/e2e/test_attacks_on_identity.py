@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -175,6 +176,18 @@ def test_a_replayed_code_ends_what_it_gave(people: People, ann: httpx.Client, cl
     assert client.redeem(code).json()["error"] == "invalid_grant"
     assert client.ping(tokens["access_token"]) == httpx.codes.UNAUTHORIZED
     assert client.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+def test_of_many_who_redeem_a_code_at_the_same_time_one_gets_tokens_and_they_end(
+    people: People, ann: httpx.Client, client: RawClient
+) -> None:
+    code = answer_of(people.consent(ann, client.url()).redirected())["code"]
+    with ThreadPoolExecutor(max_workers=8) as many:
+        answers = list(many.map(lambda _: client.redeem(code), range(8)))
+    [only] = [answer.json() for answer in answers if answer.is_success]
+    assert {answer.json().get("error") for answer in answers} == {None, "invalid_grant"}
+    assert client.ping(only["access_token"]) == httpx.codes.UNAUTHORIZED
+    assert client.refresh(only["refresh_token"]).json()["error"] == "invalid_grant"
 
 
 def test_a_stolen_code_is_worth_nothing_without_what_the_client_alone_knows(
