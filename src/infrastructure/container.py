@@ -10,6 +10,7 @@ from infrastructure.containers.maintenance import Maintenance
 from infrastructure.containers.mcp_servers import McpServers
 from infrastructure.containers.models import Models
 from infrastructure.containers.platform import Platform
+from infrastructure.containers.provisioning import Provisioning
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.schedules import Schedules
 from infrastructure.containers.storage import Storage
@@ -35,6 +36,7 @@ class Container(
     Approvals,
     Workflows,
     Maintenance,
+    Provisioning,
 ):
     """Built from `settings`; provides every use case by name. A slice depends only on those
     above it."""

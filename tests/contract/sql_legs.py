@@ -30,8 +30,10 @@ from infrastructure.persistence.gateway.clients import SqlGatewayClientStore
 from infrastructure.persistence.gateway.ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway.notes import SqlGatewayNotes
 from infrastructure.persistence.gateway.store import SqlGatewaySessionStore
+from infrastructure.persistence.identity.group_store import SqlGroupStore
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
+from infrastructure.persistence.identity.provisioning_store import SqlProvisioningStore
 from infrastructure.persistence.identity.store import SqlIdentityStore, add_organization
 from infrastructure.persistence.identity.user_store import SqlUserStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
@@ -86,6 +88,8 @@ def sql_stores(database: Database) -> Stores:
         identity_providers=SqlIdentityProviderStore(database=database, box=MirrorBox()),
         users=(users := SqlUserStore(database=database)),
         user_access=users,
+        provisioned=SqlProvisioningStore(database=database),
+        groups=SqlGroupStore(database=database),
         organizations=SqlOrganizationStore(database=database),
         audit=SqlAuditLog(database=database),
         audit_seals=SqlAuditSeals(database=database),

@@ -21,6 +21,7 @@ from application.gateway.ports import (
     LostCalls,
 )
 from application.identity.ports import (
+    GroupNames,
     IdentityProviderDirectory,
     IdentityProviderStore,
     IdentityStore,
@@ -31,6 +32,7 @@ from application.identity.ports import (
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.metrics.ports import BacklogReader
 from application.model_providers.ports import ModelProviderStore
+from application.provisioning.ports import GroupStore, ProvisionedAccess, ProvisionedUserStore, ScimTokens
 from application.retention.ports import ExpiringTools, RetentionStore
 from application.runs.ports import RunJournal, RunLeases, RunReader, RunStore
 from application.runs.queue_lines import QueueReader
@@ -56,6 +58,7 @@ from tests.doubles.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionS
 from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
 from tests.doubles.gateway_clients import InMemoryGatewayClientStore
 from tests.doubles.gateway_notes import InMemoryGatewayNotes
+from tests.doubles.groups import InMemoryGroupStore
 from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.journal import InMemoryRunJournal
 from tests.doubles.leases import InMemoryRunLeases
@@ -64,6 +67,7 @@ from tests.doubles.model_providers import InMemoryModelProviderStore
 from tests.doubles.oauth import InMemoryOAuthStore
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryIdentityProviderStore, InMemoryUserStore
+from tests.doubles.provisioning import InMemoryProvisioningStore
 from tests.doubles.queue_lines import InMemoryQueueReader
 from tests.doubles.retention import InMemoryRetentionStore
 from tests.doubles.runs import InMemoryRunStore
@@ -84,6 +88,14 @@ class IdentityProviders(IdentityProviderStore, IdentityProviderDirectory, Protoc
     """Identity providers of one organization, and of all."""
 
 
+class Provisioned(ScimTokens, ProvisionedUserStore, ProvisionedAccess, Protocol):
+    """People whom directories manage, and the directories' tokens."""
+
+
+class Groups(GroupStore, GroupNames, Protocol):
+    """Groups of directories."""
+
+
 class Runs(RunStore, RunReader, Protocol):
     """Stored runs, read and changed."""
 
@@ -100,6 +112,8 @@ class Stores:
     identity_providers: IdentityProviders
     users: UserStore
     user_access: UserAccess
+    provisioned: Provisioned
+    groups: Groups
     organizations: OrganizationStore
     audit: AuditLog
     audit_seals: AuditSeals
@@ -161,6 +175,8 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         identity_providers=InMemoryIdentityProviderStore(state),
         users=(users := InMemoryUserStore(state)),
         user_access=users,
+        provisioned=InMemoryProvisioningStore(state),
+        groups=InMemoryGroupStore(state),
         organizations=InMemoryOrganizationStore(state),
         audit=InMemoryAuditLog(state),
         audit_seals=InMemoryAuditChain(state),

@@ -21,6 +21,7 @@ from domain.gateway.client_grant import ClientGrant
 from domain.identity.api_key import ApiKey
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
+from domain.identity.provisioning import Group, ProvisionedUser
 from domain.identity.user import User
 from domain.ids import (
     AgentId,
@@ -28,6 +29,7 @@ from domain.ids import (
     ApprovalId,
     AuditEventId,
     GatewaySessionId,
+    GroupId,
     IdentityProviderId,
     McpServerId,
     OrganizationId,
@@ -107,6 +109,9 @@ class InMemoryState:
         self.keys: dict[ApiKeyId, ApiKey] = {}
         self.identity_providers: dict[IdentityProviderId, IdentityProvider] = {}
         self.users: dict[UserId, User] = {}
+        self.scim_tokens: dict[IdentityProviderId, str] = {}
+        self.provisioned: dict[UserId, ProvisionedUser] = {}
+        self.groups: dict[GroupId, Group] = {}
         self.threads: dict[ThreadId, StoredThread] = {}
         self.agents: dict[AgentId, list[Agent]] = {}
         self.deleted_agents: set[AgentId] = set()

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from application.identity.ports import Claims, UserAccess
+from application.identity.ports import Claims, GroupNames, UserAccess
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.identity_provider import Admission, IdentityProvider
+from domain.identity.provisioning import GROUPS_CLAIM
 from domain.identity.user import Profile, User, UserStatus
 from domain.ids import AuditEventId, UserId
 from domain.json_value import JsonValue
@@ -31,7 +32,9 @@ class AdmitPerson:
     - The first rule of the identity provider that matches gives organization and role. Without one the person is
       refused.
     - A person who is new to the organization gets a user, audited as `user.created`.
-    - A deactivated or removed user is refused.
+    - The claim `scim_groups` has the names of the person's groups that the directory manages, whatever the token says.
+    - A deactivated or removed user is refused, and so is a person who is that in the organization of the identity
+      provider, where the directory manages people.
     - A role that an admin chose stays.
     - A sign-in stores what the identity provider says, and is audited as `user.signed_in`, with the role before if it
       has changed. A request with a token stores no change: an old token gives no session its
@@ -40,23 +43,26 @@ class AdmitPerson:
     Raises: ServiceError sign_in_refused (UNAUTHENTICATED).
     """
 
-    def __init__(self, *, user_access: UserAccess, clock: Clock, ids: IdSource) -> None:
+    def __init__(self, *, user_access: UserAccess, group_names: GroupNames, clock: Clock, ids: IdSource) -> None:
         self._users = user_access
+        self._groups = group_names
         self._clock = clock
         self._ids = ids
 
     async def execute(self, command: AdmitPersonCommand) -> User:
         provider, profile = command.provider, _profile(command.provider, command.claims)
-        admission = provider.admission(command.claims)
+        groups = await self._groups.names_of(provider.id, profile.subject)
+        admission = provider.admission({**command.claims, GROUPS_CLAIM: [*groups]})
         if admission is None:
             raise refused("No rule of the identity provider admits you.")
+        if admission.organization_id != provider.organization_id:
+            _require_active(await self._users.find(provider.organization_id, profile.issuer, profile.subject))
         now = self._clock.now()
         found = await self._users.find(admission.organization_id, profile.issuer, profile.subject)
         if found is None:
             new = self._new(provider, profile, admission, now)
             found = await self._users.add(new, self._entry(new, AuditAction.USER_CREATED, now))
-        if found.status is not UserStatus.ACTIVE:
-            raise refused("Your access to this organization has ended.")
+        _require_active(found)
         seen = found.seen(profile, provider.id, admission.role)
         if command.signs_in:
             seen = replace(seen, last_sign_in_at=now)
@@ -87,6 +93,11 @@ class AdmitPerson:
             at=now,
             details={"role": user.role.value, "identity_provider": user.provider_id, **more},
         )
+
+
+def _require_active(user: User | None) -> None:
+    if user is not None and user.status is not UserStatus.ACTIVE:
+        raise refused("Your access to this organization has ended.")
 
 
 def refused(detail: str) -> ServiceError:

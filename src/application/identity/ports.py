@@ -110,6 +110,13 @@ class UserAccess(Protocol):
         does a role that an admin chose."""
 
 
+class GroupNames(Protocol):
+    """Groups that the directory of an identity provider manages."""
+
+    async def names_of(self, provider_id: IdentityProviderId, subject: str) -> tuple[str, ...]:
+        """Names of the person's groups, if the directory manages the person."""
+
+
 class IdentityProviderStore(Protocol):
     """Identity providers of organizations; at most `MAX_IDENTITY_PROVIDERS` each."""
 

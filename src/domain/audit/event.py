@@ -46,6 +46,12 @@ class AuditAction(StrEnum):
     IDENTITY_PROVIDER_CREATED = "identity_provider.created"
     IDENTITY_PROVIDER_UPDATED = "identity_provider.updated"
     IDENTITY_PROVIDER_DELETED = "identity_provider.deleted"
+    SCIM_TOKEN_CREATED = "identity_provider.scim_token_created"
+    SCIM_TOKEN_REVOKED = "identity_provider.scim_token_revoked"
+    GROUP_CREATED = "group.created"
+    GROUP_UPDATED = "group.updated"
+    GROUP_DELETED = "group.deleted"
+    USER_PROVISIONED = "user.provisioned"
     USER_CREATED = "user.created"
     USER_SIGNED_IN = "user.signed_in"
     USER_UPDATED = "user.updated"
@@ -85,7 +91,7 @@ class AuditAction(StrEnum):
 class AuditEvent:
     """One audit entry.
 
-    - `actor` is the id of an API key or of a user, `schedule:` followed by a schedule's id, or `system`.
+    - `actor` is the id of an API key, a user or an identity provider, `schedule:` followed by a schedule's id, or `system`.
     - `resource` is the id of the affected object.
     - Arguments of tool calls appear only as a digest: `sha256:` and hex over canonical JSON.
     """

@@ -38,8 +38,10 @@ from infrastructure.persistence.cached import stores as cached
 from infrastructure.persistence.cached.read_through import ReadThrough
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.retry_deadline import RUN_RETRY_S, retrying_for
+from infrastructure.persistence.identity.group_store import SqlGroupStore
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
+from infrastructure.persistence.identity.provisioning_store import SqlProvisioningStore
 from infrastructure.persistence.identity.store import SqlIdentityStore
 from infrastructure.persistence.identity.user_store import SqlUserStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
@@ -139,6 +141,8 @@ class Storage(containers.DeclarativeContainer):
     identity_providers: providers.Provider[SqlIdentityProviderStore] = singleton(
         SqlIdentityProviderStore, database=database, box=Platform.secret_box
     )
+    groups: providers.Provider[SqlGroupStore] = singleton(SqlGroupStore, database=database)
+    provisioned: providers.Provider[SqlProvisioningStore] = singleton(SqlProvisioningStore, database=database)
     users: providers.Provider[UserStore] = singleton(SqlUserStore, database=database)
     user_access: providers.Provider[UserAccess] = singleton(SqlUserStore, database=database)
     sources: providers.Provider[SourceStore] = singleton(SqlSourceStore, database=database)

@@ -51,6 +51,7 @@ class _Kind:
 _ACTIONS = {
     "user.signed_in": _Kind(_AUTHENTICATION, 1),
     "user.created": _Kind(_ACCOUNT_CHANGE, 1),
+    "user.provisioned": _Kind(_ACCOUNT_CHANGE, 1),
     "user.updated": _Kind(_ACCOUNT_CHANGE, _OTHER),
     "user.removed": _Kind(_ACCOUNT_CHANGE, 6),
     "session.halted": _Kind(_DETECTION, 1, _HIGH),

@@ -30,6 +30,7 @@ from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, op
 from interfaces.http.organization import routes as organization
 from interfaces.http.organizations import routes as organizations
 from interfaces.http.problems import exception_handlers
+from interfaces.http.protocol_router import protocol_router
 from interfaces.http.query_names import only_declared_queries
 from interfaces.http.queue import routes as queue
 from interfaces.http.registry.router import registry_router
@@ -39,6 +40,9 @@ from interfaces.http.runs import routes as runs
 from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.frames import EventFrames
 from interfaces.http.schedules import routes as schedules
+from interfaces.http.scim import routes as scim
+from interfaces.http.scim.entry import PATH as SCIM_PATH
+from interfaces.http.scim.entry import scim_entry
 from interfaces.http.secrets import routes as secrets
 from interfaces.http.sources import routes as sources
 from interfaces.http.stream_places import StreamPlaces
@@ -123,6 +127,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
             ai_sdk_router(container, places=places, heartbeat_s=heartbeat_s),
             ag_ui_router(container, places=places, heartbeat_s=heartbeat_s),
             *a2a_routers(container, places=places, heartbeat_s=heartbeat_s),
+            protocol_router(SCIM_PATH, container, {"scim_entry": scim_entry(container)}, scim, middleware=[]),
             front_door,
             usual_address_of_document,
             *EXPLORER,

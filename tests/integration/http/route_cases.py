@@ -33,6 +33,10 @@ OF_PEOPLE = (
     Case(method="PATCH", path=ONE_IDP, role=Role.ADMIN, body={"audiences": ["api"]}, foreign=True),
     Case(method="DELETE", path=ONE_IDP, role=Role.ADMIN, status=204, foreign=True),
     Case(method="POST", path=f"{ONE_IDP}/test", role=Role.ADMIN, foreign=True),
+    Case(method="POST", path=f"{ONE_IDP}/scim-token", role=Role.ADMIN, status=201, foreign=True),
+    # It has none, which only those who may revoke it are told.
+    Case(method="DELETE", path=f"{ONE_IDP}/scim-token", role=Role.ADMIN, status=404, foreign=True),
+    Case(method="GET", path="/v1/groups", role=Role.ADMIN),
     Case(method="GET", path="/v1/whoami", role=Role.VIEWER),
     Case(method="GET", path="/v1/users", role=Role.ADMIN),
     Case(method="GET", path="/v1/users/{user_id}", role=Role.ADMIN, foreign=True),

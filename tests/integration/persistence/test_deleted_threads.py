@@ -90,9 +90,13 @@ OF_NO_THREAD = {
     "oauth_authorization",
     "oauth_grant",
     "organization",
+    "provisioned_user",
+    "scim_token",
     "secret",
     "usage",
     "user_account",
+    "user_group",
+    "user_group_member",
     "webhook_key",
 }
 """Tables in which nothing names a thread or anything in one, and which none of its text reaches."""

@@ -90,7 +90,7 @@ class ApproveDefinitionBody(TypedDict):
     """Digest of the definition, as the list of tools has it."""
 
 
-AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
+AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
 """The audited actions. The values are part of the public contract."""
 
 
@@ -507,6 +507,23 @@ class FileView(TypedDict):
 
 FirstUse: TypeAlias = Literal['approve', 'review']
 """What happens to the first definitions of servers that are not trusted. The values are public."""
+
+
+class GroupView(TypedDict):
+    """A group of users, which a company's directory manages by SCIM."""
+
+    id: str
+    """Id of the group."""
+    name: str
+    """Name of the group; rules find it in the claim `scim_groups`."""
+    identity_provider_id: str
+    """The identity provider of the directory."""
+    members: list[str]
+    """Ids of the users in the group."""
+    created_at: str
+    """Time of the creation."""
+    updated_at: str
+    """Time of the last change."""
 
 
 class HealthView(TypedDict):
@@ -1679,6 +1696,15 @@ class ScheduleWebhookView(TypedDict):
     """Name of the signing secret; null: the organization's key."""
     events: list[RunEventType]
     """Types of the events that are sent."""
+
+
+class ScimTokenView(TypedDict):
+    """A new SCIM token."""
+
+    token: str
+    """The token: `dgs_…`. It is shown only once, and replaces the one before."""
+    path: str
+    """Path of SCIM, below the service's address."""
 
 
 class SecretReference(TypedDict):
@@ -2896,6 +2922,13 @@ class GatewaySessionView(TypedDict):
     """From this time on it is invalid."""
     revoked_at: str | None
     """Time of its revocation, or of the end of its run; null while it is open."""
+
+
+class GroupList(TypedDict):
+    """All groups of the organization."""
+
+    data: list[GroupView]
+    """The entries of the page, in the order of the list."""
 
 
 class IdentityProviderBody(TypedDict):

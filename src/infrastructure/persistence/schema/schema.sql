@@ -1,4 +1,4 @@
--- revision 0072
+-- revision 0075
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -756,3 +756,50 @@ CREATE TABLE gateway_grant (
 	CONSTRAINT uq_gateway_grant_family_hash UNIQUE (family_hash)
 );
 CREATE INDEX ix_gateway_grant_client_hash ON gateway_grant (client_hash);
+CREATE TABLE scim_token (
+	provider_id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	token_hash TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	CONSTRAINT pk_scim_token PRIMARY KEY (provider_id),
+	CONSTRAINT fk_scim_token_provider_id_identity_provider FOREIGN KEY(provider_id) REFERENCES identity_provider (id) ON DELETE CASCADE,
+	CONSTRAINT uq_scim_token_token_hash UNIQUE (token_hash)
+);
+CREATE TABLE provisioned_user (
+	user_id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	provider_id TEXT NOT NULL,
+	name_key TEXT NOT NULL,
+	entry TEXT NOT NULL,
+	version INTEGER NOT NULL,
+	created_at BIGINT NOT NULL,
+	changed_at BIGINT NOT NULL,
+	CONSTRAINT pk_provisioned_user PRIMARY KEY (user_id),
+	CONSTRAINT fk_provisioned_user_user_id_user_account FOREIGN KEY(user_id) REFERENCES user_account (id) ON DELETE CASCADE,
+	CONSTRAINT fk_provisioned_user_provider_id_identity_provider FOREIGN KEY(provider_id) REFERENCES identity_provider (id) ON DELETE CASCADE,
+	CONSTRAINT uq_provisioned_user_provider_id_name_key UNIQUE (provider_id, name_key)
+);
+CREATE TABLE user_group (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	provider_id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	external_id TEXT,
+	version INTEGER NOT NULL,
+	created_at BIGINT NOT NULL,
+	changed_at BIGINT NOT NULL,
+	CONSTRAINT pk_user_group PRIMARY KEY (id),
+	CONSTRAINT fk_user_group_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
+	CONSTRAINT fk_user_group_provider_id_identity_provider FOREIGN KEY(provider_id) REFERENCES identity_provider (id) ON DELETE CASCADE,
+	CONSTRAINT uq_user_group_provider_id_name UNIQUE (provider_id, name)
+);
+CREATE INDEX ix_user_group_organization_id_name ON user_group (organization_id, name);
+CREATE TABLE user_group_member (
+	group_id TEXT NOT NULL,
+	user_id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	CONSTRAINT pk_user_group_member PRIMARY KEY (group_id, user_id),
+	CONSTRAINT fk_user_group_member_group_id_user_group FOREIGN KEY(group_id) REFERENCES user_group (id) ON DELETE CASCADE,
+	CONSTRAINT fk_user_group_member_user_id_user_account FOREIGN KEY(user_id) REFERENCES user_account (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_user_group_member_user_id ON user_group_member (user_id);

@@ -30,6 +30,7 @@ from infrastructure.persistence.tables.mcp import (
 )
 from infrastructure.persistence.tables.model_providers import model_provider
 from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.provisioning import provisioned_user, scim_token, user_group, user_group_member
 from infrastructure.persistence.tables.runs import idempotency_key, run, run_event, run_request, tool_call
 from infrastructure.persistence.tables.schedules import schedule
 from infrastructure.persistence.tables.secrets import secret
@@ -75,10 +76,12 @@ __all__ = [
     "oauth_authorization",
     "oauth_grant",
     "organization",
+    "provisioned_user",
     "run",
     "run_event",
     "run_request",
     "schedule",
+    "scim_token",
     "secret",
     "source",
     "source_chunk",
@@ -88,6 +91,8 @@ __all__ = [
     "tool_call",
     "usage",
     "user_account",
+    "user_group",
+    "user_group_member",
     "webhook_delivery",
     "webhook_key",
     "workflow",

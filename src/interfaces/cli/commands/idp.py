@@ -9,7 +9,12 @@ from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.failures import FAILED, BadUsage
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.http.identity_providers.views import IdentityProviderTestView, IdentityProviderView, RoleRuleView
+from interfaces.http.identity_providers.views import (
+    IdentityProviderTestView,
+    IdentityProviderView,
+    RoleRuleView,
+    ScimTokenView,
+)
 
 idp_app = typer.Typer(
     help="Manage the identity providers where people sign in.",
@@ -95,7 +100,7 @@ def change_provider(
     rule: Rules = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change the client of the command line, scopes, audiences or rules. New rules replace all earlier ones."""
+    """Change clients, scopes, audiences or rules. New rules replace all earlier ones."""
     session = session_of(context)
     body = _settings(cli_client_id, scopes, audience, rule)
     if not body:
@@ -110,7 +115,7 @@ def change_provider(
 
 @idp_app.command("list", epilog="Example: dragoman idp list --json")
 def list_providers(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List the organization's identity providers, without their secrets."""
+    """List identity providers, without their secrets."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -146,7 +151,7 @@ def show_provider(context: typer.Context, name: Name, as_json: JsonFlag = False)
 
 @idp_app.command("test", epilog="Example: dragoman idp test company")
 def run_test(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
-    """Test an identity provider; exit code 1 if people cannot sign in."""
+    """Test an identity provider. The exit code is 1 if people cannot sign in."""
     session = session_of(context)
 
     async def test(api: ServiceApi) -> int:
@@ -159,6 +164,25 @@ def run_test(context: typer.Context, name: Name, as_json: JsonFlag = False) -> N
         return 0 if outcome["ok"] else FAILED
 
     session.perform(test)
+
+
+@idp_app.command("scim-token", epilog="Example: dragoman idp scim-token company")
+def create_scim_token(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
+    """Create the token of the company's directory. With it the directory manages people and groups by SCIM 2.0. It
+    replaces the one before."""
+    session = session_of(context)
+
+    def display(created: ScimTokenView) -> None:
+        session.terminal.note(f"The directory of {name} sends this token to {created['path']}. It is shown only once:")
+        session.terminal.line(created["token"])
+
+    session.show(ScimTokenView, lambda api: api.post(path_to(_PATH, name, "scim-token")), display, as_json=as_json)
+
+
+@idp_app.command("scim-revoke", epilog="Example: dragoman idp scim-revoke company")
+def revoke_scim_token(context: typer.Context, name: Name) -> None:
+    """Revoke the token of the company's directory. People and groups stay."""
+    session_of(context).delete(path_to(_PATH, name, "scim-token"), f"Revoked the SCIM token of {name}.")
 
 
 @idp_app.command("delete", epilog="Example: dragoman idp delete company")

@@ -10,11 +10,14 @@ from application.identity.create_identity_provider import CreateIdentityProvider
 from application.identity.delete_identity_provider import DeleteIdentityProvider, DeleteIdentityProviderCommand
 from application.identity.queries import GetIdentityProvider, ListIdentityProviders
 from application.identity.update_identity_provider import UpdateIdentityProvider, UpdateIdentityProviderCommand
+from application.provisioning.create_scim_token import CreateScimToken, CreateScimTokenCommand
+from application.provisioning.revoke_scim_token import RevokeScimToken, RevokeScimTokenCommand
 from interfaces.http.identity_providers.schemas import IdentityProviderBody, UpdateIdentityProviderBody
 from interfaces.http.identity_providers.views import (
     IdentityProviderList,
     IdentityProviderTestView,
     IdentityProviderView,
+    ScimTokenView,
     identity_provider_test_view,
     identity_provider_view,
 )
@@ -112,3 +115,33 @@ async def test_identity_provider(
     """Requires the role admin. Reads its metadata and keys. For one that does not work the response has `ok: false`."""
     command = CheckIdentityProviderCommand(principal=request.principal, provider=identity_provider)
     return identity_provider_test_view(await check_identity_provider.execute(command))
+
+
+@post(
+    "/identity-providers/{identity_provider:str}/scim-token",
+    summary="Create the SCIM token of an identity provider",
+    responses=documented(403, 404),
+)
+async def create_scim_token(
+    request: ApiRequest,
+    identity_provider: IdentityProviderPath,
+    create_scim_token: NamedDependency[CreateScimToken],
+) -> ScimTokenView:
+    """Requires the role admin. With it the company's directory adds, changes and removes people and groups at
+    `/scim/v2` (SCIM 2.0). The token before becomes invalid at once."""
+    command = CreateScimTokenCommand(principal=request.principal, provider=identity_provider)
+    return {"token": await create_scim_token.execute(command), "path": "/scim/v2"}
+
+
+@delete(
+    "/identity-providers/{identity_provider:str}/scim-token",
+    summary="Revoke the SCIM token of an identity provider",
+    responses=documented(403, 404),
+)
+async def revoke_scim_token(
+    request: ApiRequest,
+    identity_provider: IdentityProviderPath,
+    revoke_scim_token: NamedDependency[RevokeScimToken],
+) -> None:
+    """Requires the role admin. People and groups stay."""
+    await revoke_scim_token.execute(RevokeScimTokenCommand(principal=request.principal, provider=identity_provider))

@@ -57,6 +57,13 @@ class IdentityProviderTestView(TypedDict):
     has_device_flow: Annotated[bool, "Whether it has the device authorization grant (RFC 8628)."]
 
 
+class ScimTokenView(TypedDict):
+    """A new SCIM token."""
+
+    token: Annotated[str, "The token: `dgs_…`. It is shown only once, and replaces the one before."]
+    path: Annotated[str, "Path of SCIM, below the service's address."]
+
+
 def identity_provider_view(provider: IdentityProvider) -> IdentityProviderView:
     return {
         "id": provider.id,

@@ -7,15 +7,17 @@ import pytest
 from application.identity.admit_person import AdmitPerson, AdmitPersonCommand
 from domain.audit.event import AuditAction
 from domain.identity.identity_provider import ANY_VALUE, IdentityProvider, RoleRule
+from domain.identity.provisioning import DirectoryEntry, Group, ProvisionedUser
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
-from domain.ids import UserId
+from domain.ids import GroupId, UserId
 from domain.json_value import JsonObject
 from tests.builders import ORG, OTHER_ORG, START, numbered
+from tests.doubles.groups import InMemoryGroupStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.people_builders import AGENTS, USER, a_provider, a_user
+from tests.people_builders import AGENTS, PROVIDER, USER, a_provider, a_user
 from tests.refusals import refused
 
 ANN: JsonObject = {"sub": "ann", "email": "ann@example.com", "name": "Ann", "groups": ["agents", "others"]}
@@ -24,7 +26,12 @@ ANN: JsonObject = {"sub": "ann", "email": "ann@example.com", "name": "Ann", "gro
 class Ports:
     def __init__(self) -> None:
         self.state = InMemoryState()
-        self.admit = AdmitPerson(user_access=InMemoryUserStore(self.state), clock=FixedClock(), ids=SequentialIds())
+        self.admit = AdmitPerson(
+            user_access=InMemoryUserStore(self.state),
+            group_names=InMemoryGroupStore(self.state),
+            clock=FixedClock(),
+            ids=SequentialIds(),
+        )
 
     async def admitted(
         self, claims: JsonObject, provider: IdentityProvider | None = None, *, signs_in: bool = False
@@ -127,3 +134,38 @@ async def test_the_installations_provider_puts_people_into_the_organization_of_t
     assert user.organization_id == ORG
     other = await ports.admitted({"sub": "bob"}, a_provider(rules=(AGENTS, rule), installation=True))
     assert (other.organization_id, other.role) == (OTHER_ORG, Role.VIEWER)
+
+
+@pytest.mark.requirement("P2")
+async def test_a_group_of_the_directory_gives_a_role_and_a_token_cannot_claim_it(ports: Ports) -> None:
+    rule = RoleRule(claim="scim_groups", value="Agents", role=Role.OPERATOR)
+    provider = a_provider(rules=(rule,))
+    with refused("sign_in_refused"):
+        await ports.admitted({**ANN, "scim_groups": ["Agents"]}, provider)
+    ports.state.users[USER] = a_user()
+    entry = DirectoryEntry(user_name="ann@example.com", external_id="ann")
+    ports.state.provisioned[USER] = ProvisionedUser(
+        user=a_user(), provider_id=PROVIDER, entry=entry, created_at=START, changed_at=START
+    )
+    group = GroupId(numbered("grp", 1))
+    ports.state.groups[group] = Group(
+        id=group,
+        organization_id=ORG,
+        provider_id=PROVIDER,
+        name="Agents",
+        members=(USER,),
+        created_at=START,
+        changed_at=START,
+    )
+    assert (await ports.admitted(ANN, provider)).role is Role.OPERATOR
+
+
+@pytest.mark.requirement("P2")
+async def test_who_has_lost_access_at_home_is_admitted_to_no_other_organization(ports: Ports) -> None:
+    rule = RoleRule(claim="groups", value="agents", role=Role.VIEWER, organization_id=OTHER_ORG)
+    provider = a_provider(rules=(rule,), installation=True)
+    ports.state.users[USER] = a_user(status=UserStatus.DEACTIVATED)
+    with refused("sign_in_refused"):
+        await ports.admitted(ANN, provider)
+    ports.state.users[USER] = a_user()
+    assert (await ports.admitted(ANN, provider)).organization_id == OTHER_ORG

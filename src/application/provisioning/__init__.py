@@ -1,0 +1,1 @@
+"""People and groups that a company's directory manages by SCIM."""

@@ -1,0 +1,77 @@
+"""Answers requests below `/scim/v2`. Imported at the first of them, because the library takes megabytes."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from scim2_models import SCIMException, UnauthorizedException
+from scim2_server.handler import AsyncScimHandler
+from scim2_server.requests import ScimRequest
+from scim2_server.responses import ScimResponse
+from scim2_server.routing import Operation
+from scim2_server.service import ScimService
+
+from application.provisioning.authenticate_directory import AuthenticateDirectory
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.identity_provider import IdentityProvider
+from interfaces.http.auth import bearer_token
+from interfaces.http.scim.entry import ScimAnswer
+from interfaces.http.scim.resources import scim_provider
+from interfaces.http.scim.storage import DirectoryStorage, DirectoryUseCases
+
+
+class ScimServer:
+    """Rules:
+    - A directory sends the token of its identity provider, and manages that one's people and groups only.
+    - What the service offers (`/ServiceProviderConfig`) is public (RFC 7643, section 5).
+    - Errors have the shape of SCIM, except those of rate limits and storage.
+    """
+
+    def __init__(self, *, authenticate_directory: AuthenticateDirectory, use_cases: DirectoryUseCases) -> None:
+        self._authenticate = authenticate_directory
+        self._use_cases = use_cases
+        self._service = ScimService(scim_provider())
+
+    async def answer(
+        self,
+        *,
+        method: str,
+        base_url: str,
+        path: str,
+        query: Mapping[str, str],
+        headers: Sequence[tuple[bytes, bytes]],
+        body: bytes,
+    ) -> ScimAnswer:
+        request = ScimRequest(
+            method=method,
+            base_url=base_url,
+            path=path,
+            query=query,
+            headers=[(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers],
+            body=body,
+        )
+        try:
+            response = await self._response(request, headers)
+        except SCIMException as error:
+            response = self._service.error_response(error)
+        content = b"" if response.body is None else json.dumps(response.body).encode()
+        return ScimAnswer(status=int(response.status), body=content, headers=response.headers)
+
+    async def _response(self, request: ScimRequest, headers: Sequence[tuple[bytes, bytes]]) -> ScimResponse:
+        with self._service.provider:
+            operation = self._service.match(request).operation
+        if operation is Operation.service_provider_config:
+            return self._service_config(request)
+        storage = DirectoryStorage(await self._directory(headers), self._use_cases)
+        return await AsyncScimHandler(self._service, storage).handle(request)
+
+    def _service_config(self, request: ScimRequest) -> ScimResponse:
+        with self._service.provider:
+            return self._service.service_provider_config(request.url, request.query)
+
+    async def _directory(self, headers: Sequence[tuple[bytes, bytes]]) -> IdentityProvider:
+        try:
+            return await self._authenticate.execute(bearer_token(headers))
+        except ServiceError as error:
+            if error.kind is ErrorKind.UNAUTHENTICATED:
+                raise UnauthorizedException(detail="Send the token of an identity provider.") from error
+            raise

@@ -1,0 +1,172 @@
+"""The contracts of `ScimTokens`, `ProvisionedUserStore`, `ProvisionedAccess`, `GroupStore` and `GroupNames`."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from domain.audit.event import AuditAction, AuditEvent
+from domain.identity.provisioning import DirectoryEntry, Group, ProvisionedUser
+from domain.identity.role import Role
+from domain.identity.user import UserStatus
+from domain.ids import GroupId, IdentityProviderId, UserId
+from tests.builders import ORG, OTHER_ORG, START, after, an_audit_event, numbered
+from tests.contract.stores import Stores
+from tests.people_builders import ISSUER, PROVIDER, USER, a_provider, a_user
+from tests.refusals import refused
+
+pytestmark = pytest.mark.requirement("P2")
+ANN = DirectoryEntry(user_name="ann@example.com", external_id="ann", attributes={"name": {"givenName": "Ann"}})
+BOB = DirectoryEntry(user_name="bob@example.com", name="Bob", email="bob@example.com")
+OTHER = IdentityProviderId(numbered("idp", 2))
+GROUP = GroupId(numbered("grp", 1))
+
+
+def audit(number: int = 1) -> AuditEvent:
+    return an_audit_event(number, action=AuditAction.USER_PROVISIONED)
+
+
+def provisioned(entry: DirectoryEntry = ANN, number: int = 1) -> ProvisionedUser:
+    user = replace(
+        a_user(UserId(numbered("usr", number)), subject=entry.subject, role=Role.VIEWER),
+        name=entry.name,
+        email=entry.email,
+    )
+    return ProvisionedUser(user=user, provider_id=PROVIDER, entry=entry, created_at=after(number), changed_at=START)
+
+
+def changed_to(described: ProvisionedUser, _: ProvisionedUser) -> tuple[ProvisionedUser, AuditEvent]:
+    return described, audit(9)
+
+
+def a_group(id: GroupId = GROUP, *members: UserId, name: str = "Agents") -> Group:
+    return Group(
+        id=id,
+        organization_id=ORG,
+        provider_id=PROVIDER,
+        name=name,
+        external_id="g1",
+        members=members,
+        created_at=START,
+        changed_at=START,
+    )
+
+
+@pytest.fixture
+async def directory(stores: Stores) -> Stores:
+    await stores.identity_providers.add(a_provider(), audit(90))
+    await stores.identity_providers.add(a_provider(OTHER, name="other", client_id="other"), audit(91))
+    return stores
+
+
+async def test_an_identity_provider_has_one_token(directory: Stores) -> None:
+    tokens = directory.provisioned
+    await tokens.set_token(a_provider(), "first", START, audit(1))
+    await tokens.set_token(a_provider(), "second", START, audit(2))
+    assert await tokens.provider_of("first") is None
+    assert await tokens.provider_of("second") == PROVIDER
+    assert await tokens.revoke_token(a_provider(), audit(3))
+    assert not await tokens.revoke_token(a_provider(), audit(4))
+    assert await tokens.provider_of("second") is None
+
+
+async def test_people_come_back_as_they_were_stored_to_their_directory_only(directory: Stores) -> None:
+    people, provider, other = directory.provisioned, a_provider(), a_provider(OTHER)
+    ann, bob = provisioned(), provisioned(BOB, 2)
+    assert await people.add(ann, audit(1)) == ann
+    await people.add(bob, audit(2))
+    assert await people.get(provider, ann.user.id) == ann
+    assert await people.named(provider, "ANN@Example.com") == ann
+    assert await people.all(provider) == (ann, bob)
+    assert await directory.users.get(ORG, bob.user.id) == bob.user
+    assert await people.get(other, ann.user.id) is None
+    assert await people.named(other, "ann@example.com") is None
+    assert await people.all(other) == ()
+
+
+async def test_a_person_who_signed_in_before_keeps_id_role_and_status(directory: Stores) -> None:
+    signed_in = a_user(status=UserStatus.DEACTIVATED)
+    await directory.user_access.add(signed_in, audit(1))
+    stored = await directory.provisioned.add(provisioned(number=2), audit(2))
+    assert stored.user == replace(signed_in, name=None, email=None)
+    assert await directory.provisioned.get(a_provider(), USER) == stored
+
+
+async def test_a_user_name_and_a_person_are_stored_once(directory: Stores) -> None:
+    people, provider = directory.provisioned, a_provider()
+    ann, bob = provisioned(), provisioned(BOB, 2)
+    await people.add(ann, audit(1))
+    await people.add(bob, audit(2))
+    taken = (replace(ANN, user_name="another"), replace(BOB, user_name="ANN@EXAMPLE.COM", external_id="third"))
+    for number, entry in enumerate(taken):
+        with refused("user_name_taken"):
+            await people.add(provisioned(entry, 3 + number), audit(3 + number))
+    for entry in (replace(BOB, user_name="ann@example.com"), replace(BOB, external_id="ann")):
+        described = bob.described(entry, START)
+        with refused("user_name_taken"):
+            await people.change(provider, bob.user.id, partial(changed_to, described))
+    assert await people.all(provider) == (ann, bob)
+
+
+async def test_changes_are_decided_over_what_is_stored(directory: Stores) -> None:
+    people, provider = directory.provisioned, a_provider()
+    ann = await people.add(provisioned(), audit(1))
+    changed = ann.described(BOB, after(5))
+    assert await people.change(provider, ann.user.id, lambda user: (user.described(BOB, after(5)), audit(2))) == changed
+    assert await people.get(provider, ann.user.id) == changed
+    assert await people.change(provider, ann.user.id, lambda _: None) == changed
+    with refused("user_not_found"):
+        await people.change(a_provider(OTHER), ann.user.id, lambda _: None)
+
+
+async def test_a_removed_person_is_managed_no_more_and_in_no_group(directory: Stores) -> None:
+    ann = await directory.provisioned.add(provisioned(), audit(1))
+    await directory.groups.add_group(a_group(GROUP, ann.user.id), audit(2))
+    await directory.provisioned.remove(a_provider(), ann.user.id)
+    assert await directory.provisioned.get(a_provider(), ann.user.id) is None
+    assert await directory.groups.groups(ORG) == (a_group(),)
+    assert await directory.users.get(ORG, ann.user.id) == ann.user
+
+
+async def test_a_persons_users_elsewhere_are_those_of_the_same_identity_provider(directory: Stores) -> None:
+    here = a_user()
+    there = a_user(UserId(numbered("usr", 2)), organization_id=OTHER_ORG)
+    by_another = a_user(UserId(numbered("usr", 3)), organization_id=OTHER_ORG, provider_id=OTHER, subject="bob")
+    for number, user in enumerate((here, there, by_another)):
+        await directory.user_access.add(user, replace(audit(number + 1), organization_id=user.organization_id))
+    assert await directory.provisioned.elsewhere(a_provider(), ISSUER, "ann") == (there,)
+    assert await directory.provisioned.elsewhere(a_provider(), ISSUER, "bob") == ()
+
+
+async def test_groups_have_users_of_their_organization(directory: Stores) -> None:
+    groups, provider = directory.groups, a_provider()
+    ann = (await directory.provisioned.add(provisioned(), audit(1))).user.id
+    stranger = a_user(UserId(numbered("usr", 5)), organization_id=OTHER_ORG)
+    await directory.user_access.add(stranger, replace(audit(2), organization_id=OTHER_ORG))
+    stored = await groups.add_group(a_group(GROUP, stranger.id, ann), audit(3))
+    assert stored == a_group(GROUP, ann)
+    assert await groups.group(provider, GROUP) == stored
+    assert await groups.names_of(PROVIDER, "ann") == ("Agents",)
+    assert (await groups.names_of(OTHER, "ann"), await groups.names_of(PROVIDER, "bob")) == ((), ())
+    assert (await groups.group(a_provider(OTHER), GROUP), await groups.groups(OTHER_ORG)) == (None, ())
+
+
+async def test_groups_are_changed_and_deleted_and_their_names_are_distinct(directory: Stores) -> None:
+    groups, provider, second = directory.groups, a_provider(), GroupId(numbered("grp", 2))
+    ann = (await directory.provisioned.add(provisioned(), audit(1))).user.id
+    await groups.add_group(a_group(), audit(2))
+    await groups.add_group(a_group(second, name="Others"), audit(3))
+    with refused("group_name_taken"):
+        await groups.add_group(a_group(GroupId(numbered("grp", 3))), audit(4))
+    with refused("group_name_taken"):
+        await groups.change_group(provider, second, lambda group: (replace(group, name="Agents"), audit(5)))
+    changed = await groups.change_group(provider, GROUP, lambda group: (replace(group, members=(ann,)), audit(6)))
+    assert changed == a_group(GROUP, ann)
+    assert await groups.groups(ORG) == (changed, a_group(second, name="Others"))
+    assert await groups.change_group(provider, GROUP, lambda _: None) == changed
+    with refused("group_not_found"):
+        await groups.change_group(a_provider(OTHER), GROUP, lambda _: None)
+    assert not await groups.delete_group(a_provider(OTHER), GROUP, audit(7))
+    assert await groups.delete_group(provider, GROUP, audit(8))
+    assert not await groups.delete_group(provider, GROUP, audit(9))
+    assert await groups.names_of(PROVIDER, "ann") == ()
