@@ -1,14 +1,14 @@
 """Parser of server-sent events from bytes, each event of bounded size (WHATWG HTML, 9.2.6). No I/O."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 _END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 _HEAD_BYTES = 4096
 _TAIL_BYTES = 1024
 _DATA = re.compile(rb"(?:\A|[\r\n])data: ?")
-_PLAIN = re.compile(rb"(?:\A|(?<=\n\n))(?:event: (.*)\n)?data: (.*)\n\n")
+_PLAIN = re.compile(rb"(?:event: (.*)\n)?data: (.*)\n\n")
 """An event of one line of data, after one with its type at most. Nearly all events of models are such."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MAX_RETRY_DIGITS = 9
@@ -29,6 +29,10 @@ class OversizedEvent(NamedTuple):
     size: int
     head: bytes
     tail: bytes
+
+
+class OversizedEventError(Exception):
+    """An event was discarded because of its size."""
 
 
 class EventStream:
@@ -73,39 +77,43 @@ class EventStream:
         self._add(data)
         return self._completed()
 
-    def feed_pairs(self, data: bytes) -> list[tuple[bytes, bytes]] | list[tuple[bytes, bytes] | OversizedEvent]:
-        """As `feed`, with only the type and the data of each event; the type is empty where the event has none. One
-        search finds the events of nearly all streams of models, at a third of the cost."""
+    def feed_pairs(self, data: bytes) -> Iterable[tuple[bytes | None, bytes]]:
+        """As `feed`, with only the type, if it has one, and the data of each event. One search finds the events of nearly all
+        streams of models, at a third of the cost. Raises OversizedEventError."""
         self._add(data)
         plain = self._plain()
         if plain is not None:
             return plain
-        return [
-            event if isinstance(event, OversizedEvent) else (event.type.encode(), event.data)
-            for event in self._completed()
-        ]
+        pairs = []
+        for event in self._completed():
+            if isinstance(event, OversizedEvent):
+                raise OversizedEventError
+            pairs.append((event.type.encode(), event.data))
+        return pairs
 
     def _add(self, data: bytes) -> None:
         self._buffer += data
         self._has_returns = self._has_returns or b"\r" in data
 
-    def _plain(self) -> list[tuple[bytes, bytes]] | None:
+    def _plain(self) -> Iterable[tuple[bytes | None, bytes]] | None:
         """The complete events of the buffer, if all of them are plain; else None, and they are left."""
         buffer = self._buffer
         if self._has_returns or self._dropped or len(buffer) > self._max_bytes:
             return None
-        found: list[tuple[bytes, bytes]] = []
-        if buffer.find(b"\n\n", self._searched) >= 0:
-            text = bytes(buffer)
-            if self._at_start:
-                text = text.removeprefix(_BYTE_ORDER_MARK)
-            found = _PLAIN.findall(text)
-            if len(found) != text.count(b"\n\n"):  # each plain event begins after one and ends with one
-                return None
-            self._at_start = False
-            del buffer[: buffer.rfind(b"\n\n") + 2]
-        self._searched = max(0, len(buffer) - 3)
-        return found
+        if buffer.find(b"\n\n", self._searched) < 0:
+            self._searched = max(0, len(buffer) - 3)
+            return ()
+        text = bytes(buffer)
+        if self._at_start:
+            text = text.removeprefix(_BYTE_ORDER_MARK)
+        parts = _PLAIN.split(text)  # what is between two events, the type and the data of the second, and so on
+        rest = parts[-1]
+        if any(parts[:-1:3]) or b"\n\n" in rest:
+            return None
+        self._at_start = False
+        buffer[:] = rest
+        self._searched = max(0, len(rest) - 3)
+        return zip(parts[1::3], parts[2::3], strict=True)
 
     def _completed(self) -> list[StreamEvent | OversizedEvent]:
         """The complete events of the buffer, each searched alone."""

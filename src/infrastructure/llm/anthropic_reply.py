@@ -15,7 +15,7 @@ from infrastructure.llm.repaired_json import decoded, repaired
 from infrastructure.llm.reply_parts import CUT, CallInProgress, finish_reason_of, finished_reply, taken_text
 
 
-class _Block(msgspec.Struct):
+class _Block(msgspec.Struct, gc=False):
     type: str = ""
     text: str | None = None
     thinking: str | None = None
@@ -24,14 +24,14 @@ class _Block(msgspec.Struct):
     input: msgspec.Raw = msgspec.Raw()
 
 
-class _Usage(msgspec.Struct):
+class _Usage(msgspec.Struct, gc=False):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, gc=False):
     text: str | None = None
     partial_json: str | None = None
     thinking: str | None = None
@@ -39,7 +39,7 @@ class _Delta(msgspec.Struct):
     stop_reason: str | None = None
 
 
-class _Message(msgspec.Struct):
+class _Message(msgspec.Struct, gc=False):
     type: str = ""
     content: list[msgspec.Raw] = []
     stop_reason: str | None = None
@@ -47,7 +47,7 @@ class _Message(msgspec.Struct):
     error: ErrorObject | None = None
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, gc=False):
     type: str
     index: int = 0
     message: _Message | None = None

@@ -11,7 +11,7 @@ import msgspec
 from yarl import URL
 
 from application.models.ports import ModelError, ModelEvent, ModelReply, ReasoningDelta, TextDelta
-from application.system.event_stream import EventStream, OversizedEvent
+from application.system.event_stream import EventStream, OversizedEventError
 from infrastructure.http.egress import EgressBlockedError
 from infrastructure.http.sessions import is_decoded
 from infrastructure.llm.provider_errors import (
@@ -235,10 +235,11 @@ class _StreamIntake:
             raise oversized("a reply")
         read, ignored = self._reader.read_event, self._reader.ignored_types
         added, progress = "", False
-        for event in self._events.feed_pairs(chunk):
-            if isinstance(event, OversizedEvent):
-                raise _too_large()
-            type_, data = event
+        try:
+            events = self._events.feed_pairs(chunk)
+        except OversizedEventError as exc:
+            raise _too_large() from exc
+        for type_, data in events:
             if type_ in ignored:
                 progress = True
                 continue

@@ -20,24 +20,24 @@ from infrastructure.llm.streamed_fields import StreamedFields
 _NOT_READ = msgspec.Raw()
 
 
-class _Function(msgspec.Struct):
+class _Function(msgspec.Struct, gc=False):
     name: str | None = None
     arguments: str | None = None
 
 
-class _ToolCall(msgspec.Struct, forbid_unknown_fields=True):
+class _ToolCall(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     index: int | None = None
     id: str | None = None
     function: _Function | None = None
     type: msgspec.Raw = _NOT_READ
 
 
-class _ContentPart(msgspec.Struct):
+class _ContentPart(msgspec.Struct, gc=False):
     type: str = ""
     text: str | None = None
 
 
-class _Message(msgspec.Struct, forbid_unknown_fields=True):
+class _Message(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """The fields of the API, and those in which most vendors show reasoning."""
 
     content: str | list[_ContentPart] | None = None
@@ -53,23 +53,23 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True):
     padding: msgspec.Raw = _NOT_READ
 
 
-class _Choice(msgspec.Struct):
+class _Choice(msgspec.Struct, gc=False):
     index: int = 0
     delta: _Message | None = None
     message: _Message | None = None
     finish_reason: str | None = None
 
 
-class _PromptDetails(msgspec.Struct):
+class _PromptDetails(msgspec.Struct, gc=False):
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
 
 
-class _CompletionDetails(msgspec.Struct):
+class _CompletionDetails(msgspec.Struct, gc=False):
     reasoning_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _Usage(msgspec.Struct, gc=False):
     """DeepSeek and Kimi name cached tokens differently."""
 
     prompt_tokens: int | None = None
@@ -81,13 +81,13 @@ class _Usage(msgspec.Struct):
     cached_tokens: int | None = None
 
 
-class _Completion(msgspec.Struct):
+class _Completion(msgspec.Struct, gc=False):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: ErrorObject | str | None = None
 
 
-class _OpenChoice(msgspec.Struct):
+class _OpenChoice(msgspec.Struct, gc=False):
     """A choice whose message has fields that are not of the API."""
 
     index: int = 0
@@ -96,7 +96,7 @@ class _OpenChoice(msgspec.Struct):
     finish_reason: str | None = None
 
 
-class _OpenCompletion(msgspec.Struct):
+class _OpenCompletion(msgspec.Struct, gc=False):
     choices: list[_OpenChoice] | None = None
     usage: _Usage | None = None
     error: ErrorObject | str | None = None

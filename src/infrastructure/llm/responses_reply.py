@@ -15,13 +15,13 @@ from infrastructure.llm.reply_parts import finished_reply, requested_call, taken
 from infrastructure.llm.responses_wire import call_ids
 
 
-class _Part(msgspec.Struct):
+class _Part(msgspec.Struct, gc=False):
     type: str = ""
     text: str | None = None
     refusal: str | None = None
 
 
-class _Item(msgspec.Struct):
+class _Item(msgspec.Struct, gc=False):
     """An output item. `content` is of messages only: that of reasoning has other parts."""
 
     type: str = ""
@@ -31,27 +31,27 @@ class _Item(msgspec.Struct):
     phase: str | None = None
 
 
-class _OutputDetails(msgspec.Struct):
+class _OutputDetails(msgspec.Struct, gc=False):
     reasoning_tokens: int | None = None
 
 
-class _InputDetails(msgspec.Struct):
+class _InputDetails(msgspec.Struct, gc=False):
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _Usage(msgspec.Struct, gc=False):
     input_tokens: int | None = None
     output_tokens: int | None = None
     input_tokens_details: _InputDetails | None = None
     output_tokens_details: _OutputDetails | None = None
 
 
-class _IncompleteDetails(msgspec.Struct):
+class _IncompleteDetails(msgspec.Struct, gc=False):
     reason: str | None = None
 
 
-class _Response(msgspec.Struct):
+class _Response(msgspec.Struct, gc=False):
     status: str | None = None
     output: list[msgspec.Raw] | None = None
     usage: _Usage | None = None
@@ -59,7 +59,7 @@ class _Response(msgspec.Struct):
     error: ErrorObject | str | None = None
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, gc=False):
     """`item` and `response` are decoded where they are needed: the first events repeat the whole
     request in `response`."""
 
@@ -73,7 +73,7 @@ class _Event(msgspec.Struct):
     message: str | None = None
 
 
-class _Kind(msgspec.Struct):
+class _Kind(msgspec.Struct, gc=False):
     type: str = ""
 
 

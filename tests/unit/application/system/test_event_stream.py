@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.system.event_stream import EventStream, OversizedEvent, StreamEvent
+from application.system.event_stream import EventStream, OversizedEvent, OversizedEventError, StreamEvent
 
 LIMIT = 10_000
 STREAM = (
@@ -95,9 +95,9 @@ def test_lines_in_one_piece_give_the_events_that_they_give_byte_by_byte(lines: l
     assert fed(stream) == fed(*(stream[at : at + 1] for at in range(len(stream))))
 
 
-def pairs(*chunks: bytes, limit: int = LIMIT) -> list[tuple[bytes, bytes] | OversizedEvent]:
+def pairs(*chunks: bytes, limit: int = LIMIT) -> list[tuple[bytes, bytes]]:
     stream = EventStream(limit)
-    return [event for chunk in chunks for event in stream.feed_pairs(chunk)]
+    return [(type_ or b"message", data) for chunk in chunks for type_, data in stream.feed_pairs(chunk)]
 
 
 PLAIN = [b"event: one\ndata: x\n\n", b"data: y\n\n", b"data: \n\n", b"event: \ndata: z\n\n"]
@@ -122,13 +122,12 @@ def test_pairs_are_the_types_and_the_data_of_the_same_events(blocks: list[bytes]
     edges = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
     pieces = [text[begin:end] for begin, end in itertools.pairwise(edges)]
     expected = [(event.type.encode(), event.data) for event in fed(text) if isinstance(event, StreamEvent)]
-    assert [(pair[0] or b"message", pair[1]) for pair in pairs(*pieces)] == expected
+    assert pairs(*pieces) == expected
 
 
-def test_pairs_name_an_event_over_the_limit() -> None:
-    [oversized, small] = pairs(b"data: " + b"x" * 50 + b"\n\ndata: small\n\n", limit=30)
-    assert isinstance(oversized, OversizedEvent)
-    assert small == (b"message", b"small")
+def test_pairs_of_an_event_over_the_limit_are_an_error() -> None:
+    with pytest.raises(OversizedEventError):
+        pairs(b"data: " + b"x" * 50 + b"\n\ndata: small\n\n", limit=30)
 
 
 def test_an_event_without_its_end_is_not_handed_out() -> None:
