@@ -82,7 +82,7 @@ NAVIGATION = (
     ),
 )
 """Groups of the sidebar, with their pages."""
-ROLES = {"API keys": Role.ADMIN, "Settings": Role.ADMIN, "Gateway": Role.OPERATOR}
+ROLES = {"API keys": Role.ADMIN, "Settings": Role.ADMIN, "Gateway": Role.RUNNER}
 """The role that a page requires, if not every role may read it."""
 
 

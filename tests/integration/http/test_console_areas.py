@@ -96,6 +96,10 @@ async def test_a_gateway_session_is_opened_with_configurations_of_clients_and_re
     viewer = await signed_in(service, token_of(Role.VIEWER))
     assert (await browse(service, "GET", "/console/gateway", headers=viewer)).status_code == 403
     assert 'href="/console/gateway"' not in await page(service, "", token_of(Role.VIEWER))
+    # Runners see the sessions that they opened, and open none here.
+    own = await page(service, "/gateway", token_of(Role.RUNNER))
+    assert session["id"] not in own
+    assert "Open session" not in own
 
 
 async def test_budgets_are_gauges_of_what_was_spent_today(service: Service) -> None:
