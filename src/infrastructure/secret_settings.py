@@ -41,8 +41,8 @@ class SecretSettings(BaseModel):
         default=_SERVICE_ACCOUNT, description="a file", examples=[str(_SERVICE_ACCOUNT)]
     )
     vault_login_mount: str | None = Field(default=None, pattern=_PATH, description="a path", examples=["kubernetes-eu"])
-    vault_ca_file: Annotated[Path, AfterValidator(values.absolute)] | None = Field(
-        default=None, description="a file of certificates in PEM", examples=["/etc/dragoman/vault-ca.pem"]
+    vault_ca_file: Annotated[Path, AfterValidator(values.certificates)] | None = Field(
+        default=None, description="a readable file of certificates in PEM", examples=["/etc/dragoman/vault-ca.pem"]
     )
     vault_cache_s: float = Field(default=60.0, ge=0, le=86_400, description="0 to 86400 seconds", examples=["300"])
 

@@ -198,6 +198,8 @@ def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -
             "DRAGOMAN_SIEM_CA_FILE must be a readable file of certificates in PEM",
         ),
         ("DRAGOMAN_SIEM_CA_FILE", __file__, "DRAGOMAN_SIEM_CA_FILE must be a readable file of certificates in PEM"),
+        ("DRAGOMAN_VAULT_CA_FILE", "/absent.pem", "DRAGOMAN_VAULT_CA_FILE must be a readable file of certificates"),
+        ("DRAGOMAN_VAULT_CA_FILE", __file__, "DRAGOMAN_VAULT_CA_FILE must be a readable file of certificates in PEM"),
         ("DRAGOMAN_VAULT_PREFIX", "dragoman", "DRAGOMAN_VAULT_PREFIX must be a path with {organization}"),
         ("DRAGOMAN_VAULT_PREFIX", "a/../{organization}", "DRAGOMAN_VAULT_PREFIX must be a path with {organization}"),
         ("DRAGOMAN_VAULT_URL", "https://vault.internal", "DRAGOMAN_VAULT_URL needs one login"),

@@ -270,11 +270,13 @@ async def test_vault_and_the_directory_of_secrets_are_checked_without_reading_a_
 
 
 @pytest.mark.requirement("K8")
-@pytest.mark.parametrize("text", [None, "", "no certificate"])
-async def test_certificates_of_vault_that_cannot_be_read_are_a_finding(text: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_gone", [True, False])
+async def test_certificates_of_vault_that_cannot_be_read_are_a_finding(is_gone: bool, tmp_path: Path) -> None:
     ca_file = tmp_path / "ca.pem"
-    if text is not None:
-        ca_file.write_text(text, encoding="ascii")
-    (finding,) = await external_secret_findings(Settings(vault_url="https://vault.test", vault_ca_file=ca_file))
+    ca_file.write_text("-----BEGIN CERTIFICATE-----\nnot one", encoding="ascii")
+    settings = Settings(vault_url="https://vault.test", vault_ca_file=ca_file)
+    if is_gone:
+        ca_file.unlink()
+    (finding,) = await external_secret_findings(settings)
     assert (finding.check, finding.state) == ("vault", PROBLEM)
     assert str(ca_file) in finding.detail
