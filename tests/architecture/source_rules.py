@@ -22,7 +22,11 @@ CONTAINERS = Path("src/infrastructure/containers")
 ASSEMBLY = Path("src/infrastructure/assembly")
 SETTINGS = Path("src/infrastructure/settings.py")
 CLI = Path("src/interfaces/cli")
-LOADED_ON_USE = (Path("src/interfaces/console/entry.py"), Path("src/interfaces/explorer/guides.py"))
+LOADED_ON_USE = (
+    Path("src/interfaces/console/entry.py"),
+    Path("src/interfaces/explorer/guides.py"),
+    Path("src/interfaces/http/scim/entry.py"),
+)
 
 IMPURE_MODULES = (
     {"glob", "io", "os", "pathlib", "shutil", "sqlite3", "tempfile"}
