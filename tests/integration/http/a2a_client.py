@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import httpx
@@ -14,13 +15,14 @@ VERSION = {"A2A-Version": "1.0"}
 ADMIN = token_of(Role.ADMIN)
 
 Json = dict[str, Any]
+_NUMBERS = count(1)
 
 
 def says(
     text: str = "hello", *, parts: list[Json] | None = None, configuration: Json | None = None, **more: str
 ) -> Json:
     """The parameters of a message; `more` names its context or its task."""
-    message = {"messageId": "m1", "role": "ROLE_USER", "parts": parts or [{"text": text}], **more}
+    message = {"messageId": f"m{next(_NUMBERS)}", "role": "ROLE_USER", "parts": parts or [{"text": text}], **more}
     return {"message": message, **({} if configuration is None else {"configuration": configuration})}
 
 

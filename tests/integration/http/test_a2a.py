@@ -132,6 +132,14 @@ async def test_a_context_is_a_thread_by_its_id_or_by_the_clients(service: Servic
     assert (await called(service, "ListTasks", {"contextId": "none"}))["tasks"] == []
 
 
+async def test_a_message_that_one_caller_sends_again_is_the_same_task(service: Service) -> None:
+    first = await sent(service, messageId="again")
+    assert (await sent(service, messageId="again"))["id"] == first["id"]
+    other_words = await sent(service, "something else", messageId="again")
+    other_caller = await called(service, "SendMessage", says(messageId="again"), token=token_of(Role.RUNNER))
+    assert len({first["id"], other_words["id"], other_caller["task"]["id"]}) == 3
+
+
 async def test_tasks_are_listed_by_their_last_change_page_by_page(service: Service) -> None:
     tasks = [await sent(service, f"message {number}") for number in range(3)]
     pages: list[Json] = [await called(service, "ListTasks", {"pageSize": 2})]

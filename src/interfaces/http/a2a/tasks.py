@@ -19,8 +19,8 @@ from domain.a2a.tasks import CONTEXT, TaskState, context_of, state_of, status_js
 from domain.errors import Violation, invalid, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import RunId, ThreadId
-from domain.json_value import JsonObject, JsonValue
+from domain.ids import RunId, ThreadId, derived_id
+from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.runs.run import Run, RunStatus
 from interfaces.http.a2a.answers import answers_of
 from interfaces.http.a2a.errors import not_cancelable, push_unsupported, unsupported
@@ -170,7 +170,16 @@ class A2aTasks:
             return await self._continued(principal, agent, message)
         content = content_of(message.parts)
         if not message.context_id:
-            command = StartRunCommand(principal=principal, agent=agent, input=content, run_id=run_id)
+            # The same message again is the same task. Clients that reuse an id for another message get another task.
+            said = canonical_digest(message.model_dump_json(exclude_unset=True))
+            command = StartRunCommand(
+                principal=principal,
+                agent=agent,
+                input=content,
+                run_id=run_id,
+                idempotency_key=derived_id("a2a", principal.key_id, agent, said),
+                body_digest=said,
+            )
             return (await self._start_run.execute(command)).run
         own: JsonObject = {} if message.context_id.startswith(_THREAD) else {CONTEXT: message.context_id}
         asked = await self._threads.ask(
