@@ -1,6 +1,5 @@
 """`dragoman audit verify --archive`: checking archived audit entries without a service."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,8 @@ from interfaces.cli.terminal import Terminal
 
 def verify_archive(terminal: Terminal, directory: Path, *, as_json: bool) -> None:
     """Check all files, and exit 1 if anything is wrong."""
+    import asyncio
+
     from infrastructure.container import Container
     from infrastructure.lifecycle import configure_logs, verify_audit_archive
     from interfaces.cli.checked_settings import checked_settings
