@@ -62,10 +62,14 @@ class RawClient:
 
     def ping(self, token: str, query: str = "?agent=reader") -> int:
         """The status of a request with a token."""
-        message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
+        return self.ask(token, "ping", {}, query).status_code
+
+    def ask(self, token: str, method: str, params: Json, query: str = "?agent=reader", **more: str) -> httpx.Response:
+        """A request with a token; `more` are headers."""
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream", **more}
         url = f"{self.service.url}/mcp{query}"
-        return httpx.post(url, json=message, headers=headers, trust_env=False, timeout=60.0).status_code
+        return httpx.post(url, json=message, headers=headers, trust_env=False, timeout=60.0)
 
 
 def a_client(service: Service, redirect_uri: str = CALLBACK, name: str = "Raw client") -> RawClient:

@@ -218,3 +218,20 @@ def test_a_client_that_opens_a_window_hears_from_it_when_it_comes_back(people: P
         "same-origin",
     ]
     assert "frame-ancestors 'none'" in consent.headers["content-security-policy"]
+
+
+def test_a_client_goes_on_in_its_session_of_mcp_with_the_renewed_token(people: People) -> None:
+    client = a_client(people.service)
+    code = answer_of(people.redirected(client.url()))["code"]
+    first = client.redeem(code).raise_for_status().json()
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    began = client.ask(first["access_token"], "initialize", hello)
+    session = {"Mcp-Session-Id": began.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
+    second = client.refresh(first["refresh_token"]).raise_for_status().json()
+    listed = client.ask(second["access_token"], "tools/list", {}, **session)
+    assert TOOL in [tool["name"] for tool in listed.json()["result"]["tools"]]
+    assert client.ask(first["access_token"], "tools/list", {}, **session).status_code == httpx.codes.UNAUTHORIZED
