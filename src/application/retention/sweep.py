@@ -31,7 +31,7 @@ class RetentionSweep:
     - Organizations without `retention_days` keep their threads.
     - Idempotency keys older than a day, expired authorizations and bound values of expired tools of
       workflow runs are removed everywhere.
-    - Months of tables are maintained first. If a table is in use for long, a later sweep does so.
+    - Months of tables are maintained first. If that fails, as for a table that is in use for long, a later sweep does so.
     - At the end, space that removed rows took is returned in steps.
     """
 
@@ -87,6 +87,8 @@ class RetentionSweep:
             await self._maintain_months.execute()
         except ServiceError as error:
             logger.warning("months of tables are maintained by a later sweep: %s", error.detail)
+        except Exception:
+            logger.exception("maintaining months of tables failed")
 
     async def _forget_keys(self, organization: Organization) -> None:
         before = self._clock.now() - KEY_LIFETIME

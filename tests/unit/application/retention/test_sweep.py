@@ -265,8 +265,9 @@ async def test_months_of_tables_are_maintained_before_organizations_have_their_r
 
 
 @pytest.mark.requirement("K5")
-async def test_a_table_that_is_in_use_does_not_end_the_sweep(ports: Ports) -> None:
-    ports.maintain_months.execute.side_effect = storage_away()
+@pytest.mark.parametrize("failure", [storage_away(), RuntimeError("unexpected")], ids=["in use", "unexpected"])
+async def test_months_that_cannot_be_maintained_do_not_end_the_sweep(ports: Ports, failure: Exception) -> None:
+    ports.maintain_months.execute.side_effect = failure
 
     assert await ports.sweeping.execute()
 
