@@ -140,3 +140,20 @@ async def test_the_cost_of_a_day_is_made_of_models_or_of_agents(service: Service
     by_model = await page(service, f"/usage?since={today}&until={today}")
     assert "<strong>model</strong>" in by_model
     assert "<strong>agent</strong>" in await page(service, f"/usage?since={today}&until={today}&split=agent")
+
+
+async def test_runs_without_an_event_are_requeued_from_the_page_of_the_queue(service: Service) -> None:
+    assert "Let other workers continue them" in await page(service, "/queue")
+    assert "Let other workers continue them" not in await page(service, "/queue", token_of(Role.RUNNER))
+    assert "0 requeued" in (await send(service, "/queue/requeue", minutes="15")).text
+    for wrong in ("", "0", "1441", "soon"):
+        assert (await send(service, "/queue/requeue", minutes=wrong)).status_code == 422
+    assert (await send(service, "/queue/requeue", token_of(Role.RUNNER), minutes="15")).status_code == 403
+
+
+async def test_a_new_signing_key_of_webhooks_is_shown_once(service: Service) -> None:
+    created = await send(service, "/settings/webhook-key")
+    assert created.status_code == 200
+    assert 'value="whsec_' in created.text
+    assert "whsec_" not in await page(service, "/settings")
+    assert (await send(service, "/settings/webhook-key", token_of(Role.OPERATOR))).status_code == 403

@@ -1,4 +1,4 @@
-"""The queue: what waits by agent and lane, and cancelling it."""
+"""The queue: what waits by agent and lane, and cancelling it; and runs that no longer progress."""
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -7,6 +7,7 @@ from application.agents.name_agents import NameAgents
 from application.runs.cancel_runs import CancelRuns
 from application.runs.queries import GetQueue
 from application.runs.queue_lines import QueueLine
+from application.runs.requeue_runs import RequeueRuns
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonObject
@@ -14,6 +15,7 @@ from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.http.bodies import decoded_body
+from interfaces.http.queue.schemas import RequeueRunsBody
 from interfaces.http.runs.schemas import CancelRunsBody
 
 MOST_LINES = 200
@@ -62,3 +64,15 @@ async def cancel_line(
     body: JsonObject = {"agent_id": data.get("agent_id", ""), "lane": data.get("lane", ""), "queued": True}
     cancelled = await cancel_runs.execute(decoded_body(CancelRunsBody, body).to_command(request.principal))
     return pages.show(request, "parts/cancelled_runs.html", {"cancelled": cancelled})
+
+
+@post("/queue/requeue", status_code=200)
+async def requeue_runs(
+    request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], requeue_runs: NamedDependency[RequeueRuns]
+) -> Response[str]:
+    """Let other workers continue runs that have had no event for the given minutes."""
+    minutes = data.get("minutes", "")
+    seconds = 60 * int(minutes) if minutes.isascii() and minutes.isdigit() and len(minutes) < 6 else 0
+    command = decoded_body(RequeueRunsBody, {"idle_s": seconds}).to_command(request.principal)
+    context = {"done": len(await requeue_runs.execute(command)), "action": "requeued", "failures": ()}
+    return pages.show(request, "parts/bulk.html", context)

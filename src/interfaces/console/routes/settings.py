@@ -6,6 +6,7 @@ from litestar.di import NamedDependency
 from application.identity.queries import GetOrganization
 from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
 from application.tools.review_tool_policies import ReviewToolPolicies, ReviewToolPoliciesCommand
+from application.webhooks.create_webhook_key import CreateWebhookKey
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
@@ -22,6 +23,7 @@ from interfaces.http.bodies import decoded_body
 from interfaces.http.organization.schemas import UpdateOrganizationBody
 from interfaces.http.organization.views import organization_view
 from interfaces.http.problems import STATUS_OF_KIND
+from interfaces.http.webhooks.views import created_webhook_key_view
 
 _FORM = "parts/settings_form.html"
 
@@ -89,6 +91,15 @@ async def save_settings(
         return pages.show(request, _FORM, context, status=STATUS_OF_KIND[error.kind])
     warnings = await review_tool_policies.execute(ReviewToolPoliciesCommand(principal=principal, saved=saved))
     return pages.show(request, _FORM, _context(_as_it_is(saved), saved, warnings=warnings))
+
+
+@post("/settings/webhook-key", status_code=200)
+async def renew_webhook_key(
+    request: ConsoleRequest, pages: NamedDependency[Pages], create_webhook_key: NamedDependency[CreateWebhookKey]
+) -> Response[str]:
+    """The new key, once."""
+    created = created_webhook_key_view(await create_webhook_key.execute(request.principal))
+    return pages.show(request, "parts/webhook_key.html", {"created": created})
 
 
 def _change(principal: Principal, form: FormValues) -> UpdateOrganizationCommand:
