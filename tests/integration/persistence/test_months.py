@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
@@ -87,12 +87,15 @@ async def test_a_row_lies_in_the_month_of_its_id_and_one_without_a_moment_with_t
 
 
 async def test_rows_of_a_month_that_was_not_added_in_time_move_there_later(url: str) -> None:
-    late = entry_of(datetime.now(UTC) + timedelta(days=31 * AHEAD))
+    month = months_ahead(AHEAD)[-1]
+    year, number = (int(part) for part in month.split("_"))
+    late = entry_of(moment_in((year, number)))
     async with opened_with_stores(url) as (database, stores):
         await stores.audit.record(replace(an_audit_event(), id=late))
-        assert partition_of(url, "audit_event", late) == "later"
+        # On the last day of a month an upgrade makes the month after the next one.
+        assert partition_of(url, "audit_event", late) in ("later", month)
         await SqlMonthlyTables(database=database).add_months()
-        assert partition_of(url, "audit_event", late) in months_ahead(AHEAD)
+        assert partition_of(url, "audit_event", late) == month
 
 
 @pytest.mark.parametrize(
