@@ -151,6 +151,14 @@ async def test_groups_have_users_of_their_organization(directory: Stores) -> Non
     assert (await groups.group(a_provider(OTHER), GROUP), await groups.groups(OTHER_ORG)) == (None, ())
 
 
+async def test_a_person_of_another_directory_is_in_no_group_for_it(directory: Stores) -> None:
+    bob = a_user(UserId(numbered("usr", 2)), subject="bob", provider_id=OTHER)
+    managed = replace(provisioned(replace(BOB, external_id="bob"), 2), user=bob, provider_id=OTHER)
+    await directory.provisioned.add(managed, audit(1))
+    await directory.groups.add_group(a_group(GROUP, bob.id), audit(2))
+    assert await directory.groups.names_of(PROVIDER, "bob") == ()
+
+
 async def test_groups_are_changed_and_deleted_and_their_names_are_distinct(directory: Stores) -> None:
     groups, provider, second = directory.groups, a_provider(), GroupId(numbered("grp", 2))
     ann = (await directory.provisioned.add(provisioned(), audit(1))).user.id

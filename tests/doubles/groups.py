@@ -57,7 +57,7 @@ class InMemoryGroupStore:
         users = {
             user_id
             for user_id, user in self._state.provisioned.items()
-            if self._state.users[user_id].subject == subject
+            if user.provider_id == provider_id and self._state.users[user_id].subject == subject
         }
         return tuple(
             sorted(

@@ -38,7 +38,12 @@ _names = (
     .join(user_group_member, user_group_member.c.group_id == user_group.c.id)
     .join(user_account, user_account.c.id == user_group_member.c.user_id)
     .join(provisioned_user, provisioned_user.c.user_id == user_account.c.id)
-    .where(_of_provider, user_account.c.subject == bindparam("of_subject"))
+    .where(
+        _of_provider,
+        # Another issuer may have the same subject.
+        provisioned_user.c.provider_id == bindparam("of_provider"),
+        user_account.c.subject == bindparam("of_subject"),
+    )
     .order_by(user_group.c.name)
 )
 
