@@ -5,9 +5,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import fields as fields_of
 
 from domain.json_value import JsonObject, JsonValue
+from domain.nearest import nearest
 from domain.runs.model_settings import ModelSettings
 from interfaces.cli.failures import BadUsage
 
+_MAX_NAME = 40
 _SETTINGS = tuple(field.name for field in fields_of(ModelSettings))
 _SETTINGS_TEXTS = frozenset({"effort", "verbosity", "service_tier", "cache_ttl"})
 
@@ -32,7 +34,9 @@ def _field(
     if not separator or not name:
         raise BadUsage(f"Fields are FIELD=VALUE, such as name=value, not {entry[:40]!r}.")
     if fields and name not in fields:
-        raise BadUsage(f"There is no field {name[:40]!r}; the fields are {', '.join(sorted(fields))}.")
+        near = nearest(name, fields) if len(name) <= _MAX_NAME else None
+        meant = "" if near is None else f" Did you mean {near!r}?"
+        raise BadUsage(f"There is no field {name[:_MAX_NAME]!r}; the fields are {', '.join(sorted(fields))}.{meant}")
     if name in texts:
         return name, None if text == "null" and name in may_be_null else text
     try:

@@ -150,7 +150,7 @@ def _line_for(kind: str, event: EventFields) -> str:
     match kind:
         case "model.retrying":
             wait = f" in {event.wait_s:.0f} s" if event.wait_s >= 1 else ""
-            return f"{event.model} does not answer; attempt {event.attempt}{wait}"
+            return f"The model call failed; attempt {event.attempt} asks {event.model}{wait}"
         case "tool.started":
             return f"→ {event.name} {short_json(event.params)}"
         case "tool.executed":

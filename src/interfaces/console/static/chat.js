@@ -160,7 +160,7 @@
     "reasoning.delta": (event) => reason(event.message_id, event.text),
     "message.completed": (event) => complete(event.message),
     "message.discarded": (event) => bubble(event.message_id, "assistant").item.classList.add("discarded"),
-    "model.retrying": (event) => { connection.textContent = `${event.model} is tried again`; },
+    "model.retrying": (event) => { connection.textContent = `Attempt ${event.attempt} asks ${event.model}`; },
     "tool.started": (event) => { call(event.tool_call_id, event.name, event.params).word.textContent = "under way"; },
     "tool.executed": (event) => settled(event, "ok", "done"),
     "tool.failed": (event) => settled(event, "bad", "failed"),

@@ -215,7 +215,7 @@
       const cost = event.usage ? ` · about ${spent(event.usage)}` : "";
       known.item.append(element("div", "meta", `Discarded: ${event.reason.replaceAll("_", " ")}${cost}`));
     },
-    "model.retrying": (event) => line("wait", `${event.model} is tried again${event.wait_s >= 1 ? ` in ${Math.round(event.wait_s)} s` : ""} (attempt ${event.attempt})`),
+    "model.retrying": (event) => line("wait", `The model call failed; attempt ${event.attempt} asks ${event.model}${event.wait_s >= 1 ? ` in ${Math.round(event.wait_s)} s` : ""}`),
     "tool.started": (event) => { call(event.tool_call_id, event.name, event.params).state.textContent = "under way"; },
     "tool.progress": (event) => {
       const known = calls.get(event.tool_call_id);

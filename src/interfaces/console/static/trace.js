@@ -42,7 +42,7 @@
     "message.completed": (event, at) => { if (event.message.role === "assistant") spend(finish("turn", at, "ok"), event.usage); },
     "message.discarded": (event, at) => spend(finish("turn", at, "bad"), event.usage),
     "model.retrying": (event, at, item) => {
-      begin("retry", "wait", `${event.model} is tried again`, at, item);
+      begin("retry", "wait", `Attempt ${event.attempt} asks ${event.model}`, at, item);
       finish("retry", at + 1000 * event.wait_s, "bad");
     },
     "tool.started": (event, at, item) => begin(event.tool_call_id, "tool", event.name, at, item),

@@ -73,6 +73,7 @@ def test_limits_tools_metadata_and_files_are_given_as_the_api_names_them(tmp_pat
         (("--limit", "turns=3"), "max_turns"),
         (("--metadata", "oops"), "FIELD=VALUE"),
         (("--set", "efort=high"), "There is no field 'efort'"),
+        (("--set", "efort=high"), "Did you mean 'effort'?"),
         (("--set", "effort"), "FIELD=VALUE"),
         (("--output-schema", "nowhere.json"), "nowhere.json cannot be read"),
     ],
