@@ -238,6 +238,7 @@ def go_to_an_agent(hand: Hand) -> None:
 def try_a_tool(hand: Hand) -> None:
     page = hand.page
     hand.service.call("POST", "/mcp-servers/watched/refresh")
+    hand.click("MCP servers")
     hand.click("watched")
     hand.click("Try put")
     page.get_by_label("text").fill("42 apples")
