@@ -8,8 +8,9 @@ _END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 _HEAD_BYTES = 4096
 _TAIL_BYTES = 1024
 _DATA = re.compile(rb"(?:\A|[\r\n])data: ?")
-_PLAIN = re.compile(rb"(?:event: (.*)\n)?data: (.*)\n\n")
-"""An event of one line of data, after one with its type at most. Nearly all events of models are such."""
+_PLAIN = re.compile(rb"(?:\A|(?<=\n\n))(?:event: (.*)\n)?data: (.*)\n\n")
+"""An event of one line of data, after one with its type at most. Nearly all events of models are such. It begins at the start
+or after an empty line only, so that no line is searched twice."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MAX_RETRY_DIGITS = 9
 
