@@ -89,6 +89,17 @@ async def test_a_started_run_is_queued_with_its_first_event(harness: Stores) -> 
     assert await harness.workflow_runs.definition(ORG, stored) == DEFINITION
 
 
+async def test_a_run_that_takes_nodes_over_is_stored_with_them(harness: Stores) -> None:
+    taken = {"start": NodeRun(node_id="start", status=NodeStatus.SUCCEEDED, output={"a": 1})}
+    stored = await harness.workflow_runs.start(replace(a_run(), nodes=taken), told(1))
+    assert (await harness.workflow_runs.get(ORG, ID)) == stored
+    assert stored.nodes == taken
+    assert await types(harness) == [WorkflowEventType.QUEUED, WorkflowEventType.NODE_SUCCEEDED]
+    claimed = await harness.workflow_journal.claim(ID, WorkerId("w"), lease_s=10, at=after(1))
+    assert claimed is not None
+    assert claimed.run.nodes == taken
+
+
 @pytest.mark.requirement("C6")
 async def test_a_run_is_its_organizations_alone(harness: Stores) -> None:
     await harness.workflow_runs.start(a_run(), told(1))

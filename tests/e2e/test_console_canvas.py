@@ -1,7 +1,9 @@
 """The canvas of workflows in a real browser: built by mouse and by keyboard, one definition in two views, faults at the nodes."""
 
+import re
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 import yaml
@@ -266,6 +268,38 @@ def test_what_a_version_changed_is_shown_and_an_older_one_restored(page: Page, s
     page.get_by_role("button", name="Restore as version 3").click()
     expect(page.get_by_role("main").locator("p.hint").first).to_contain_text("version 3")
     expect(page.locator(".node")).to_have_count(1)
+
+
+def test_a_run_is_replayed_from_a_node_and_a_node_tried_alone(page: Page, service: Service) -> None:
+    nodes: list[Json] = [
+        {"id": "start", "kind": "entrypoint"},
+        {"id": "write", "kind": "agent", "config": {"agent": "writer", "input": "Write."}},
+        {"id": "shape", "kind": "transform", "config": {"expression": "text.no"}},
+        {"id": "end", "kind": "transform", "config": {"expression": "join('', [@, '!'])"}},
+    ]
+    edges = [{"source": one["id"], "target": other["id"]} for one, other in pairwise(nodes)]
+    service.call("POST", "/workflows", {"name": "replayed", "nodes": nodes, "edges": edges})
+    run = service.call("POST", "/workflows/replayed/runs", {"input": None}, expect=202)["id"]
+    page.goto(page.url.replace("/workflows/new", f"/workflows/runs/{run}"))
+    expect(page.locator("#connection")).to_have_text("Ended: failed")
+    expect(page.get_by_label("Details").get_by_role("heading", name="end")).to_be_visible()
+
+    # Mended, it goes on from there; the agent is not asked again.
+    nodes[2]["config"]["expression"] = "text"
+    service.call("PATCH", "/workflows/replayed", {"nodes": nodes})
+    node(page, "shape").get_by_role("button").click()
+    page.get_by_label("Details").get_by_role("button", name="Execute shape alone").click()
+    expect(page).not_to_have_url(re.compile(run))
+    expect(page.locator("#connection")).to_have_text("Ended: completed")
+    expect(node(page, "shape")).to_contain_text("✓ succeeded")
+    expect(node(page, "end")).to_contain_text("■ cancelled")
+    page.go_back()
+    node(page, "shape").get_by_role("button").click()
+    page.get_by_label("Details").get_by_role("button", name="Replay from shape").click()
+    expect(page).not_to_have_url(re.compile(run))
+    expect(page.locator("#connection")).to_have_text("Ended: completed")
+    expect(page.get_by_label("Output", exact=True)).to_contain_text("Bridges.!")
+    assert len(service.call("GET", "/runs?limit=100")["data"]) == 1
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")

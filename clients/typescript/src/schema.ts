@@ -3245,6 +3245,22 @@ export interface components {
             newer_version: string | null;
         };
         /**
+         * ReplayWorkflowRunBody
+         * @description The node from which a new run executes; nodes before it keep the outputs of the earlier run.
+         * @example {
+         *       "node_id": "review"
+         *     }
+         */
+        ReplayWorkflowRunBody: {
+            /** @description Id of the node, a step of the newest version. */
+            node_id: string;
+            /**
+             * @description Whether only this node and its tools are executed.
+             * @default false
+             */
+            alone?: boolean;
+        };
+        /**
          * RequeueRunsBody
          * @description The runs to take from their workers.
          * @example {

@@ -1,5 +1,6 @@
 """StartWorkflowRun: execute a workflow in the background."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
@@ -16,9 +17,24 @@ from domain.identity.role import Role
 from domain.ids import WORKFLOW_RUN_PREFIX, OrganizationId, RunId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.workflows.compiler import Compilation, compile_workflow
+from domain.workflows.execution import NodeRun
 from domain.workflows.graph import EntrypointConfig
 from domain.workflows.plan import Plan
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What a run takes over: `nodes` in their states, from `run_id`, to execute from `node_id` on or it alone."""
+
+    run_id: WorkflowRunId
+    node_id: str
+    alone: bool
+    nodes: Mapping[str, NodeRun]
+
+    @property
+    def audited(self) -> dict[str, JsonValue]:
+        return {"replay_of": self.run_id, "node_id": self.node_id, "alone": self.alone}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +45,7 @@ class StartWorkflowRunCommand:
     workflow: str
     input: JsonValue = None
     idempotency: IdempotencyKey | None = None
+    replay: Replay | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +97,7 @@ class StartWorkflowRun:
         compilation = compile_workflow(workflow.definition)
         plan = compilation.plan
         if plan is None:
-            raise _not_runnable("This version of Dragoman no longer accepts the workflow; save it again.")
+            raise not_runnable()
         await self._require_secrets(principal.organization_id, compilation)
         self._check_input(plan, command.input)
         run = WorkflowRun(
@@ -92,8 +109,11 @@ class StartWorkflowRun:
             input=command.input,
             requested_by=principal.key_id,
             created_at=now,
+            nodes={} if command.replay is None else command.replay.nodes,
         )
         details: dict[str, JsonValue] = {"workflow_id": workflow.id, "version": workflow.version}
+        if command.replay is not None:
+            details |= command.replay.audited
         audit = audit_entry(principal, AuditAction.WORKFLOW_RUN_STARTED, run.id, ids=self._ids, at=now, details=details)
         stored = await self._runs.start(run, audit, idempotency=command.idempotency)
         if stored.id != run.id:
@@ -122,5 +142,6 @@ class StartWorkflowRun:
             raise invalid("workflow_input_invalid", "The input does not fit the workflow's entrypoint.", *wrong)
 
 
-def _not_runnable(detail: str) -> ServiceError:
+def not_runnable() -> ServiceError:
+    detail = "This version of Dragoman no longer accepts the workflow; save it again."
     return ServiceError("workflow_not_runnable", ErrorKind.CONFLICT, detail)

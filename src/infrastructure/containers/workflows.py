@@ -13,6 +13,7 @@ from application.workflows.local_steps import LocalSteps
 from application.workflows.mcp_step import McpStep
 from application.workflows.ports import WorkflowLease, WorkflowStore
 from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
+from application.workflows.replay_workflow_run import ReplayWorkflowRun
 from application.workflows.resume_workflow_run import ResumeWorkflowRun
 from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns, WatchWorkflowRun
 from application.workflows.start_workflow_run import StartWorkflowRun
@@ -85,6 +86,9 @@ class Workflows(containers.DeclarativeContainer):
     )
     start_workflow_run = singleton(
         StartWorkflowRun, workflows=workflows, runs=Storage.workflow_runs, queue=Storage.run_queue
+    )
+    replay_workflow_run = singleton(
+        ReplayWorkflowRun, workflows=workflows, runs=Storage.workflow_runs, start_workflow_run=start_workflow_run
     )
     resume_workflow_run = singleton(
         ResumeWorkflowRun, runs=Storage.workflow_runs, resume_run=Runs.resume_run, queue=Storage.run_queue

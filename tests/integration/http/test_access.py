@@ -158,6 +158,14 @@ CASES = [
     Case(method="GET", path="/v1/workflow-runs/{workflow_run}/diagram", role=Role.VIEWER, foreign=True),
     Case(method="GET", path="/v1/workflow-runs/{workflow_run}/stream", role=Role.VIEWER, foreign=True),
     Case(method="POST", path="/v1/workflow-runs/{workflow_run}/cancel", role=Role.OPERATOR, foreign=True),
+    Case(
+        method="POST",
+        path="/v1/workflow-runs/{workflow_run}/replay",
+        role=Role.OPERATOR,
+        status=202,
+        body={"node_id": "start"},
+        foreign=True,
+    ),
     # The run does not wait, which only those who may answer are told.
     Case(
         method="POST",

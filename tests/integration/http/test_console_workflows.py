@@ -202,6 +202,23 @@ async def test_a_run_is_started_with_an_input_that_fits_shown_and_cancelled(stoc
     assert '"status":"cancelled"' in stream.text
 
 
+@pytest.mark.requirement("F4", "U6")
+async def test_a_run_is_replayed_from_a_node_of_its_page(stocked: Service) -> None:
+    path = await saved(stocked)
+    admin, viewer = await signed_in(stocked), await signed_in(stocked, token_of(Role.VIEWER))
+    run = (await browse(stocked, "POST", f"{path}/runs", headers=admin, data={"input": "{}"})).headers["hx-redirect"]
+    assert "Replay from here" in (await browse(stocked, "GET", run, headers=admin)).text
+    assert "Replay from here" not in (await browse(stocked, "GET", run, headers=viewer)).text
+    again = await browse(stocked, "POST", f"{run}/replay", headers=admin, data={"node_id": "answer"})
+    assert again.headers["hx-redirect"].startswith("/console/workflows/runs/wfr_")
+    assert again.headers["hx-redirect"] != run
+    refused = await browse(stocked, "POST", f"{run}/replay", headers=admin, data={"node_id": "files"})
+    assert faults(refused) == ["node_id"]
+    alone = {"node_id": "answer", "alone": "true"}
+    assert (await browse(stocked, "POST", f"{run}/replay", headers=admin, data=alone)).status_code == 409
+    assert (await browse(stocked, "POST", f"{run}/replay", headers=viewer, data=alone)).status_code == 403
+
+
 @pytest.mark.requirement("C6")
 async def test_streams_of_the_console_are_among_those_of_its_key() -> None:
     async with Harness(settings=the_settings(max_connections=1)).service() as service:

@@ -160,3 +160,20 @@ async def test_stopping_it_is_left_to_a_worker_while_its_agent_has_a_run(stocked
     stopped = await stocked.call("POST", f"/v1/workflow-runs/{run_id}/cancel")
     assert (stopped.status_code, stopped.json()["status"]) == (200, "queued")
     assert stocked.worker.workflow_runs == [run_id]
+
+
+@pytest.mark.requirement("F4", "U6")
+async def test_a_run_is_replayed_from_a_node_with_what_was_done_before_it(stocked: Service) -> None:
+    first = (await stocked.call("POST", RUNS, json={"input": {"a": 1}})).json()["id"]
+    path = f"/v1/workflow-runs/{first}/replay"
+    replayed = await stocked.call("POST", path, json={"node_id": "buyer"})
+    assert replayed.status_code == 202
+    assert replayed.headers["location"] == f"/v1/workflow-runs/{replayed.json()['id']}"
+    assert (replayed.json()["input"], replayed.json()["status"]) == ({"a": 1}, "queued")
+    assert replayed.json()["id"] in stocked.worker.workflow_runs
+
+    refused = await stocked.call("POST", path, json={"node_id": "gone"})
+    assert paths_of(problem_of(refused, 422, "node_not_a_step")) == ["node_id"]
+    # The earlier run is queued: nothing before the node has an output.
+    problem_of(await stocked.call("POST", path, json={"node_id": "buyer", "alone": True}), 409, "node_input_missing")
+    assert (await stocked.call("POST", path, json={"node_id": "buyer"}, token=token_of(Role.VIEWER))).status_code == 403

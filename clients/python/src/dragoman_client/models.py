@@ -1385,6 +1385,15 @@ class RegistryVersionView(TypedDict):
     """The latest version, if it is another one."""
 
 
+class ReplayWorkflowRunBody(TypedDict):
+    """The node from which a new run executes; nodes before it keep the outputs of the earlier run."""
+
+    node_id: str
+    """Id of the node, a step of the newest version."""
+    alone: NotRequired[bool]
+    """Whether only this node and its tools are executed."""
+
+
 class RequeueRunsBody(TypedDict):
     """The runs to take from their workers."""
 

@@ -10,7 +10,14 @@ from domain.workflows.definition_json import NAME_KEYS
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import WorkflowArgument
-from interfaces.cli.commands.workflow_runs import answer_node, cancel_run, list_runs, run_workflow, show_run
+from interfaces.cli.commands.workflow_runs import (
+    answer_node,
+    cancel_run,
+    list_runs,
+    replay_run,
+    run_workflow,
+    show_run,
+)
 from interfaces.cli.definition_file import load_definition
 from interfaces.cli.failures import FAILED, ApiProblem, UnexpectedAnswer
 from interfaces.cli.session import JsonFlag, session_of
@@ -27,6 +34,7 @@ workflow_app.command("run", epilog="""Example: dragoman workflow run answers --i
 workflow_app.command("runs", epilog="Example: dragoman workflow runs --json")(list_runs)
 workflow_app.command("run-show", epilog="Example: dragoman workflow run-show wfr_0123 --mermaid")(show_run)
 workflow_app.command("answer", epilog="Example: dragoman workflow answer wfr_0123 review true")(answer_node)
+workflow_app.command("replay", epilog="Example: dragoman workflow replay wfr_0123 review")(replay_run)
 workflow_app.command("cancel", epilog="Example: dragoman workflow cancel wfr_0123")(cancel_run)
 
 FileArgument = Annotated[

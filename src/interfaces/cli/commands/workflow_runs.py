@@ -84,6 +84,26 @@ def answer_node(
     session.perform(answered, worker=True)
 
 
+def replay_run(
+    context: typer.Context,
+    run: RunArgument,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The node to begin with.")],
+    alone: Annotated[bool, typer.Option("--alone", help="Execute this node and its tools only.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Start a new run that executes again from a node on, with the outputs of RUN before it, and follow
+    it. Exit codes as for `workflow run`."""
+    session = session_of(context)
+    body: JsonObject = {"node_id": node, "alone": alone}
+
+    async def followed(api: ServiceApi) -> int:
+        started = read_as(WorkflowRunView, await api.post(path_to("workflow-runs", run, "replay"), body))
+        session.terminal.note(f"Workflow run {started['id']}.")
+        return await _follow(api, session.terminal, started["id"], as_json=as_json)
+
+    session.perform(followed, worker=True)
+
+
 def cancel_run(context: typer.Context, run: RunArgument) -> None:
     """Cancel a workflow run, and the runs of its agents."""
     session = session_of(context)

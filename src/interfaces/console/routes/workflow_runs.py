@@ -14,6 +14,7 @@ from application.agents.name_agents import NameAgents
 from application.approvals.ports import ApprovalFilter
 from application.approvals.queries import ListApprovals
 from application.system.pages import Page, PageRequest
+from application.workflows.replay_workflow_run import ReplayWorkflowRun, ReplayWorkflowRunCommand
 from application.workflows.resume_workflow_run import ResumeWorkflowRun, ResumeWorkflowRunCommand
 from application.workflows.run_queries import GetWorkflowRun, WatchWorkflowRun
 from application.workflows.stop_workflow_run import StopWorkflowRun, StopWorkflowRunCommand
@@ -32,6 +33,7 @@ from interfaces.console.routes.run_events import AfterSeq
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.routes.workflows import nodes_of
 from interfaces.console.whole_lists import all_of
+from interfaces.console_paths import PATH
 from interfaces.http.sse import EventStream, end_frame, sequence_after
 from interfaces.http.stream_places import StreamPlaces
 from interfaces.http.workflow_runs.views import workflow_event_frame
@@ -170,6 +172,28 @@ async def answer_node(
         )
         headers = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
         return pages.show(request, "parts/answered.html", {"node_id": node_id}, headers=headers)
+    return check.shown(pages, request)
+
+
+@post("/workflows/runs/{run_id:str}/replay", status_code=200)
+async def replay_run(
+    *,
+    request: ConsoleRequest,
+    run_id: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    replay_workflow_run: NamedDependency[ReplayWorkflowRun],
+) -> Response[str]:
+    """A new run from a node on, or of that node alone; it is shown."""
+    with FormCheck() as check:
+        command = ReplayWorkflowRunCommand(
+            principal=request.principal,
+            run_id=WorkflowRunId(run_id),
+            node_id=data.get("node_id", ""),
+            alone=data.get("alone") == "true",
+        )
+        run = await replay_workflow_run.execute(command)
+        return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/workflows/runs/{run.id}"})
     return check.shown(pages, request)
 
 

@@ -56,6 +56,8 @@
       const copy = make("div", "", panel);
       for (const part of cell.cloneNode(true).childNodes) copy.append(part.cloneNode(true));
       for (const part of copy.querySelectorAll("details")) part.open = true;
+      for (const part of copy.querySelectorAll("[data-htmx-powered]")) part.removeAttribute("data-htmx-powered");
+      htmx.process(copy); // its buttons act as those of the table
     }
     if (Object.keys(node.config).length) {
       make("h3", "", panel, "Configuration");

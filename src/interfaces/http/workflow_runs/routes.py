@@ -10,6 +10,7 @@ from litestar.params import JSONBody, QueryParameter
 from application.runs.ports import IdempotencyKey
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.workflows.ports import WorkflowRunFilter
+from application.workflows.replay_workflow_run import ReplayWorkflowRun, ReplayWorkflowRunCommand
 from application.workflows.resume_workflow_run import ResumeWorkflowRun, ResumeWorkflowRunCommand
 from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns
 from application.workflows.start_workflow_run import StartWorkflowRun, StartWorkflowRunCommand
@@ -27,7 +28,7 @@ from interfaces.http.runs.starting import IdempotencyHeader
 from interfaces.http.sse import EventStream, LastEventId, described_stream, sequence_after
 from interfaces.http.workflow_runs.event_views import WorkflowStreamItem
 from interfaces.http.workflow_runs.following import WorkflowRunStreams
-from interfaces.http.workflow_runs.schemas import ResumeWorkflowRunBody, StartWorkflowRunBody
+from interfaces.http.workflow_runs.schemas import ReplayWorkflowRunBody, ResumeWorkflowRunBody, StartWorkflowRunBody
 from interfaces.http.workflow_runs.views import (
     WorkflowRunPage,
     WorkflowRunView,
@@ -158,3 +159,24 @@ async def resume_workflow_run(
         agent=data.to_agent(),
     )
     return workflow_run_view(await resume_workflow_run.execute(command))
+
+
+@post(
+    "/workflow-runs/{workflow_run:str}/replay",
+    summary="Replay a workflow run from a node",
+    status_code=202,
+    responses=documented(403, 404, 409, 413),
+)
+async def replay_workflow_run(
+    request: ApiRequest,
+    workflow_run: WorkflowRunPath,
+    data: JSONBody[ReplayWorkflowRunBody],
+    replay_workflow_run: NamedDependency[ReplayWorkflowRun],
+) -> Response[WorkflowRunView]:
+    """Requires the role runner for the caller's own runs, operator for others. Starts a new run of the newest version
+    with the same input. Nodes that ended well and do not come after the node are not executed again."""
+    command = ReplayWorkflowRunCommand(
+        principal=request.principal, run_id=WorkflowRunId(workflow_run), node_id=data.node_id, alone=data.alone
+    )
+    run = await replay_workflow_run.execute(command)
+    return Response(workflow_run_view(run), status_code=202, headers={"Location": f"/v1/workflow-runs/{run.id}"})

@@ -22,6 +22,15 @@ class StartWorkflowRunBody(Body):
         return cast(JsonValue, self.input)
 
 
+class ReplayWorkflowRunBody(Body):
+    """The node from which a new run executes; nodes before it keep the outputs of the earlier run."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"node_id": "review"},)
+
+    node_id: Name = Field(description="Id of the node, a step of the newest version.")
+    alone: bool = Field(default=False, description="Whether only this node and its tools are executed.")
+
+
 class AnswerBody(Body):
     """A person's answer to a node."""
 

@@ -71,6 +71,16 @@ def test_a_run_that_fails_says_where_and_why() -> None:
     assert "failed at fetch: The server answered HTTP 404." in outcome.err
 
 
+@pytest.mark.requirement("F4")
+@pytest.mark.parametrize(("more", "alone"), [((), False), (("--alone",), True)])
+def test_a_replay_is_a_run_that_is_followed(*, more: tuple[str, ...], alone: bool) -> None:
+    harness = service(document(output="A page."), ("workflow.completed", {}))
+    harness.on("POST", f"{RUN}0/replay", document("queued"))
+    outcome = harness.run("workflow", "replay", "wfr_10", "review", *more)
+    assert (outcome.exit_code, outcome.out) == (0, "A page.\n")
+    assert harness.sent("POST", f"{RUN}0/replay") == [{"node_id": "review", "alone": alone}]
+
+
 def test_a_run_that_waits_says_how_to_answer() -> None:
     ended = document("requires_action", pending=[{"node_id": "review", "asked": {"prompt": "Publish?"}}])
     outcome = service(ended).run("workflow", "run", "answers")
