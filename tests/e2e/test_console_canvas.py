@@ -288,7 +288,7 @@ def test_a_run_is_replayed_from_a_node_and_a_node_tried_alone(page: Page, servic
     nodes[2]["config"]["expression"] = "text"
     service.call("PATCH", "/workflows/replayed", {"nodes": nodes})
     node(page, "shape").get_by_role("button").click()
-    page.get_by_label("Details").get_by_role("button", name="Execute shape alone").click()
+    page.get_by_label("Details").get_by_role("button", name="Try alone the node shape").click()
     expect(page).not_to_have_url(re.compile(run))
     expect(page.locator("#connection")).to_have_text("Ended: completed")
     expect(node(page, "shape")).to_contain_text("✓ succeeded")
