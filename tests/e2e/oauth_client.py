@@ -4,6 +4,7 @@ import base64
 import hashlib
 import secrets
 from dataclasses import dataclass, field
+from functools import cache
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
@@ -73,10 +74,17 @@ class RawClient:
 
 
 def a_client(service: Service, redirect_uri: str = CALLBACK, name: str = "Raw client") -> RawClient:
+    """The client of that name, registered once at a service, which bounds registrations."""
+    client_id = _registered(service.url, redirect_uri, name)
+    return RawClient(service=service, client_id=client_id, redirect_uri=redirect_uri)
+
+
+@cache
+def _registered(url: str, redirect_uri: str, name: str) -> str:
     body = {"client_name": name, "redirect_uris": [redirect_uri]}
-    answer = httpx.post(f"{service.url}/register", json=body, trust_env=False, timeout=60.0)
+    answer = httpx.post(f"{url}/register", json=body, trust_env=False, timeout=60.0)
     assert answer.status_code == httpx.codes.CREATED, answer.text
-    return RawClient(service=service, client_id=answer.json()["client_id"], redirect_uri=redirect_uri)
+    return str(answer.json()["client_id"])
 
 
 def answer_of(url: str) -> Json:

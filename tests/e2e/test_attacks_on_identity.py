@@ -86,7 +86,7 @@ def test_token_substitution_a_token_opens_what_it_was_issued_for_and_nothing_els
     assert client.ping(refresh) == httpx.codes.UNAUTHORIZED, "no token for tools"
     api = httpx.get(f"{people.service.url}/v1/agents", headers={"Authorization": f"Bearer {access}"}, trust_env=False)
     assert api.status_code == httpx.codes.UNAUTHORIZED, "no token for the API"
-    another = a_client(people.service)
+    another = a_client(people.service, name="Another")
     assert another.refresh(refresh).json()["error"] == "invalid_grant"
     assert client.refresh(access).json()["error"] == "invalid_grant"
     elsewhere = client.refresh(refresh, resource=f"{people.service.url}/mcp?agent=other")
@@ -196,7 +196,7 @@ def test_a_stolen_code_is_worth_nothing_without_what_the_client_alone_knows(
     for downgrade in ({"code_challenge_method": "plain"}, {"code_challenge": ""}, {"code_challenge_method": ""}):
         assert ann.get(client.url(**downgrade)).is_client_error
     code = answer_of(people.consent(ann, client.url()).redirected())["code"]
-    thief = a_client(people.service)
+    thief = a_client(people.service, name="Thief")
     assert thief.redeem(code).json()["error"] == "invalid_grant"
     assert thief.redeem(code, client_id=client.client_id).json()["error"] == "invalid_grant"
     assert client.redeem(code, redirect_uri=EVIL).json()["error"] == "invalid_grant"
