@@ -103,7 +103,9 @@ async def show_palette(
     palette: NamedDependency[Palette],
     find: FromQuery[str] = "",
 ) -> Response[str]:
-    return pages.show(request, "parts/palette.html", {"found": await palette.found(request.principal, find)})
+    return pages.show(
+        request, "parts/palette.html", {"found": await palette.found(request.principal, find), "find": find}
+    )
 
 
 def _pages_for(principal: Principal) -> Iterator[Entry]:

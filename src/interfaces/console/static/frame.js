@@ -87,14 +87,23 @@
     find.dispatchEvent(new CustomEvent("palette-opened"));
   }
 
-  // Up and down lead through what was found; Enter in the field takes the first.
+  // Up and down lead through what was found; Enter in the field takes the first, once what is shown was found for its text.
+  let taken = false;
+  function take() {
+    if (!taken || palette.querySelector("[data-for]")?.dataset.for !== find.value) return;
+    taken = false;
+    palette.querySelector("#found a")?.click();
+  }
+
   function walk(event) {
     const links = [...palette.querySelectorAll("#found a")];
     const at = links.indexOf(document.activeElement);
     if (event.key === "ArrowDown") (links[at + 1] ?? links[0])?.focus();
     else if (event.key === "ArrowUp") (at > 0 ? links[at - 1] : find).focus();
-    else if (event.key === "Enter" && at < 0) links[0]?.click();
-    else return;
+    else if (event.key === "Enter" && at < 0) {
+      taken = true;
+      take();
+    } else return;
     event.preventDefault();
   }
 
@@ -106,6 +115,8 @@
     }
   });
   palette?.addEventListener("keydown", walk);
+  palette?.addEventListener("htmx:after:swap", take);
+  find?.addEventListener("input", () => { taken = false; });
   palette?.addEventListener("click", (event) => { if (event.target === palette) palette.close(); });
 
   document.addEventListener("change", (event) => {
