@@ -92,6 +92,14 @@ async def test_a_person_who_signed_in_before_keeps_id_role_and_status(directory:
     assert await directory.provisioned.get(a_provider(), USER) == stored
 
 
+async def test_a_person_who_was_removed_comes_back_without_the_role_of_before(directory: Stores) -> None:
+    removed = replace(a_user(role=Role.ADMIN), role_fixed=True).removed()
+    await directory.user_access.add(removed, audit(1))
+    found = await directory.provisioned.add(provisioned(number=2), audit(2))
+    assert (found.user.id, found.user.role, found.user.role_fixed) == (USER, Role.VIEWER, False)
+    assert await directory.users.get(ORG, USER) == found.user
+
+
 async def test_a_user_name_and_a_person_are_stored_once(directory: Stores) -> None:
     people, provider = directory.provisioned, a_provider()
     ann, bob = provisioned(), provisioned(BOB, 2)
@@ -102,7 +110,7 @@ async def test_a_user_name_and_a_person_are_stored_once(directory: Stores) -> No
         with refused("user_name_taken"):
             await people.add(provisioned(entry, 3 + number), audit(3 + number))
     for entry in (replace(BOB, user_name="ann@example.com"), replace(BOB, external_id="ann")):
-        described = bob.described(entry, START)
+        described = bob.described(entry, START, active=True)
         with refused("user_name_taken"):
             await people.change(provider, bob.user.id, partial(changed_to, described))
     assert await people.all(provider) == (ann, bob)
@@ -111,8 +119,12 @@ async def test_a_user_name_and_a_person_are_stored_once(directory: Stores) -> No
 async def test_changes_are_decided_over_what_is_stored(directory: Stores) -> None:
     people, provider = directory.provisioned, a_provider()
     ann = await people.add(provisioned(), audit(1))
-    changed = ann.described(BOB, after(5))
-    assert await people.change(provider, ann.user.id, lambda user: (user.described(BOB, after(5)), audit(2))) == changed
+    changed = ann.described(BOB, after(5), active=True)
+
+    def described(user: ProvisionedUser) -> tuple[ProvisionedUser, AuditEvent]:
+        return user.described(BOB, after(5), active=True), audit(2)
+
+    assert await people.change(provider, ann.user.id, described) == changed
     assert await people.get(provider, ann.user.id) == changed
     assert await people.change(provider, ann.user.id, lambda _: None) == changed
     with refused("user_not_found"):

@@ -43,7 +43,7 @@ class InMemoryProvisioningStore:
         found = await self._users.find(user.organization_id, user.issuer, user.subject) or user
         if found.id in self._state.provisioned or self._has(new, found.id):
             raise conflict("user_name_taken", "There is one of this name.")
-        stored = replace(new, user=replace(found, subject=user.subject, name=user.name, email=user.email))
+        stored = new.of(found)
         self._put(stored)
         self._state.record(audit)
         return stored

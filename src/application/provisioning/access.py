@@ -10,7 +10,11 @@ from domain.identity.user import User, UserStatus
 class DirectoryAccess:
     """Rules:
     - A person whom the directory deactivates or deletes is refused at once, and what they started ends (`UpdateUser`).
-    - For an identity provider of the installation, this holds in all organizations.
+    - For an identity provider of the installation, this holds in all organizations. The organization of the identity
+      provider is the last, so that a person who has lost access there has lost it everywhere.
+    - Each repetition ends what is left, so that a directory that tries again after a failure completes it.
+    - A person is admitted again in the organization of the identity provider only: elsewhere an admin may have ended
+      their access. A user whom an admin removed elsewhere stays removed.
 
     Raises: what UpdateUser raises.
     """
@@ -21,9 +25,14 @@ class DirectoryAccess:
 
     async def set(self, provider: IdentityProvider, user: User, status: UserStatus, *, subject: str) -> None:
         """`subject` is the person at the issuer."""
-        elsewhere = await self._access.elsewhere(provider, user.issuer, subject)
-        for each in (user, *elsewhere):
-            # Ended again where it failed before.
-            if each.status is not status or status is not UserStatus.ACTIVE:
-                principal = directory_principal(provider, each.organization_id)
-                await self._update.execute(UpdateUserCommand(principal=principal, user_id=each.id, status=status))
+        if status is UserStatus.ACTIVE:
+            if user.status is not UserStatus.ACTIVE:
+                await self._set(provider, user, status)
+            return
+        for each in await self._access.elsewhere(provider, user.issuer, subject):
+            await self._set(provider, each, each.status if each.status is UserStatus.REMOVED else status)
+        await self._set(provider, user, status)
+
+    async def _set(self, provider: IdentityProvider, user: User, status: UserStatus) -> None:
+        principal = directory_principal(provider, user.organization_id)
+        await self._update.execute(UpdateUserCommand(principal=principal, user_id=user.id, status=status))

@@ -31,8 +31,9 @@ class ProvisionedUserStore(Protocol):
     """Users whom the directory of an identity provider manages."""
 
     async def add(self, new: ProvisionedUser, audit: AuditEvent) -> ProvisionedUser:
-        """Store it, with the user that the person has already, if any: that one keeps its id, role and status. Raises
-        CONFLICT `user_name_taken` if the directory has such a user name, or manages the person already."""
+        """Store it, with the user that the person has already, if any: that one keeps its id and status, and its
+        role unless it was removed. Raises CONFLICT `user_name_taken` if the directory has such a user name, or manages
+        the person already."""
 
     async def get(self, provider: IdentityProvider, user_id: UserId) -> ProvisionedUser | None: ...
 

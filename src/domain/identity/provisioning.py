@@ -47,10 +47,26 @@ class ProvisionedUser:
     def active(self) -> bool:
         return self.user.status is UserStatus.ACTIVE
 
-    def described(self, entry: DirectoryEntry, at: datetime) -> "ProvisionedUser":
-        """The user as the directory describes them now."""
-        user = replace(self.user, subject=entry.subject, name=entry.name, email=entry.email)
+    @property
+    def has_had_access(self) -> bool:
+        """Whether the person has signed in, or an admin or a rule gave them a role."""
+        user = self.user
+        return user.last_sign_in_at is not None or user.role_fixed or user.role is not Role.VIEWER
+
+    def of(self, found: User) -> "ProvisionedUser":
+        """This person, who has the user `found` already."""
+        return replace(self, user=_described(found.readmitted(), self.entry))
+
+    def described(self, entry: DirectoryEntry, at: datetime, *, active: bool) -> "ProvisionedUser":
+        """The user as the directory describes them now. A removed one gets a name again only when admitted."""
+        user = replace(self.user, subject=entry.subject)
+        if active or user.status is not UserStatus.REMOVED:
+            user = _described(user.readmitted(), entry)
         return replace(self, user=user, entry=entry, version=self.version + 1, changed_at=at)
+
+
+def _described(user: User, entry: DirectoryEntry) -> User:
+    return replace(user, subject=entry.subject, name=entry.name, email=entry.email)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

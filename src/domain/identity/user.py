@@ -68,6 +68,12 @@ class User:
     def removed(self) -> "User":
         return replace(self, status=UserStatus.REMOVED, email=None, name=None)
 
+    def readmitted(self) -> "User":
+        """The user as one who comes: a removed one without the role from before."""
+        if self.status is not UserStatus.REMOVED:
+            return self
+        return replace(self, role=Role.VIEWER, role_fixed=False)
+
     def principal(self, expires_at: datetime) -> Principal:
         """The user as a caller, until their token or session expires. Users never have platform rights."""
         return Principal(organization_id=self.organization_id, key_id=self.actor, role=self.role, user_until=expires_at)

@@ -1,6 +1,5 @@
 """People whom directories manage, and the directories' tokens, in SQL."""
 
-from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, select, update
@@ -58,7 +57,7 @@ _revoke_token = delete(scim_token).where(scim_token.c.provider_id == bindparam("
 _token = select(scim_token.c.provider_id).where(scim_token.c.token_hash == bindparam("of_hash"))
 
 _user = row_fields(User)
-_described = row_fields(User, only={"subject", "name", "email"})
+_described = row_fields(User, only={"subject", "name", "email", "role", "role_fixed"})
 _entry = json_fields(DirectoryEntry)
 
 
@@ -108,13 +107,13 @@ class SqlProvisioningStore:
 
         def unit(connection: Connection) -> ProvisionedUser:
             connection.execute(_add_user, _user.write(user))
-            stored = _user.of_row(connection.execute(_person, person).one())
-            managed = {"user_id": stored.id, "organization_id": user.organization_id, "provider_id": new.provider_id}
+            stored = new.of(_user.of_row(connection.execute(_person.with_for_update(), person).one()))
+            described = stored.user
+            managed = {"user_id": described.id, "organization_id": user.organization_id, "provider_id": new.provider_id}
             connection.execute(_add, {**managed, **_managed(new), "created_at": new.created_at})
-            connection.execute(_change_user.values(_described.write(user)), {"of_user": stored.id})
+            connection.execute(_change_user.values(_described.write(described)), {"of_user": described.id})
             record(connection, audit)
-            described = replace(stored, subject=user.subject, name=user.name, email=user.email)
-            return replace(new, user=described)
+            return stored
 
         return await self._write(unit, user)
 

@@ -35,7 +35,7 @@ MAX_RESULTS = 200
 _ATTRIBUTES = ("name", "displayName", "emails")
 _STATES_ACTIVE = "statesActive"
 """Whether the directory states `active`; without it a person is active."""
-_VERSION = re.compile(r'W/"(\d+)')
+_VERSION = re.compile(r'W/"(\d+)(-inactive)?"')
 _MAX_TEXT = 320
 
 
@@ -181,6 +181,12 @@ def version_in(etag: str | None) -> int | None:
     """The version that an ETag of these resources names."""
     found = _VERSION.match(etag or "")
     return None if found is None else int(found.group(1))
+
+
+def was_active_in(etag: str | None) -> bool | None:
+    """Whether the person was active whom an ETag of these resources names."""
+    found = _VERSION.match(etag or "")
+    return None if found is None else found.group(2) is None
 
 
 def _text(value: str | None) -> str | None:

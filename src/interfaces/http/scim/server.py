@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from scim2_models import SCIMException, UnauthorizedException
+from scim2_models import PatchOp, Resource, SCIMException, UnauthorizedException
+from scim2_server.conditions import Conditions
 from scim2_server.handler import AsyncScimHandler
 from scim2_server.requests import ScimRequest
 from scim2_server.responses import ScimResponse
@@ -15,8 +17,26 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.identity_provider import IdentityProvider
 from interfaces.http.auth import bearer_token
 from interfaces.http.scim.entry import ScimAnswer
-from interfaces.http.scim.resources import scim_provider
+from interfaces.http.scim.resources import User, scim_provider
 from interfaces.http.scim.storage import DirectoryStorage, DirectoryUseCases
+
+
+class DirectoryService(ScimService):
+    """A change that leaves a person inactive is stored even if it changes nothing: it ends what a failure left."""
+
+    def apply_patch(
+        self, current: Resource[Any], patch_op: "PatchOp[Any]", conditions: Conditions
+    ) -> Resource[Any] | None:
+        return super().apply_patch(current, patch_op, conditions) or _inactive(current)
+
+    def apply_replacement(
+        self, current: Resource[Any], replacement: Resource[Any], conditions: Conditions
+    ) -> Resource[Any] | None:
+        return super().apply_replacement(current, replacement, conditions) or _inactive(current)
+
+
+def _inactive(resource: Resource[Any]) -> Resource[Any] | None:
+    return resource if isinstance(resource, User) and resource.active is False else None
 
 
 class ScimServer:
@@ -29,7 +49,7 @@ class ScimServer:
     def __init__(self, *, authenticate_directory: AuthenticateDirectory, use_cases: DirectoryUseCases) -> None:
         self._authenticate = authenticate_directory
         self._use_cases = use_cases
-        self._service = ScimService(scim_provider())
+        self._service = DirectoryService(scim_provider())
 
     async def answer(
         self,

@@ -31,7 +31,16 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.provisioning import ProvisionedUser
 from domain.ids import GroupId, UserId
-from interfaces.http.scim.resources import Group, User, entry_of, group_resource, members_of, user_resource, version_in
+from interfaces.http.scim.resources import (
+    Group,
+    User,
+    entry_of,
+    group_resource,
+    members_of,
+    user_resource,
+    version_in,
+    was_active_in,
+)
 
 _BY_USER_NAME = re.compile(r'\s*userName\s+eq\s+"([^"\\]+)"\s*', re.IGNORECASE)
 _EXCEPTIONS: dict[ErrorKind, type[SCIMException]] = {
@@ -122,6 +131,7 @@ class DirectoryStorage(AsyncScimStorage):
                     entry=entry_of(resource),
                     active=resource.active is not False,
                     expected_version=version_in(expected_version),
+                    expected_active=was_active_in(expected_version),
                 )
                 return user_resource(await self._do.update_provisioned_user.execute(user))
             group = _group(resource)

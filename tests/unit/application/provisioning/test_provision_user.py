@@ -49,16 +49,17 @@ async def test_a_person_who_signed_in_before_keeps_their_user(directory: Directo
     assert (added.user.id, directory.user(USER).role) == (USER, Role.ADMIN)
 
 
-async def test_a_person_who_was_removed_is_admitted_again_everywhere(directory: Directory) -> None:
-    directory.state.users[USER] = a_user().removed()
+async def test_a_person_who_was_removed_is_admitted_again_without_the_role_of_before(directory: Directory) -> None:
+    directory.state.users[USER] = a_user(role=Role.ADMIN, role_fixed=True).removed()
     directory.put_abroad()
     added = await add(directory, active=False)
     assert [directory.user(each).status for each in (USER, ABROAD)] == [UserStatus.DEACTIVATED] * 2
     assert not added.active
     await directory.provisioned.remove(directory.provider, USER)
     await add(directory)
-    assert [directory.user(each).status for each in (USER, ABROAD)] == [UserStatus.ACTIVE] * 2
-    assert directory.user(USER).name == "Ann"
+    assert [directory.user(each).status for each in (USER, ABROAD)] == [UserStatus.ACTIVE, UserStatus.DEACTIVATED]
+    user = directory.user(USER)
+    assert (user.name, user.role, user.role_fixed) == ("Ann", Role.VIEWER, False)
 
 
 @pytest.mark.parametrize("entry", [ANN, DirectoryEntry(user_name="ANN@example.com", external_id="another")])
