@@ -150,11 +150,14 @@ async def test_a_month_that_has_not_ended_or_is_not_as_it_was_seen_is_not_remove
     async with opened_with_stores(url) as (database, stores):
         await stores.audit.record(replace(an_audit_event(), id=entry_of(moment_in(OLDEST))))
         before = months_of(url, "audit_event")
-        for month in (name_of(OLDEST), name_of(NEXT), months_ahead(0)[0], "later"):
+        # With an entry too few, none to remove yet, and one to keep that is not there.
+        refusals = [(month, 0, "{}") for month in (name_of(OLDEST), name_of(NEXT), months_ahead(0)[0], "later")]
+        for month, expected, kept in [*refusals, (name_of(OLDEST), 1, "{aud_none}")]:
             with pytest.raises(ServiceError) as refused:
                 await database.write(
-                    lambda connection, month=month: connection.execute(  # type: ignore[misc]
-                        text("SELECT remove_month('audit_event', :month, 0, '{}')"), {"month": f"audit_event_{month}"}
+                    lambda connection, month=month, expected=expected, kept=kept: connection.execute(  # type: ignore[misc]
+                        text("SELECT remove_month('audit_event', :month, :expected, CAST(:kept AS text[]))"),
+                        {"month": f"audit_event_{month}", "expected": expected, "kept": kept},
                     ),
                     scope=SYSTEM,
                 )

@@ -11,6 +11,7 @@ from domain.ids import OrganizationId
 from infrastructure.persistence.audit.entries import ENTRY, IS_SEALED, LINKS, links_behind, stored_head, stored_link_of
 from infrastructure.persistence.audit.log import conditions
 from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.engine.postgres.months import months_have_changed
 from infrastructure.persistence.tables import audit_event, audit_seal
 
 _last_number = select(func.max(audit_seal.c.number)).where(audit_seal.c.organization_id == bindparam("of_organization"))
@@ -33,16 +34,22 @@ class SqlAuditChain:
         return await self._database.read(unit, scope=organization_id)
 
     async def links(self, organization_id: OrganizationId, after: int, limit: int) -> tuple[StoredLink, ...]:
-        return await self._database.read(
-            lambda connection: links_behind(connection, organization_id, after, limit), scope=organization_id
-        )
+
+        def unit(connection: Connection) -> tuple[StoredLink, ...]:
+            return links_behind(connection, organization_id, after, limit)
+
+        found = await self._database.read(unit, scope=organization_id)
+        if any(stored.entry is None for stored in found):
+            # A snapshot from before a month was removed does not show the entries of it that stay.
+            return await self._database.read(unit, scope=organization_id)
+        return found
 
     async def export(self, organization_id: OrganizationId, wanted: AuditFilter, after: int, limit: int) -> ExportPart:
         links = _matching_links(wanted).limit(limit)
         unsealed = _matching_unsealed(wanted)
         parameters = {"of_organization": organization_id, "behind": after}
 
-        def unit(connection: Connection) -> ExportPart:
+        def matching(connection: Connection) -> ExportPart:
             found = tuple(stored_link_of(row) for row in connection.execute(links, parameters))
             if len(found) == limit:
                 return ExportPart(links=found, unsealed=(), is_last=False)
@@ -50,7 +57,11 @@ class SqlAuditChain:
             waiting: tuple[Entry, ...] = tuple(tuple(row) for row in rows)
             return ExportPart(links=found, unsealed=waiting, is_last=True)
 
-        return await self._database.read(unit, scope=organization_id)
+        def unit(connection: Connection) -> tuple[ExportPart, bool]:
+            return matching(connection), months_have_changed(connection, audit_event.name)
+
+        part, is_past = await self._database.read(unit, scope=organization_id)
+        return await self._database.read(matching, scope=organization_id) if is_past else part
 
 
 def _matching_links(wanted: AuditFilter) -> Select[Any]:

@@ -80,7 +80,7 @@ BEGIN
 END $$
 """
 
-# The caller has seen `expected` rows, and chose those to keep: another number of them ends it.
+# The caller has seen `expected` rows, and chose those to keep: another number of either ends it.
 _REMOVE = """
 CREATE FUNCTION remove_month(of_table text, of_month text, expected bigint, kept text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp SET lock_timeout = '1s' AS $$
@@ -110,6 +110,10 @@ BEGIN
     EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', of_table, of_month);
     EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', of_table, gone);
     EXECUTE format('INSERT INTO %I SELECT * FROM %I WHERE id = ANY($1)', gone, of_month) USING kept;
+    GET DIAGNOSTICS found = ROW_COUNT;
+    IF found < cardinality(kept) THEN
+        RAISE EXCEPTION '% has not all rows that stay', of_month USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
     EXECUTE format('DROP TABLE %I', of_month);
     EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', of_table, gone, low, high);
 END $$
@@ -147,6 +151,15 @@ class Monthly:
     def names(self) -> tuple[str, ...]:
         """Of what has to make way for the same of the partitioned table."""
         return (f"pk_{self.table}", *self.indexes)
+
+
+def lock(*tables: Monthly) -> None:
+    """Lock the tables, in the order in which transactions of running code use them: otherwise each may wait for the other."""
+    if op.get_bind().dialect.name == "sqlite":
+        return
+    op.execute("LOCK TABLE gateway_session IN SHARE ROW EXCLUSIVE MODE")
+    for one in tables:
+        op.execute(f"LOCK TABLE {one.table} IN ACCESS EXCLUSIVE MODE")
 
 
 def create_functions(*tables: Monthly) -> None:

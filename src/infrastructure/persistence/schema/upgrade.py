@@ -31,8 +31,8 @@ _LOCK = 0x64726D6E
 _LOCK_TIMEOUT = text("SET LOCAL lock_timeout = '3s'")
 """A change of a table waits for transactions that use it, and all later ones wait behind the change."""
 _TRIES = 20
-_LOCK_NOT_AVAILABLE = "55P03"
-"""PostgreSQL, Appendix A."""
+_IN_USE = frozenset({"55P03", "40P01"})
+"""lock_not_available and deadlock_detected (PostgreSQL, Appendix A)."""
 
 
 def plan(database_url: str) -> UpgradePlan:
@@ -61,7 +61,7 @@ def _upgraded(database_url: str, *, despite_running: bool, is_last: bool) -> boo
         try:
             return _upgrade(connection, despite_running=despite_running)
         except DBAPIError as error:
-            if getattr(error.orig, "sqlstate", None) != _LOCK_NOT_AVAILABLE or is_last:
+            if getattr(error.orig, "sqlstate", None) not in _IN_USE or is_last:
                 raise
             raise _TableInUse from error
 

@@ -13,6 +13,11 @@ _oldest = text("""
     WHERE month ~ '[0-9]$' AND to_date(right(month, 7), 'YYYY_MM') + interval '1 month' <= now() AT TIME ZONE 'UTC'
     ORDER BY month LIMIT 1
 """)
+# The function reads the catalog as it is now, the table as the snapshot of the transaction shows it.
+_changed = text("""
+    SELECT (SELECT array_agg(CAST(relid AS oid) ORDER BY relid) FROM pg_partition_tree(CAST(:of AS regclass)) WHERE level = 1)
+        IS DISTINCT FROM (SELECT array_agg(inhrelid ORDER BY inhrelid) FROM pg_inherits WHERE inhparent = CAST(:of AS regclass))
+""")
 _remove = text("SELECT remove_month(:of, :month, :expected, CAST(:kept AS text[]))")
 
 
@@ -30,7 +35,7 @@ def most_staying(count: int) -> int:
 
 
 def remove_month(connection: Connection, of: str, month: str, *, expected: int, kept: Sequence[str]) -> None:
-    """Remove it but for the rows with these ids. Fails if it has not the expected number of rows any more."""
+    """Remove it but for the rows with these ids. Fails if it has not the expected number of rows, or not these, any more."""
     connection.execute(_remove, {"of": of, "month": month, "expected": expected, "kept": list(kept)})
 
 
@@ -39,3 +44,11 @@ def oldest_month(connection: Connection, of: str) -> "Row[tuple[str, str, str]] 
     if connection.dialect.name == "sqlite":
         return None
     return connection.execute(_oldest, {"of": of}).first()
+
+
+def months_have_changed(connection: Connection, of: str) -> bool:
+    """Whether months were added or removed after the snapshot of this transaction. It does not show the rows that they moved."""
+    if connection.dialect.name == "sqlite":
+        return False
+    changed: bool = connection.execute(_changed, {"of": of}).scalar_one()
+    return changed

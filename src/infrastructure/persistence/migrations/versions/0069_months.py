@@ -1,6 +1,6 @@
 """Audit entries and gateway calls in monthly partitions on PostgreSQL; rows from before stay in one partition."""
 
-from infrastructure.persistence.migrations.months import Monthly, create_functions, divide, drop_functions, unite
+from infrastructure.persistence.migrations.months import Monthly, create_functions, divide, drop_functions, lock, unite
 
 revision = "0069"
 down_revision = "0074"
@@ -31,6 +31,7 @@ _GATEWAY_CALL = Monthly(
 
 def upgrade() -> None:
     """The code of the revision before reads and writes the same tables."""
+    lock(_GATEWAY_CALL, _AUDIT_EVENT)
     create_functions(_AUDIT_EVENT, _GATEWAY_CALL)
     divide(_AUDIT_EVENT)
     divide(_GATEWAY_CALL)
